@@ -1,0 +1,194 @@
+//! The attribute macros of `tress`: [`main`](macro@main) and [`test`](macro@test).
+//!
+//! Use them through the `tress` crate, which re-exports both. This crate has no dependencies and
+//! compiles in about a second.
+//!
+//! # How it works
+//!
+//! An attribute macro is given the tokens of its arguments and of the item it stands on, and they
+//! go through these files:
+//!
+//! 1. `token` mirrors them into a type that does not need a compiler behind it, so that the parsers
+//!    run in unit tests.
+//! 2. `args` reads the arguments into settings, `function` finds the parts of the function.
+//! 3. `diagnostic` is what both report. A mistake is reported at its own token and never stops the
+//!    expansion: the function is still there afterwards, and the editor still understands its body.
+//! 4. `expand` puts the function together again.
+#![forbid(unsafe_code)]
+#![warn(missing_docs, missing_debug_implementations)]
+
+mod args;
+mod diagnostic;
+mod expand;
+mod function;
+#[cfg(test)]
+mod lex;
+mod token;
+
+use proc_macro::TokenStream;
+
+/// The two attributes; most of what they do is the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Attribute {
+    Main,
+    Test,
+}
+
+impl Attribute {
+    /// The last segment of the attribute's path.
+    fn name(self) -> &'static str {
+        match self {
+            Attribute::Main => "main",
+            Attribute::Test => "test",
+        }
+    }
+}
+
+/// Turns an `async fn` into a function that starts a runtime and runs the body on it until the body
+/// returns.
+///
+/// The function keeps its attributes, visibility, generics and return type; it only stops being
+/// `async`. It is usually `main`, but any function without arguments will do. Each call builds a
+/// runtime of its own and shuts it down before it returns, so the function must not be called from
+/// inside another runtime.
+///
+/// The body runs on the thread that called the function and need not be `Send`. It is not a spawned
+/// task: on the multi-thread flavour, work that should be spread over the workers has to be
+/// spawned.
+///
+/// # Arguments
+///
+/// Any number of them, separated by commas, in any order.
+///
+/// | argument | value | default | meaning |
+/// |---|---|---|---|
+/// | `flavor` | `"multi_thread"`, `"current_thread"` or `"local"` | `"multi_thread"` | the scheduler that runs the tasks; `"local"` can also spawn tasks that are not `Send` |
+/// | `worker_threads` | an integer of at least 1 | as the runtime's builder | the number of workers; `"multi_thread"` only |
+/// | `start_paused` | `true` or `false` | `false` | whether the clock starts paused; `"current_thread"` and `"local"` only |
+/// | `name` | a string | none | the name of the runtime |
+/// | `unhandled_panic` | `"ignore"` or `"shutdown_runtime"` | as the runtime's builder | what a panic in a spawned task does to the runtime |
+/// | `crate` | a path, in a string | `"::tress"` | where the expansion finds `tress`, should it be renamed or re-exported |
+///
+/// # Examples
+///
+/// ```ignore
+/// #[tress::main]
+/// async fn main() {
+///     let answer = tress::spawn(async { 42 });
+///     println!("{}", answer.await.unwrap());
+/// }
+/// ```
+///
+/// The return type is the function's own, so `?` works:
+///
+/// ```ignore
+/// #[tress::main(flavor = "current_thread")]
+/// async fn main() -> std::io::Result<()> {
+///     let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+///     println!("listening on {}", listener.local_addr()?);
+///     Ok(())
+/// }
+/// ```
+///
+/// Four named workers, in a function other than `main`:
+///
+/// ```ignore
+/// #[tress::main(worker_threads = 4, name = "import")]
+/// async fn import() -> usize {
+///     // …
+/// #   0
+/// }
+///
+/// fn main() {
+///     println!("{} rows", import());
+/// }
+/// ```
+///
+/// A crate that hands `tress` on under another path:
+///
+/// ```ignore
+/// #[tress::main(crate = "my_framework::rt")]
+/// async fn main() {}
+/// ```
+///
+/// What the second example expands to, more or less:
+///
+/// ```ignore
+/// fn main() -> std::io::Result<()> {
+///     let body = async { /* … */ };
+///     let runtime = ::tress::runtime::Builder::new_current_thread()
+///         .enable_all()
+///         .build()
+///         .expect("the async runtime could not be started");
+///     runtime.block_on(body)
+/// }
+/// ```
+///
+/// # Panics
+///
+/// The function panics if the runtime cannot be built, for example because the system refuses
+/// another thread.
+#[proc_macro_attribute]
+pub fn main(args: TokenStream, item: TokenStream) -> TokenStream {
+    expand::expand(Attribute::Main, args, item)
+}
+
+/// Turns an `async fn` into a `#[test]` that runs the body on a runtime of its own.
+///
+/// Each test starts and shuts down its own runtime, by default on the current thread. `#[ignore]`,
+/// `#[should_panic]` and return types such as `Result` work as they do for any other test. A second
+/// `#[test]` on the function is an error.
+///
+/// # Arguments
+///
+/// Any number of them, separated by commas, in any order.
+///
+/// | argument | value | default | meaning |
+/// |---|---|---|---|
+/// | `flavor` | `"multi_thread"`, `"current_thread"` or `"local"` | `"current_thread"` | the scheduler that runs the tasks; `"local"` can also spawn tasks that are not `Send` |
+/// | `worker_threads` | an integer of at least 1 | as the runtime's builder | the number of workers; `"multi_thread"` only |
+/// | `start_paused` | `true` or `false` | `false` | whether the clock starts paused; `"current_thread"` and `"local"` only |
+/// | `name` | a string | none | the name of the runtime |
+/// | `unhandled_panic` | `"ignore"` or `"shutdown_runtime"` | as the runtime's builder | what a panic in a spawned task does to the runtime |
+/// | `crate` | a path, in a string | `"::tress"` | where the expansion finds `tress`, should it be renamed or re-exported |
+///
+/// # Examples
+///
+/// ```ignore
+/// #[tress::test]
+/// async fn adds_up() {
+///     assert_eq!(tress::spawn(async { 1 + 1 }).await.unwrap(), 2);
+/// }
+/// ```
+///
+/// With the clock paused, an hour passes as soon as there is nothing else to do:
+///
+/// ```ignore
+/// #[tress::test(start_paused = true)]
+/// async fn sleeps_for_an_hour() {
+///     let hour = std::time::Duration::from_secs(3600);
+///     let start = tress::time::Instant::now();
+///     tress::time::sleep(hour).await;
+///     assert!(start.elapsed() >= hour);
+/// }
+/// ```
+///
+/// Two workers, and a test that may fail with an error:
+///
+/// ```ignore
+/// #[tress::test(flavor = "multi_thread", worker_threads = 2)]
+/// async fn reads_the_manifest() -> std::io::Result<()> {
+///     let text = tress::fs::read_to_string("Cargo.toml").await?;
+///     assert!(text.contains("[package]"));
+///     Ok(())
+/// }
+/// ```
+///
+/// # Panics
+///
+/// The test fails if the runtime cannot be built, for example because the system refuses another
+/// thread.
+#[proc_macro_attribute]
+pub fn test(args: TokenStream, item: TokenStream) -> TokenStream {
+    expand::expand(Attribute::Test, args, item)
+}

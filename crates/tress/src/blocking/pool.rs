@@ -1,0 +1,486 @@
+//! Threads for jobs that block: started on demand, kept while they are of use.
+//!
+//! The pool knows its jobs only as [`Job`]s: something to run once or to cancel.
+//!
+//! # Terms
+//!
+//! - *busy*: a thread that has taken a job, until it looks for the next one.
+//! - *parked*: asleep on its [`Seat`], listed in `State::parked`, the latest to park on top.
+//! - *spinning*: awake and watching [`Inner::signal`]; at most one thread at a time.
+//! - *coming*: woken or being started, and yet to look at the queue; at most one at a time.
+//!
+//! # Protocol
+//!
+//! Every decision is made under the one lock, from one consistent [`State`]; the lock is released
+//! before anybody is woken or started and before a job, a hook or a destructor runs.
+//!
+//! 1. A push appends its job, then *summons*: nobody if the queue is empty, a thread is coming or
+//!    one is spinning; else it unparks the thread that parked last; else it starts one, if the
+//!    limit allows; else nobody, because every thread is busy.
+//! 2. A thread looks at the queue when it arrives, when its job is done and when its spin or its
+//!    keep-alive ends. Taking a job it summons by the same rule, **before** it runs the job: a
+//!    thousand pushes wake one thread, and the chain grows a link at a time while jobs remain.
+//! 3. A thread that finds nothing spins, parks or leaves, under the lock under which it looked.
+//!
+//! So between any two critical sections, if a job is queued then a thread is coming, or one is
+//! spinning, or every thread that may exist is busy (or could not be started, see below): the job
+//! has somebody who will look at the queue without being told. That is why no wake-up is lost
+//! and why the only timeout is the keep-alive. Three races deserve their names:
+//!
+//! - *push against park*: both hold the lock. Either the thread sees the job, or the push sees
+//!   the thread's seat.
+//! - *push against keep-alive*: a thread whose time is up takes its seat off the list. If the seat
+//!   is gone, a push has chosen this thread and the token is as good as there: it stays.
+//! - *push against the first start*: while the only thread is one whose start may still fail,
+//!   pushes wait for the outcome (`State::undecided`). Hence a job that was accepted always has
+//!   a living thread, and the error of a failed start reaches the caller whose job it strands.
+//!
+//! # Spinning
+//!
+//! Waking a parked thread costs tens of microseconds on a virtual machine, more than most jobs. A
+//! thread that has just run a job therefore watches the queue for a short window before it parks,
+//! if at least two of its last four waits were that short. A push that sees a spinner wakes
+//! nobody: jobs spawned one after the other need no system call.
+//!
+//! # Ends of threads
+//!
+//! Each thread has a slot in `State::slots` from the decision to start it until it has run its
+//! last line of ours. It then leaves its join handle for the next thread that ends and joins the
+//! one it found there: at most one handle waits, whatever the number of threads that came and went.
+
+mod error;
+mod state;
+mod worker;
+
+#[cfg(all(test, loom))]
+mod model;
+#[cfg(all(test, not(loom)))]
+mod tests;
+
+pub(crate) use error::SpawnError;
+
+use self::state::{State, Summons};
+use crate::sys::atomic::{AtomicUsize, Ordering};
+use crate::sys::{Arc, CachePadded, Mutex, MutexGuard, Parker, thread};
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::io;
+use std::ops::{Deref, DerefMut};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc as StdArc;
+// Nothing is decided from the gauges, so the model need not explore them.
+use std::sync::atomic::AtomicUsize as Gauge;
+use std::time::{Duration, Instant};
+
+#[cfg(not(loom))]
+std::thread_local! {
+    /// The pool (by address) and the slot of the thread, for `shutdown` called on a pool's thread.
+    static SERVING: Cell<(usize, u64)> = const { Cell::new((0, 0)) };
+}
+#[cfg(loom)]
+loom::thread_local! {
+    static SERVING: Cell<(usize, u64)> = Cell::new((0, 0));
+}
+
+/// What the pool runs. Of `run` and `cancel` exactly one is called, once, for each accepted job.
+pub(crate) trait Job: Send + 'static {
+    /// Runs it. Should not unwind; if it does, the panic ends here and the thread lives on.
+    fn run(self);
+
+    /// The pool shut down before the job began: tell its waiter that it was cancelled.
+    fn cancel(self);
+
+    /// Runs even if the pool shuts down before the job began. Called under the pool's lock: a
+    /// plain read.
+    fn is_mandatory(&self) -> bool {
+        false
+    }
+}
+
+type Hook = StdArc<dyn Fn() + Send + Sync>;
+
+#[derive(Clone)]
+pub(crate) struct Config {
+    /// Most threads serving at a time, at least 1. One whose time is up does not count any more
+    /// while it runs its stop hook.
+    pub(crate) max_threads: usize,
+    /// How long a thread may go without a job before it ends.
+    pub(crate) keep_alive: Duration,
+    /// Most jobs that may wait beyond those for which a thread is free or may be started. With 0,
+    /// a job that would have to wait for another one to end is refused.
+    pub(crate) queue_bound: Option<usize>,
+    pub(crate) stack_size: Option<usize>,
+    /// The name of the next thread; called on the thread that starts it. Must not spawn jobs.
+    pub(crate) name: StdArc<dyn Fn() -> String + Send + Sync>,
+    /// Run on each thread, inside `enter`, before its first job and after its last one.
+    pub(crate) on_start: Option<Hook>,
+    pub(crate) on_stop: Option<Hook>,
+    /// The longest spin of a thread before it parks; zero on a machine with a single CPU.
+    pub(crate) spin: Duration,
+    /// Wraps the life of a thread: must call its argument once.
+    pub(crate) enter: StdArc<dyn Fn(&mut dyn FnMut()) + Send + Sync>,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            max_threads: 512,
+            keep_alive: Duration::from_secs(10),
+            queue_bound: None,
+            stack_size: None,
+            name: StdArc::new(|| "tress-blocking".to_owned()),
+            on_start: None,
+            on_stop: None,
+            // Once to twice what a wake-up costs where it is expensive.
+            spin: Duration::from_micros(50),
+            enter: StdArc::new(|life| life()),
+        }
+    }
+}
+
+/// A glance at the pool; the numbers may be of slightly different moments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Metrics {
+    /// Threads alive and serving.
+    pub(crate) threads: usize,
+    /// Those of them that are parked or spinning.
+    pub(crate) idle: usize,
+    /// Jobs that no thread has taken yet.
+    pub(crate) queued: usize,
+    /// The most threads that ever served at a time.
+    pub(crate) peak_threads: usize,
+    pub(crate) start_failures: usize,
+}
+
+/// What [`Pool::shutdown`] has done, and what it could not wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shutdown {
+    /// Threads that had not ended when the time was up. Those that are themselves calling
+    /// `shutdown` count only if the caller is not one of the pool's threads.
+    pub(crate) still_running: usize,
+    /// Jobs that this call found in the queue and cancelled.
+    pub(crate) cancelled: usize,
+}
+
+/// The pool. Dropping it shuts it down without waiting for its threads.
+pub(crate) struct Pool<J: Job> {
+    inner: Arc<Inner<J>>,
+}
+
+impl<J: Job> Pool<J> {
+    /// A pool without threads; the first job starts the first one.
+    pub(crate) fn new(config: Config) -> Pool<J> {
+        assert!(
+            config.max_threads >= 1,
+            "a blocking pool needs at least one thread"
+        );
+        Pool {
+            inner: Arc::new(Inner {
+                config,
+                signal: CachePadded::new(AtomicUsize::new(0)),
+                state: CachePadded::new(Mutex::new(State::new())),
+                gauges: Gauges::default(),
+                joining: Mutex::new(()),
+                #[cfg(test)]
+                start_fault: Mutex::new(None),
+            }),
+        }
+    }
+
+    /// Queues a job and sees to it that a thread will take it.
+    ///
+    /// Blocks only while the first thread is being started on behalf of another caller.
+    pub(crate) fn spawn(&self, job: J) -> Result<(), SpawnError<J>> {
+        let config = &self.inner.config;
+        let mut state = self.inner.lock_decided();
+        if state.closed {
+            return Err(SpawnError::ShutDown(job));
+        }
+        if config
+            .queue_bound
+            .is_some_and(|bound| state.is_full(config.max_threads, bound))
+        {
+            return Err(SpawnError::Full(job));
+        }
+        state.queue.push_back(job);
+        let summons = state.summon(config.max_threads);
+        drop(state);
+        match Inner::fulfil(&self.inner, summons) {
+            Ok(()) => Ok(()),
+            Err((job, error)) => Err(SpawnError::NoThread(job, error)),
+        }
+    }
+
+    pub(crate) fn metrics(&self) -> Metrics {
+        let gauges = &self.inner.gauges;
+        Metrics {
+            threads: gauges.threads.load(Ordering::Relaxed),
+            idle: gauges.idle.load(Ordering::Relaxed),
+            queued: self.inner.signal.load(Ordering::Relaxed) >> 1,
+            peak_threads: gauges.peak_threads.load(Ordering::Relaxed),
+            start_failures: gauges.start_failures.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Ends the pool and waits for its threads: for ever with `None`, not at all with zero.
+    ///
+    /// 1. From now on `spawn` refuses every job.
+    /// 2. Queued jobs are cancelled on the calling thread, except mandatory ones.
+    /// 3. Idle threads wake up. They, and the busy ones when their jobs are done, run what is left
+    ///    of the queue (more threads are started for it if that takes them) and end.
+    /// 4. The caller waits until no thread is left or the time is up, and joins those that ended.
+    ///
+    /// On one of the pool's own threads step 4 waits for the others only, neither for this thread
+    /// nor for those that are in `shutdown` likewise, and joins none. What is still running after
+    /// the call ends by itself when its job does. A second call resumes at step 4.
+    pub(crate) fn shutdown(&self, timeout: Option<Duration>) -> Shutdown {
+        // A deadline beyond what the clock can express is none.
+        let deadline = timeout.and_then(|t| Instant::now().checked_add(t));
+        let cancelled = self.inner.close();
+        let (pool, slot) = SERVING.with(Cell::get);
+        let inside = pool == self.inner.address();
+        let still_running = self
+            .inner
+            .wait_for_threads(deadline, inside.then_some(slot));
+        if still_running == 0 && !inside {
+            self.inner.join_last();
+        }
+        Shutdown {
+            still_running,
+            cancelled,
+        }
+    }
+
+    /// Consulted before each thread start; an error is used in place of starting one.
+    #[cfg(test)]
+    fn inject_start_fault(&self, fault: impl FnMut() -> Option<io::Error> + Send + 'static) {
+        *self.inner.start_fault.lock() = Some(Box::new(fault));
+    }
+}
+
+impl<J: Job> Drop for Pool<J> {
+    fn drop(&mut self) {
+        self.shutdown(Some(Duration::ZERO));
+    }
+}
+
+struct Inner<J: Job> {
+    config: Config,
+    /// Twice the queue's length, plus one when the pool is closed: what a spinner watches. On a
+    /// line of its own, so that watching does not slow down those who take the lock.
+    signal: CachePadded<AtomicUsize>,
+    state: CachePadded<Mutex<State<J>>>,
+    gauges: Gauges,
+    /// Held while joining the last thread, so that a concurrent `shutdown` returns no earlier.
+    joining: Mutex<()>,
+    #[cfg(test)]
+    #[allow(clippy::type_complexity)]
+    start_fault: Mutex<Option<Box<dyn FnMut() -> Option<io::Error> + Send>>>,
+}
+
+#[derive(Default)]
+struct Gauges {
+    threads: Gauge,
+    idle: Gauge,
+    peak_threads: Gauge,
+    start_failures: Gauge,
+}
+
+/// The lock on the state. Letting go of it publishes what may be read without it.
+struct Locked<'a, J: Job> {
+    inner: &'a Inner<J>,
+    state: MutexGuard<'a, State<J>>,
+}
+
+impl<J: Job> Deref for Locked<'_, J> {
+    type Target = State<J>;
+
+    fn deref(&self) -> &State<J> {
+        &self.state
+    }
+}
+
+impl<J: Job> DerefMut for Locked<'_, J> {
+    fn deref_mut(&mut self) -> &mut State<J> {
+        &mut self.state
+    }
+}
+
+impl<J: Job> Drop for Locked<'_, J> {
+    fn drop(&mut self) {
+        let (state, inner) = (&*self.state, self.inner);
+        // Only hints are read without the lock, so relaxed stores do. The signal is left alone
+        // when nothing changed: a spinner has the line.
+        let signal = state.queue.len() << 1 | usize::from(state.closed);
+        if inner.signal.load(Ordering::Relaxed) != signal {
+            inner.signal.store(signal, Ordering::Relaxed);
+        }
+        let gauges = &inner.gauges;
+        gauges.threads.store(state.alive(), Ordering::Relaxed);
+        gauges.idle.store(state.idle(), Ordering::Relaxed);
+        gauges
+            .peak_threads
+            .store(state.peak_threads, Ordering::Relaxed);
+        gauges
+            .start_failures
+            .store(state.start_failures, Ordering::Relaxed);
+    }
+}
+
+impl<J: Job> Inner<J> {
+    fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
+    fn lock(&self) -> Locked<'_, J> {
+        Locked {
+            inner: self,
+            state: self.state.lock(),
+        }
+    }
+
+    /// Locks at a moment when no push would have to rely on a thread that may not come to be.
+    fn lock_decided(&self) -> Locked<'_, J> {
+        loop {
+            let mut state = self.lock();
+            if state.threads == 0 || state.alive() > 0 {
+                return state;
+            }
+            let parker = Arc::new(Parker::new());
+            state.undecided.push(parker.clone());
+            drop(state);
+            while !parker.park(None) {}
+        }
+    }
+
+    /// Fetches the summoned thread. The error returns the job that is left without any thread.
+    fn fulfil(this: &Arc<Self>, summons: Summons) -> Result<(), (J, io::Error)> {
+        match summons {
+            Summons::Nobody => Ok(()),
+            Summons::Wake(seat) => {
+                seat.parker.unpark();
+                Ok(())
+            }
+            Summons::Start(id) => Self::start(this, id),
+        }
+    }
+
+    #[cold]
+    fn start(this: &Arc<Self>, id: u64) -> Result<(), (J, io::Error)> {
+        match Self::start_thread(this, id) {
+            Ok(handle) => {
+                let mut state = this.lock();
+                state.make_certain(id);
+                let previous = state.store_handle(id, handle);
+                drop(state);
+                join(previous);
+                Ok(())
+            }
+            Err(error) => {
+                let mut state = this.lock();
+                let (orphan, summons) = state.start_failed(id);
+                drop(state);
+                if let Summons::Wake(seat) = summons {
+                    seat.parker.unpark();
+                }
+                match orphan {
+                    Some(job) => Err((job, error)),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+
+    fn start_thread(this: &Arc<Self>, id: u64) -> io::Result<thread::JoinHandle<()>> {
+        #[cfg(test)]
+        if let Some(error) = this.start_fault.lock().as_mut().and_then(|fault| fault()) {
+            return Err(error);
+        }
+        let own = this.clone();
+        // The name is the user's: it may panic, and so does the builder if it holds a NUL.
+        guarded(|| {
+            let mut builder = thread::Builder::new().name((this.config.name)());
+            if let Some(size) = this.config.stack_size {
+                builder = builder.stack_size(size);
+            }
+            builder.spawn(move || worker::live(&own, id))
+        })
+        .unwrap_or_else(|| {
+            let text = "naming the thread panicked: its name must be without NUL characters";
+            Err(io::Error::other(text))
+        })
+    }
+
+    /// Steps 1 to 3 of shutdown. Returns how many jobs were cancelled.
+    fn close(&self) -> usize {
+        let mut state = self.lock();
+        state.closed = true;
+        let queue = std::mem::take(&mut state.queue);
+        let (mandatory, optional): (VecDeque<J>, VecDeque<J>) =
+            queue.into_iter().partition(J::is_mandatory);
+        state.queue = mandatory;
+        let parked = std::mem::take(&mut state.parked);
+        drop(state);
+        for seat in parked {
+            seat.parker.unpark();
+        }
+        let cancelled = optional.len();
+        for job in optional {
+            guarded(|| job.cancel());
+        }
+        cancelled
+    }
+
+    /// Step 4 of shutdown, except for the joining. Returns how many threads are left.
+    fn wait_for_threads(&self, deadline: Option<Instant>, own_slot: Option<u64>) -> usize {
+        let inside = own_slot.is_some();
+        let parker = Arc::new(Parker::new());
+        let mut state = self.lock();
+        if let Some(slot) = own_slot.and_then(|id| state.slots.get_mut(&id)) {
+            slot.excused = true;
+            // One excuse more may be all that others inside the pool are waiting for.
+            for closer in &state.closers {
+                closer.unpark();
+            }
+        }
+        state.closers.push(parker.clone());
+        loop {
+            let remaining = state.remaining(inside);
+            let left = deadline.map(|d| d.saturating_duration_since(Instant::now()));
+            if remaining == 0 || left == Some(Duration::ZERO) {
+                state.closers.retain(|closer| !Arc::ptr_eq(closer, &parker));
+                return remaining;
+            }
+            drop(state);
+            parker.park(left);
+            state = self.lock();
+        }
+    }
+
+    fn join_last(&self) {
+        let _joining = self.joining.lock();
+        let last = self.lock().ended.take();
+        join(last);
+    }
+}
+
+fn join(handle: Option<thread::JoinHandle<()>>) {
+    if let Some(handle) = handle {
+        // It catches every panic, and one that slipped through has been reported.
+        let _ = handle.join();
+    }
+}
+
+/// Runs foreign code. A panic has been reported by the panic hook and ends here.
+fn guarded<R>(foreign: impl FnOnce() -> R) -> Option<R> {
+    match catch_unwind(AssertUnwindSafe(foreign)) {
+        Ok(value) => Some(value),
+        Err(payload) => {
+            // Even its destructor may panic, and so on: there we give up on the memory.
+            if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+                std::mem::forget(second);
+            }
+            None
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! What the pool decides upon, and the decisions: plain data behind the pool's lock.
+
+use crate::sys::{Arc, Parker, thread};
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Instant;
+
+type JoinHandle = thread::JoinHandle<()>;
+
+/// Everything that is decided upon, behind the lock.
+pub(super) struct State<J> {
+    pub(super) queue: VecDeque<J>,
+    pub(super) closed: bool,
+    /// Threads that serve or are being started. One that decided to end is not among them.
+    pub(super) threads: usize,
+    pub(super) parked: Vec<Arc<Seat>>,
+    pub(super) spinning: bool,
+    pub(super) coming: Coming,
+    /// When the latest parked thread was called.
+    called_at: Option<Instant>,
+    /// Callers of `spawn` that wait to know whether the only thread starts.
+    pub(super) undecided: Vec<Arc<Parker>>,
+    next_id: u64,
+    pub(super) slots: BTreeMap<u64, Slot>,
+    /// The handle of the thread that ended last; it has joined the one before.
+    pub(super) ended: Option<JoinHandle>,
+    /// Callers of `shutdown` that wait for threads to end.
+    pub(super) closers: Vec<Arc<Parker>>,
+    pub(super) peak_threads: usize,
+    pub(super) start_failures: usize,
+}
+
+/// Where a thread parks.
+pub(super) struct Seat {
+    pub(super) id: u64,
+    pub(super) parker: Parker,
+}
+
+/// The thread on its way to the queue, by the number of its slot.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Coming {
+    Nobody,
+    /// Its start may still fail: nobody may rely on it alone.
+    Starting(u64),
+    /// It has been woken, or its start has succeeded.
+    Certain(u64),
+}
+
+/// What a thread owes us until the end.
+pub(super) struct Slot {
+    handle: Handle,
+    /// The thread called `shutdown` itself: nobody inside the pool waits for it any more.
+    pub(super) excused: bool,
+}
+
+enum Handle {
+    /// The starter has yet to put it here.
+    Awaited,
+    Here(JoinHandle),
+    /// The thread has ended already; its starter disposes of the handle.
+    TooLate,
+}
+
+/// Whom to fetch once the lock is released.
+#[must_use]
+pub(super) enum Summons {
+    Nobody,
+    Wake(Arc<Seat>),
+    Start(u64),
+}
+
+impl<J> State<J> {
+    pub(super) fn new() -> State<J> {
+        State {
+            queue: VecDeque::new(),
+            closed: false,
+            threads: 0,
+            parked: Vec::new(),
+            spinning: false,
+            coming: Coming::Nobody,
+            called_at: None,
+            undecided: Vec::new(),
+            next_id: 1,
+            slots: BTreeMap::new(),
+            ended: None,
+            closers: Vec::new(),
+            peak_threads: 0,
+            start_failures: 0,
+        }
+    }
+
+    /// Threads that certainly exist.
+    pub(super) fn alive(&self) -> usize {
+        self.threads - usize::from(matches!(self.coming, Coming::Starting(_)))
+    }
+
+    pub(super) fn idle(&self) -> usize {
+        self.parked.len() + usize::from(self.spinning)
+    }
+
+    pub(super) fn is_full(&self, max_threads: usize, bound: usize) -> bool {
+        let free = self.idle() + usize::from(self.coming != Coming::Nobody);
+        let available = max_threads.saturating_sub(self.threads) + free;
+        self.queue.len() >= bound.saturating_add(available)
+    }
+
+    /// Rule 1 of the protocol: picks whoever has to be fetched for the queue as it is now.
+    pub(super) fn summon(&mut self, max_threads: usize) -> Summons {
+        if self.queue.is_empty() || self.coming != Coming::Nobody || self.spinning {
+            return Summons::Nobody;
+        }
+        if let Some(seat) = self.parked.pop() {
+            self.coming = Coming::Certain(seat.id);
+            self.called_at = Some(Instant::now());
+            return Summons::Wake(seat);
+        }
+        if self.threads >= max_threads {
+            return Summons::Nobody;
+        }
+        let id = self.next_id;
+        self.next_id += 1;
+        self.threads += 1;
+        self.coming = Coming::Starting(id);
+        self.slots.insert(
+            id,
+            Slot {
+                handle: Handle::Awaited,
+                excused: false,
+            },
+        );
+        Summons::Start(id)
+    }
+
+    /// The thread has come to the queue. Returns when it was called, if it was for a job.
+    pub(super) fn arrive(&mut self, id: u64) -> Option<Instant> {
+        self.make_certain(id);
+        if self.coming != Coming::Certain(id) {
+            return None; // shutdown woke it
+        }
+        self.coming = Coming::Nobody;
+        self.called_at.take()
+    }
+
+    pub(super) fn make_certain(&mut self, id: u64) {
+        if self.coming == Coming::Starting(id) {
+            self.coming = Coming::Certain(id);
+            self.peak_threads = self.peak_threads.max(self.threads);
+            self.decided();
+        }
+    }
+
+    /// Returns the job that is left without any thread, and whom to fetch for the others.
+    pub(super) fn start_failed(&mut self, id: u64) -> (Option<J>, Summons) {
+        debug_assert!(self.coming == Coming::Starting(id));
+        self.coming = Coming::Nobody;
+        self.threads -= 1;
+        self.start_failures += 1;
+        self.vacate(id);
+        self.decided();
+        if self.threads > 0 {
+            // The jobs stay. Whoever parked meanwhile comes for them; not so another start, which
+            // is left to the next push and the next thread that takes a job.
+            return (None, self.summon(self.threads));
+        }
+        // The queue holds at most the job for which the start was: every later push was told to
+        // wait (`Inner::lock_decided`), and no thread left while jobs were queued.
+        let orphan = self.queue.pop_front();
+        debug_assert!(self.queue.is_empty());
+        (orphan, Summons::Nobody)
+    }
+
+    /// The only start under way has succeeded or failed.
+    fn decided(&mut self) {
+        for parker in self.undecided.drain(..) {
+            parker.unpark();
+        }
+    }
+
+    /// Stores the handle, or disposes of it for a thread that is gone. Returns what to join.
+    pub(super) fn store_handle(&mut self, id: u64, handle: JoinHandle) -> Option<JoinHandle> {
+        let slot = self
+            .slots
+            .get_mut(&id)
+            .expect("a slot outlives the start of its thread");
+        if matches!(slot.handle, Handle::TooLate) {
+            return self.end(id, handle);
+        }
+        slot.handle = Handle::Here(handle);
+        None
+    }
+
+    /// The thread has nothing left to do. Returns what to join.
+    pub(super) fn retire(&mut self, id: u64) -> Option<JoinHandle> {
+        let slot = self.slots.get_mut(&id).expect("a thread retires once");
+        match std::mem::replace(&mut slot.handle, Handle::TooLate) {
+            Handle::Here(handle) => self.end(id, handle),
+            _ => None,
+        }
+    }
+
+    fn end(&mut self, id: u64, handle: JoinHandle) -> Option<JoinHandle> {
+        self.vacate(id);
+        self.ended.replace(handle)
+    }
+
+    pub(super) fn vacate(&mut self, id: u64) {
+        self.slots.remove(&id);
+        for parker in &self.closers {
+            parker.unpark();
+        }
+    }
+
+    /// The threads a caller of `shutdown` has to wait for.
+    pub(super) fn remaining(&self, inside: bool) -> usize {
+        self.slots
+            .values()
+            .filter(|slot| !(inside && slot.excused))
+            .count()
+    }
+}

@@ -1,0 +1,224 @@
+//! What one of the pool's threads does.
+
+use super::state::Seat;
+use super::{Inner, Job, Locked, SERVING, guarded, join};
+use crate::sys::atomic::Ordering;
+use crate::sys::{Arc, Parker};
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// Looks at the signal between two looks at the clock: a few hundred nanoseconds.
+const LOOKS_PER_CLOCK: u32 = 16;
+/// How many of the last four waits must have been short for a thread to spin.
+const SHORT_WAITS_TO_SPIN: u32 = 2;
+
+/// Why a thread looks at the queue.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum After {
+    /// It has run a job.
+    Work,
+    /// It was spinning, until it saw something or its window was over.
+    Spin,
+    /// It has been woken, or has just been started.
+    Call,
+    /// It has been parked without a job for as long as it may.
+    Timeout,
+}
+
+/// What it does next.
+enum Step<J> {
+    Run(J),
+    Spin,
+    Park,
+    /// Its seat was taken off the list before it could leave: the token is about to come.
+    AwaitToken,
+    Leave,
+}
+
+struct Worker<'a, J: Job> {
+    pool: &'a Arc<Inner<J>>,
+    seat: Arc<Seat>,
+    habit: Habit,
+    /// Since when the thread has not had a job.
+    idle_since: Option<Instant>,
+}
+
+/// A thread's first line, and its last.
+pub(super) fn live<J: Job>(pool: &Arc<Inner<J>>, id: u64) {
+    SERVING.with(|serving| serving.set((pool.address(), id)));
+    let seat = Seat {
+        id,
+        parker: Parker::new(),
+    };
+    let mut worker = Worker {
+        pool,
+        seat: Arc::new(seat),
+        habit: Habit::new(),
+        idle_since: None,
+    };
+    // Before any hook, which may take its time: the next thread is fetched from here.
+    let mut state = pool.lock();
+    state.arrive(id);
+    let first = worker.take_job(state).ok();
+
+    let config = &pool.config;
+    let mut first = Some(first);
+    let mut life = || {
+        if let Some(first) = first.take() {
+            config.on_start.as_deref().map(guarded);
+            worker.work(first);
+            config.on_stop.as_deref().map(guarded);
+        }
+    };
+    guarded(|| (config.enter)(&mut life));
+    // In case it panicked before it called us: a job may have been taken.
+    life();
+
+    let previous = pool.lock().retire(id);
+    join(previous);
+}
+
+impl<'a, J: Job> Worker<'a, J> {
+    /// Runs jobs until it is time to leave.
+    fn work(&mut self, first: Option<J>) {
+        let mut step = match first {
+            Some(job) => Step::Run(job),
+            None => self.look(After::Call),
+        };
+        loop {
+            let after = match step {
+                Step::Run(job) => {
+                    guarded(|| job.run());
+                    After::Work
+                }
+                Step::Spin => self.spin(),
+                Step::Park => self.park(),
+                Step::AwaitToken => {
+                    while !self.seat.parker.park(None) {}
+                    After::Call
+                }
+                Step::Leave => return,
+            };
+            step = self.look(after);
+        }
+    }
+
+    /// Rules 2 and 3 of the protocol.
+    fn look(&mut self, after: After) -> Step<J> {
+        let mut state = self.pool.lock();
+        let mut wait_ended = None;
+        match after {
+            After::Work => {}
+            After::Spin => state.spinning = false,
+            After::Call => wait_ended = state.arrive(self.seat.id),
+            After::Timeout => {
+                // The ones that parked first are at the bottom, and their time is up first.
+                let mut seats = state.parked.iter();
+                let Some(index) = seats.position(|seat| Arc::ptr_eq(seat, &self.seat)) else {
+                    return Step::AwaitToken;
+                };
+                state.parked.remove(index);
+            }
+        }
+        let mut state = match self.take_job(state) {
+            Ok(job) => {
+                if let Some(since) = self.idle_since.take() {
+                    let short = wait_ended.is_some_and(|end| end - since < self.spin_window());
+                    self.habit.note(after == After::Spin || short);
+                }
+                return Step::Run(job);
+            }
+            Err(state) => state,
+        };
+        if state.closed || after == After::Timeout {
+            state.threads -= 1;
+            if state.threads == 0 {
+                // The pool may rest for long; a burst should not keep its memory.
+                state.queue = VecDeque::new();
+            }
+            return Step::Leave;
+        }
+        // A thread that came for nothing does not spin: somebody else is at it.
+        if after == After::Work && !state.spinning && self.may_spin() {
+            state.spinning = true;
+            return Step::Spin;
+        }
+        state.parked.push(self.seat.clone());
+        Step::Park
+    }
+
+    /// Takes a job if there is one, and fetches the next thread if there are more.
+    fn take_job(&self, mut state: Locked<'a, J>) -> Result<J, Locked<'a, J>> {
+        let Some(job) = state.queue.pop_front() else {
+            return Err(state);
+        };
+        let summons = state.summon(self.pool.config.max_threads);
+        drop(state);
+        let fetched = Inner::fulfil(self.pool, summons);
+        debug_assert!(
+            fetched.is_ok(),
+            "while this thread lives, no job is without one"
+        );
+        Ok(job)
+    }
+
+    fn may_spin(&self) -> bool {
+        !self.spin_window().is_zero() && self.habit.suggests_to_spin()
+    }
+
+    fn spin_window(&self) -> Duration {
+        self.pool.config.spin
+    }
+
+    /// Watches until there is something to see or the window is over.
+    fn spin(&mut self) -> After {
+        let since = *self.idle_since.get_or_insert_with(Instant::now);
+        loop {
+            for _ in 0..LOOKS_PER_CLOCK {
+                // The model has no clock: there, one look is the window.
+                if self.pool.signal.load(Ordering::Relaxed) != 0 || cfg!(loom) {
+                    return After::Spin;
+                }
+                std::hint::spin_loop();
+            }
+            if since.elapsed() >= self.spin_window() {
+                return After::Spin;
+            }
+        }
+    }
+
+    /// Parks until called or until the keep-alive is over.
+    fn park(&mut self) -> After {
+        let since = *self.idle_since.get_or_insert_with(Instant::now);
+        // A deadline beyond what the clock can express is none.
+        let deadline = since.checked_add(self.pool.config.keep_alive);
+        loop {
+            let left = deadline.map(|d| d.saturating_duration_since(Instant::now()));
+            if self.seat.parker.park(left) {
+                return After::Call;
+            }
+            if left == Some(Duration::ZERO) {
+                return After::Timeout;
+            }
+        }
+    }
+}
+
+/// Whether the last four waits of a thread were short, the latest in the lowest bit.
+struct Habit(u8);
+
+impl Habit {
+    /// Spins after its first jobs, until it learns otherwise.
+    fn new() -> Habit {
+        Habit(0b1111)
+    }
+
+    fn note(&mut self, short: bool) {
+        self.0 = (self.0 << 1 | u8::from(short)) & 0b1111;
+    }
+
+    fn suggests_to_spin(&self) -> bool {
+        // The model must not depend on the clock.
+        cfg!(loom) || self.0.count_ones() >= SHORT_WAITS_TO_SPIN
+    }
+}

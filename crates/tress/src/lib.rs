@@ -1,0 +1,28 @@
+//! tress: one runtime for futures, coroutines and processes, on one adaptive work-stealing scheduler.
+//!
+//! ```
+//! use tress::time::{sleep, Duration};
+//!
+//! #[tress::main]
+//! async fn main() {
+//!     let task = tress::spawn(async {
+//!         sleep(Duration::from_millis(1)).await;
+//!         "hello from a task"
+//!     });
+//!     println!("{}", task.await.unwrap());
+//! }
+//! ```
+
+#![warn(missing_docs, missing_debug_implementations, rust_2018_idioms)]
+
+mod blocking;
+pub mod runtime;
+mod scheduler;
+mod sys;
+pub mod task;
+pub mod time;
+
+pub use task::spawn;
+
+#[cfg(feature = "macros")]
+pub use tress_macros::{main, test};

@@ -1,0 +1,185 @@
+//! Blocking closures as tasks, so that they have ids, handles and cancellation like any other.
+
+use super::Shared;
+use super::context;
+use crate::blocking::{Job, SpawnError};
+use crate::task::coop;
+use crate::task::{self, Header, JoinHandle, TaskRef};
+use crate::sys::Mutex;
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::panic::Location;
+use std::pin::Pin;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// A task for the blocking pool.
+pub(crate) struct BlockingTask {
+    task: NonNull<Header>,
+    shared: Arc<Shared>,
+    mandatory: bool,
+    _busy: Option<Busy>,
+}
+
+// SAFETY: the task's closure and output are `Send`.
+unsafe impl Send for BlockingTask {}
+
+/// Keeps a paused clock from jumping while the closure runs.
+struct Busy(Arc<Shared>);
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.clock.leave_busy();
+        if let super::Scheduler::Current(current) = &self.0.scheduler {
+            // It may be waiting for nothing but the clock.
+            current.poke();
+        }
+    }
+}
+
+impl Job for BlockingTask {
+    fn run(self) {
+        let _entered = context::enter_runtime(self.shared.clone());
+        // SAFETY: the pool's queue held the only entry of this task, which completes in one poll.
+        let _ = unsafe { task::run(self.task) };
+    }
+
+    fn cancel(self) {
+        // SAFETY: it was in no queue but the pool's.
+        unsafe { TaskRef::refuse(self.task) };
+    }
+
+    fn is_mandatory(&self) -> bool {
+        self.mandatory
+    }
+}
+
+/// A closure that runs when it is first polled.
+struct Once<F>(Option<F>);
+
+impl<F> Unpin for Once<F> {}
+
+impl<F: FnOnce() -> R, R> Future for Once<F> {
+    type Output = R;
+
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<R> {
+        let f = self.0.take().expect("a finished closure is not polled");
+        // It may block for as long as it likes: no budget.
+        let _ = coop::stop();
+        Poll::Ready(f())
+    }
+}
+
+/// Why a closure could not be given to the blocking pool.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum SpawnBlockingError {
+    /// As many closures as the builder's `blocking_queue_bound` allows are waiting.
+    Full,
+    /// No thread could be started to run it.
+    NoThread(io::Error),
+    /// The runtime has shut down.
+    ShutDown,
+}
+
+impl fmt::Display for SpawnBlockingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SpawnBlockingError::Full => f.write_str(
+                "the blocking pool's queue is full: try again later, raise \
+                 `blocking_queue_bound` or `max_blocking_threads`",
+            ),
+            SpawnBlockingError::NoThread(error) => write!(
+                f,
+                "no thread could be started for the blocking pool: {error}; raise the process's \
+                 thread limit or lower `max_blocking_threads`"
+            ),
+            SpawnBlockingError::ShutDown => f.write_str("the runtime has shut down"),
+        }
+    }
+}
+
+impl std::error::Error for SpawnBlockingError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            SpawnBlockingError::NoThread(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl Shared {
+    /// Runs a closure on the blocking pool. If the pool refuses it, the handle's task is cancelled.
+    fn submit_blocking<F, R>(
+        self: &Arc<Self>,
+        f: F,
+        name: Option<&str>,
+        at: &'static Location<'static>,
+        mandatory: bool,
+    ) -> (JoinHandle<R>, Result<(), SpawnBlockingError>)
+    where
+        F: FnOnce() -> R + Send + 'static,
+        R: Send + 'static,
+    {
+        let (task, handle) = self.new_blocking(Once(Some(f)), name, at);
+        let busy = self.clock.enter_busy().then(|| Busy(self.clone()));
+        let job = BlockingTask {
+            task,
+            shared: self.clone(),
+            mandatory,
+            _busy: busy,
+        };
+        let (job, error) = match self.blocking.spawn(job) {
+            Ok(()) => return (handle, Ok(())),
+            Err(SpawnError::ShutDown(job)) => (job, SpawnBlockingError::ShutDown),
+            Err(SpawnError::Full(job)) => (job, SpawnBlockingError::Full),
+            Err(SpawnError::NoThread(job, e)) => (job, SpawnBlockingError::NoThread(e)),
+        };
+        job.cancel();
+        (handle, Err(error))
+    }
+
+    #[track_caller]
+    pub(crate) fn spawn_blocking<F, R>(
+        self: &Arc<Self>,
+        f: F,
+        name: Option<&str>,
+        mandatory: bool,
+    ) -> JoinHandle<R>
+    where
+        F: FnOnce() -> R + Send + 'static,
+        R: Send + 'static,
+    {
+        let at = Location::caller();
+        match self.submit_blocking(f, name, at, mandatory) {
+            // As for any task of a runtime that has shut down: the handle says so.
+            (handle, Ok(()) | Err(SpawnBlockingError::ShutDown)) => handle,
+            (_, Err(error)) => panic!("spawn_blocking: {error}"),
+        }
+    }
+
+    /// As `spawn_blocking`, with the closure given back if the pool refuses it.
+    pub(crate) fn try_spawn_blocking<F, R>(
+        self: &Arc<Self>,
+        f: F,
+        at: &'static Location<'static>,
+    ) -> Result<JoinHandle<R>, (SpawnBlockingError, F)>
+    where
+        F: FnOnce() -> R + Send + 'static,
+        R: Send + 'static,
+    {
+        let keep = Arc::new(Mutex::new(Some(f)));
+        let taken = keep.clone();
+        let take = move || taken.lock().take().expect("only one of the two takes it");
+        let (handle, result) = self.submit_blocking(move || take()(), None, at, false);
+        match result {
+            Ok(()) => Ok(handle),
+            Err(error) => {
+                let f = keep.lock().take();
+                Err((error, f.expect("a refused closure was not run")))
+            }
+        }
+    }
+}

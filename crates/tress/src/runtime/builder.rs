@@ -1,0 +1,366 @@
+use super::handle::Id;
+use super::runtime::Runtime;
+use super::{Scheduler, Shared};
+use crate::blocking;
+use crate::scheduler::{self, Config, Counter, Current, Hook, Multi};
+use crate::sys::SeedGenerator;
+use crate::time::Clock;
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Most workers a runtime may have.
+const MAX_WORKERS: usize = 32_768;
+
+/// Builds a [`Runtime`] with options.
+///
+/// ```
+/// use tress::runtime::Builder;
+/// use std::time::Duration;
+///
+/// let rt = Builder::new_multi_thread()
+///     .worker_threads(2)
+///     .thread_name("my-service")
+///     .thread_keep_alive(Duration::from_secs(60))
+///     .enable_all()
+///     .build()?;
+/// # drop(rt);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// Values out of range are reported by [`build`](Builder::build), with the option's name and what is
+/// allowed.
+#[derive(Clone)]
+pub struct Builder {
+    kind: Kind,
+    workers: usize,
+    enable_time: bool,
+    stealing: bool,
+    lifo_limit: u8,
+    global_interval: Option<u32>,
+    event_interval: Option<u32>,
+    spin: Duration,
+    thread_name: Arc<dyn Fn() -> String + Send + Sync>,
+    stack_size: Option<usize>,
+    max_blocking: usize,
+    keep_alive: Duration,
+    blocking_bound: Option<usize>,
+    on_start: Option<Hook>,
+    on_stop: Option<Hook>,
+    on_park: Option<Hook>,
+    on_unpark: Option<Hook>,
+    start_paused: bool,
+    seed: Option<u64>,
+    name: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Multi,
+    Current,
+}
+
+fn invalid(text: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, text)
+}
+
+impl Builder {
+    /// A runtime with worker threads that steal from each other.
+    pub fn new_multi_thread() -> Builder {
+        Builder::new(Kind::Multi)
+    }
+
+    /// A runtime whose tasks run on the thread that calls `block_on`.
+    pub fn new_current_thread() -> Builder {
+        Builder::new(Kind::Current)
+    }
+
+    fn new(kind: Kind) -> Builder {
+        Builder {
+            kind,
+            workers: 0,
+            enable_time: false,
+            stealing: true,
+            lifo_limit: scheduler::MAX_LIFO_STREAK,
+            global_interval: None,
+            event_interval: None,
+            spin: Duration::from_micros(50),
+            thread_name: Arc::new(|| "tress-worker".into()),
+            stack_size: None,
+            max_blocking: 512,
+            keep_alive: Duration::from_secs(10),
+            blocking_bound: None,
+            on_start: None,
+            on_stop: None,
+            on_park: None,
+            on_unpark: None,
+            start_paused: false,
+            seed: None,
+            name: None,
+        }
+    }
+
+    /// Enables everything: timers now, I/O when it exists.
+    pub fn enable_all(&mut self) -> &mut Self {
+        self.enable_time()
+    }
+
+    /// Enables [`time`](crate::time).
+    pub fn enable_time(&mut self) -> &mut Self {
+        self.enable_time = true;
+        self
+    }
+
+    /// Workers of a multi-thread runtime.
+    ///
+    /// 0, the default, means one for every CPU this process may use: its affinity mask and its
+    /// cgroup's quota are respected. At most 32,768. Their threads start when there is work for
+    /// them.
+    pub fn worker_threads(&mut self, n: usize) -> &mut Self {
+        self.workers = n;
+        self
+    }
+
+    /// Most threads of the blocking pool, at least 1. Default: 512. They start when needed.
+    pub fn max_blocking_threads(&mut self, n: usize) -> &mut Self {
+        self.max_blocking = n;
+        self
+    }
+
+    /// How long a thread of the blocking pool waits for something to do before it ends. Default: 10 s.
+    pub fn thread_keep_alive(&mut self, duration: Duration) -> &mut Self {
+        self.keep_alive = duration;
+        self
+    }
+
+    /// Most closures that may wait for a thread of the blocking pool. Default: no bound.
+    ///
+    /// When it is reached [`spawn_blocking`](crate::task::spawn_blocking) panics and
+    /// [`Handle::try_spawn_blocking`](super::Handle::try_spawn_blocking) returns an error.
+    pub fn blocking_queue_bound(&mut self, n: usize) -> &mut Self {
+        self.blocking_bound = Some(n);
+        self
+    }
+
+    /// The name of the runtime's threads. Default: `tress-worker`.
+    pub fn thread_name(&mut self, name: impl Into<String>) -> &mut Self {
+        let name = name.into();
+        self.thread_name = Arc::new(move || name.clone());
+        self
+    }
+
+    /// A function that names each thread as it starts.
+    pub fn thread_name_fn<F>(&mut self, f: F) -> &mut Self
+    where
+        F: Fn() -> String + Send + Sync + 'static,
+    {
+        self.thread_name = Arc::new(f);
+        self
+    }
+
+    /// The runtime's own name, for diagnostics.
+    pub fn name(&mut self, name: impl Into<String>) -> &mut Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// The stack size of the runtime's threads. Default: the standard library's.
+    pub fn thread_stack_size(&mut self, bytes: usize) -> &mut Self {
+        self.stack_size = Some(bytes);
+        self
+    }
+
+    /// Calls `f` on each thread of the runtime when it starts.
+    pub fn on_thread_start<F: Fn() + Send + Sync + 'static>(&mut self, f: F) -> &mut Self {
+        self.on_start = Some(Arc::new(f));
+        self
+    }
+
+    /// Calls `f` on each thread of the runtime before it ends.
+    pub fn on_thread_stop<F: Fn() + Send + Sync + 'static>(&mut self, f: F) -> &mut Self {
+        self.on_stop = Some(Arc::new(f));
+        self
+    }
+
+    /// Calls `f` on a worker that has nothing to do, before it sleeps.
+    pub fn on_thread_park<F: Fn() + Send + Sync + 'static>(&mut self, f: F) -> &mut Self {
+        self.on_park = Some(Arc::new(f));
+        self
+    }
+
+    /// Calls `f` on a worker after it has slept.
+    pub fn on_thread_unpark<F: Fn() + Send + Sync + 'static>(&mut self, f: F) -> &mut Self {
+        self.on_unpark = Some(Arc::new(f));
+        self
+    }
+
+    /// Polls after which a worker asks the global queue before its own. Default: adapted to how
+    /// long polls take, so that a task waits there for about a millisecond at most (8 to 255).
+    pub fn global_queue_interval(&mut self, polls: u32) -> &mut Self {
+        self.global_interval = Some(polls);
+        self
+    }
+
+    /// Polls after which a worker looks at its timers and at the clock. Default: adapted to how long
+    /// polls take (1 to 128).
+    pub fn event_interval(&mut self, polls: u32) -> &mut Self {
+        self.event_interval = Some(polls);
+        self
+    }
+
+    /// Whether workers take tasks from each other. Default: true.
+    ///
+    /// Without it a task that was woken on a worker runs there, however busy that is.
+    pub fn enable_stealing(&mut self, yes: bool) -> &mut Self {
+        self.stealing = yes;
+        self
+    }
+
+    /// How many times in a row a worker runs the task that became ready last before the others get
+    /// their turn. Default: 3. 0 makes the order strictly first in, first out.
+    pub fn lifo_limit(&mut self, polls: u8) -> &mut Self {
+        self.lifo_limit = polls;
+        self
+    }
+
+    /// How long a thread that has had short waits lately looks around before it sleeps. Default:
+    /// 50 µs, at most a millisecond. Zero: never.
+    pub fn spin_window(&mut self, window: Duration) -> &mut Self {
+        self.spin = window;
+        self
+    }
+
+    /// Starts with the clock [paused](crate::time::pause). For a current-thread runtime.
+    pub fn start_paused(&mut self, yes: bool) -> &mut Self {
+        self.start_paused = yes;
+        self
+    }
+
+    /// Makes the runtime's random decisions (victims, `select!`) the same in every run.
+    pub fn rng_seed(&mut self, seed: u64) -> &mut Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    fn check(&self) -> io::Result<()> {
+        if self.workers > MAX_WORKERS {
+            return Err(invalid(format!(
+                "worker_threads is {}, but at most {MAX_WORKERS} are possible",
+                self.workers
+            )));
+        }
+        for (name, value) in [
+            ("max_blocking_threads", Some(self.max_blocking as u64)),
+            ("global_queue_interval", self.global_interval.map(u64::from)),
+            ("event_interval", self.event_interval.map(u64::from)),
+        ] {
+            if value == Some(0) {
+                return Err(invalid(format!("{name} is 0, but must be at least 1")));
+            }
+        }
+        if self.spin > Duration::from_millis(1) {
+            return Err(invalid(format!(
+                "spin_window is {:?}, but spinning longer than 1ms only burns CPU",
+                self.spin
+            )));
+        }
+        if self.start_paused && self.kind == Kind::Multi {
+            return Err(invalid(
+                "start_paused needs a current-thread runtime: with several workers the moment of \
+                 a pause would be different for each of them"
+                    .into(),
+            ));
+        }
+        if self.start_paused && !self.enable_time {
+            return Err(invalid("start_paused needs enable_time".into()));
+        }
+        Ok(())
+    }
+
+    pub(super) fn build_shared(&self) -> io::Result<Arc<Shared>> {
+        self.check()?;
+        let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+        let workers = if self.workers == 0 { cores } else { self.workers };
+        let config = Config {
+            workers,
+            stealing: self.stealing,
+            lifo_limit: self.lifo_limit,
+            global_interval: self.global_interval,
+            event_interval: self.event_interval,
+            spin: self.spin,
+            cores,
+            thread_name: self.thread_name.clone(),
+            stack_size: self.stack_size,
+            on_start: self.on_start.clone(),
+            on_stop: self.on_stop.clone(),
+            on_park: self.on_park.clone(),
+            on_unpark: self.on_unpark.clone(),
+        };
+        let start = Instant::now();
+        let seed = self.seed.unwrap_or_else(SeedGenerator::entropy);
+        let scheduler = match self.kind {
+            Kind::Multi => Scheduler::Multi(Multi::new(config, start)?),
+            Kind::Current => Scheduler::Current(Current::new(config, start)),
+        };
+        let shared = Arc::new(Shared {
+            scheduler,
+            blocking: blocking::Pool::new(blocking::Config {
+                max_threads: self.max_blocking,
+                keep_alive: self.keep_alive,
+                queue_bound: self.blocking_bound,
+                stack_size: self.stack_size,
+                name: self.thread_name.clone(),
+                on_start: self.on_start.clone(),
+                on_stop: self.on_stop.clone(),
+                spin: self.spin,
+                enter: Arc::new(|thread| thread()),
+            }),
+            clock: Clock::new(self.kind == Kind::Current),
+            seeds: SeedGenerator::new(seed),
+            forced_yields: Counter::default(),
+            time_enabled: self.enable_time,
+            name: self.name.clone(),
+            id: Id::next(),
+        });
+        match &shared.scheduler {
+            Scheduler::Multi(multi) => multi.adopt(Arc::as_ptr(&shared)),
+            Scheduler::Current(current) => current.adopt(Arc::as_ptr(&shared)),
+        }
+        if self.start_paused {
+            shared.clock.pause();
+        }
+        Ok(shared)
+    }
+
+    /// Builds the runtime.
+    ///
+    /// # Errors
+    /// An option is out of range, or the operating system refused something.
+    pub fn build(&mut self) -> io::Result<Runtime> {
+        self.build_shared().map(Runtime::from_shared)
+    }
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("kind", &self.kind)
+            .field("worker_threads", &self.workers)
+            .field("max_blocking_threads", &self.max_blocking)
+            .field("thread_keep_alive", &self.keep_alive)
+            .field("blocking_queue_bound", &self.blocking_bound)
+            .field("thread_name", &(self.thread_name)())
+            .field("thread_stack_size", &self.stack_size)
+            .field("enable_time", &self.enable_time)
+            .field("enable_stealing", &self.stealing)
+            .field("lifo_limit", &self.lifo_limit)
+            .field("global_queue_interval", &self.global_interval)
+            .field("event_interval", &self.event_interval)
+            .field("spin_window", &self.spin)
+            .field("start_paused", &self.start_paused)
+            .field("rng_seed", &self.seed)
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,186 @@
+//! What a thread knows about the runtime it is in.
+//!
+//! One thread-local of plain cells without a destructor: reading it is a load, and it still works
+//! while the thread's other thread-locals are being destroyed.
+
+use crate::runtime::Shared;
+use crate::scheduler::{Driving, Worker};
+use crate::sys::FastRand;
+use crate::task::coop::Budget;
+use crate::task::{Header, Id, Slab};
+use std::cell::Cell;
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+
+pub(crate) struct Context {
+    /// The worker that this thread is, while it has a core; null elsewhere.
+    pub(crate) worker: Cell<*const Worker>,
+    /// The current-thread runtime that this thread drives; null elsewhere.
+    pub(crate) driving: Cell<*const Driving>,
+    /// The task cells this thread may allocate and free without synchronisation.
+    pub(crate) slab: Cell<Option<NonNull<Slab>>>,
+    /// The task being polled or dropped.
+    pub(crate) task: Cell<Option<NonNull<Header>>>,
+    pub(crate) task_id: Cell<Option<Id>>,
+    /// The running task asked to go to the tail of its queue.
+    pub(crate) yielded: Cell<bool>,
+    pub(crate) budget: Cell<Budget>,
+    /// Task ids set aside for this thread: next, end.
+    pub(crate) ids: Cell<(u64, u64)>,
+    pub(crate) rng: FastRand,
+    pub(crate) rng_seeded: Cell<bool>,
+    /// The entered runtime; kept alive by the guard that entered it.
+    runtime: Cell<*const Shared>,
+    /// Guards alive on this thread, to notice when they go in the wrong order.
+    depth: Cell<usize>,
+    pub(crate) enter: Cell<Enter>,
+    /// The `LocalSet` (its shared part) whose tasks may be spawned here.
+    pub(crate) local_set: Cell<*const ()>,
+}
+
+/// How the thread came to be in a runtime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Enter {
+    /// It did not, or only by `Handle::enter`: it may block.
+    No,
+    /// It drives futures; blocking it would stall them. `block_in_place` is possible if allowed.
+    Driving { allow_block_in_place: bool },
+}
+
+impl Context {
+    const fn new() -> Context {
+        Context {
+            worker: Cell::new(ptr::null()),
+            driving: Cell::new(ptr::null()),
+            slab: Cell::new(None),
+            task: Cell::new(None),
+            task_id: Cell::new(None),
+            yielded: Cell::new(false),
+            budget: Cell::new(Budget::UNCONSTRAINED),
+            ids: Cell::new((0, 0)),
+            rng: FastRand::new(0),
+            rng_seeded: Cell::new(false),
+            runtime: Cell::new(ptr::null()),
+            depth: Cell::new(0),
+            enter: Cell::new(Enter::No),
+            local_set: Cell::new(ptr::null()),
+        }
+    }
+}
+
+#[cfg(not(loom))]
+thread_local! {
+    static CONTEXT: Context = const { Context::new() };
+}
+
+#[cfg(loom)]
+loom::thread_local! {
+    static CONTEXT: Context = Context::new();
+}
+
+#[inline(always)]
+pub(crate) fn with<R>(f: impl FnOnce(&Context) -> R) -> R {
+    CONTEXT.with(f)
+}
+
+/// Marks a task as the running one until dropped.
+///
+/// Tasks nest: a `LocalSet` runs its tasks inside the poll of another one. A yield of the outer
+/// task must not be taken for one of the inner.
+pub(crate) struct TaskGuard {
+    task: Option<NonNull<Header>>,
+    id: Option<Id>,
+    yielded: bool,
+}
+
+#[inline]
+pub(crate) fn enter_task(task: NonNull<Header>, id: Id) -> TaskGuard {
+    with(|cx| TaskGuard {
+        task: cx.task.replace(Some(task)),
+        id: cx.task_id.replace(Some(id)),
+        yielded: cx.yielded.replace(false),
+    })
+}
+
+impl Drop for TaskGuard {
+    #[inline]
+    fn drop(&mut self) {
+        with(|cx| {
+            cx.task.set(self.task);
+            cx.task_id.set(self.id);
+            cx.yielded.set(self.yielded);
+        });
+    }
+}
+
+/// Marks a runtime as the current one until dropped.
+#[derive(Debug)]
+pub(crate) struct RuntimeGuard {
+    current: Arc<Shared>,
+    previous: *const Shared,
+    depth: usize,
+}
+
+pub(crate) fn enter_runtime(shared: Arc<Shared>) -> RuntimeGuard {
+    with(|cx| {
+        let depth = cx.depth.get() + 1;
+        cx.depth.set(depth);
+        RuntimeGuard {
+            previous: cx.runtime.replace(Arc::as_ptr(&shared)),
+            current: shared,
+            depth,
+        }
+    })
+}
+
+impl Drop for RuntimeGuard {
+    fn drop(&mut self) {
+        with(|cx| {
+            if cx.depth.get() != self.depth {
+                // Subtle: leaving `current` in place would dangle once this guard's count is
+                // gone, so it is leaked with the panic.
+                std::mem::forget(self.current.clone());
+                if !std::thread::panicking() {
+                    panic!(
+                        "an EnterGuard was dropped before one that was made after it; \
+                         drop guards in the reverse order of their creation"
+                    );
+                }
+                return;
+            }
+            cx.depth.set(self.depth - 1);
+            cx.runtime.set(self.previous);
+        });
+    }
+}
+
+/// The entered runtime, if there is one.
+pub(crate) fn runtime() -> Option<Arc<Shared>> {
+    with_runtime(|shared| {
+        let raw = ptr::from_ref(shared);
+        // SAFETY: the pointer came from an `Arc` that the guard still holds.
+        unsafe {
+            Arc::increment_strong_count(raw);
+            Arc::from_raw(raw)
+        }
+    })
+}
+
+/// Calls `f` with the entered runtime, if there is one.
+#[inline]
+pub(crate) fn with_runtime<R>(f: impl FnOnce(&Shared) -> R) -> Option<R> {
+    let raw = with(|cx| cx.runtime.get());
+    // SAFETY: set by a guard of this thread that holds an `Arc` and unsets it when dropped. `f`
+    // cannot drop that guard: it is not given out by reference.
+    NonNull::new(raw.cast_mut()).map(|shared| f(unsafe { shared.as_ref() }))
+}
+
+/// A number below `n` from this thread's generator.
+pub(crate) fn random_below(n: u32) -> u32 {
+    with(|cx| {
+        if !cx.rng_seeded.replace(true) {
+            cx.rng.replace(crate::sys::SeedGenerator::entropy());
+        }
+        cx.rng.below(n)
+    })
+}

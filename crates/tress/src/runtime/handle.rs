@@ -1,0 +1,246 @@
+use super::blocking_task::SpawnBlockingError;
+use super::metrics::RuntimeMetrics;
+use super::{Scheduler, Shared, context, enter_driving, park_thread};
+use crate::task::JoinHandle;
+use std::fmt;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::num::NonZeroU64;
+use std::panic::Location;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A reference to a runtime, for spawning from anywhere.
+///
+/// Cheap to clone. It does not keep the runtime running: after the [`Runtime`](super::Runtime) has
+/// been dropped, tasks spawned through a handle are cancelled at once.
+///
+/// ```
+/// let rt = tress::runtime::Runtime::new()?;
+/// let handle = rt.handle().clone();
+/// std::thread::spawn(move || {
+///     let task = handle.spawn(async { 1 + 1 });
+///     assert_eq!(handle.block_on(task).unwrap(), 2);
+/// })
+/// .join()
+/// .unwrap();
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Handle {
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// Which scheduler a runtime has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RuntimeFlavor {
+    /// Tasks run on the thread that calls `block_on`.
+    CurrentThread,
+    /// Tasks run on worker threads that steal from each other.
+    MultiThread,
+}
+
+/// A number that no other runtime of this process has had or will have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Id(NonZeroU64);
+
+impl Id {
+    pub(crate) fn next() -> Id {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let n = NEXT.fetch_add(1, Ordering::Relaxed);
+        Id(NonZeroU64::new(n).expect("2^64 runtimes cannot have been built"))
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The thread is in a runtime's context until this is dropped; made by [`Handle::enter`].
+///
+/// Guards must be dropped in the reverse order of their creation.
+#[must_use = "the context is left when the guard is dropped"]
+pub struct EnterGuard<'a> {
+    _guard: context::RuntimeGuard,
+    _handle: PhantomData<&'a Handle>,
+}
+
+impl fmt::Debug for EnterGuard<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EnterGuard").finish_non_exhaustive()
+    }
+}
+
+impl Handle {
+    /// The runtime this thread is in.
+    ///
+    /// # Panics
+    /// If it is in none; see [`try_current`](Handle::try_current).
+    #[track_caller]
+    pub fn current() -> Handle {
+        match Handle::try_current() {
+            Ok(handle) => handle,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// The runtime this thread is in, if it is in one.
+    pub fn try_current() -> Result<Handle, TryCurrentError> {
+        match context::runtime() {
+            Some(shared) => Ok(Handle { shared }),
+            None => Err(TryCurrentError { destroyed: false }),
+        }
+    }
+
+    /// Puts this thread into the runtime's context, so that [`spawn`](crate::spawn()), timers and
+    /// sockets use it.
+    ///
+    /// ```
+    /// let rt = tress::runtime::Runtime::new()?;
+    /// let task = {
+    ///     let _guard = rt.handle().enter();
+    ///     tress::spawn(async { "from a plain thread" })
+    /// };
+    /// rt.block_on(task).unwrap();
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn enter(&self) -> EnterGuard<'_> {
+        EnterGuard {
+            _guard: context::enter_runtime(self.shared.clone()),
+            _handle: PhantomData,
+        }
+    }
+
+    /// Spawns a task on the runtime. See [`spawn`](crate::spawn()).
+    #[track_caller]
+    pub fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.shared.spawn(future, None, Location::caller())
+    }
+
+    /// Runs a closure on the runtime's blocking pool. See
+    /// [`spawn_blocking`](crate::task::spawn_blocking).
+    ///
+    /// # Panics
+    /// If the pool's queue is full or no thread can be started; see
+    /// [`try_spawn_blocking`](Handle::try_spawn_blocking).
+    #[track_caller]
+    pub fn spawn_blocking<F, R>(&self, f: F) -> JoinHandle<R>
+    where
+        F: FnOnce() -> R + Send + 'static,
+        R: Send + 'static,
+    {
+        self.shared.spawn_blocking(f, None, false)
+    }
+
+    /// As [`spawn_blocking`](Handle::spawn_blocking), but gives the closure back with an error if it
+    /// cannot be accepted.
+    ///
+    /// ```
+    /// let rt = tress::runtime::Runtime::new()?;
+    /// match rt.handle().try_spawn_blocking(|| 7) {
+    ///     Ok(task) => assert_eq!(rt.block_on(task).unwrap(), 7),
+    ///     Err((error, closure)) => println!("not now: {error}; doing it here: {}", closure()),
+    /// }
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[track_caller]
+    #[allow(clippy::result_large_err, reason = "the closure is the caller's")]
+    pub fn try_spawn_blocking<F, R>(&self, f: F) -> Result<JoinHandle<R>, (SpawnBlockingError, F)>
+    where
+        F: FnOnce() -> R + Send + 'static,
+        R: Send + 'static,
+    {
+        self.shared.try_spawn_blocking(f, Location::caller())
+    }
+
+    /// Runs a future to its end on this thread, in the runtime's context.
+    ///
+    /// On a current-thread runtime this does not drive the runtime's tasks and timers: some other
+    /// thread must be in [`Runtime::block_on`](super::Runtime::block_on) for them to make progress.
+    ///
+    /// # Panics
+    /// If this thread drives asynchronous tasks already, or the future panics.
+    #[track_caller]
+    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+        let _entered = enter_driving(&self.shared, true);
+        let config = self.shared.config();
+        park_thread::block_on(pin!(future), config.spin, config.cores)
+    }
+
+    /// Which kind of runtime it is.
+    pub fn runtime_flavor(&self) -> RuntimeFlavor {
+        self.shared.flavor()
+    }
+
+    /// The runtime's id.
+    pub fn id(&self) -> Id {
+        self.shared.id
+    }
+
+    /// The name given to the [builder](super::Builder::name), if any.
+    pub fn name(&self) -> Option<&str> {
+        self.shared.name.as_deref()
+    }
+
+    /// What the runtime has done so far.
+    pub fn metrics(&self) -> RuntimeMetrics {
+        RuntimeMetrics::new(self.shared.clone())
+    }
+}
+
+impl fmt::Debug for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handle")
+            .field("id", &self.shared.id)
+            .field("name", &self.shared.name)
+            .field("flavor", &self.runtime_flavor())
+            .finish()
+    }
+}
+
+impl Shared {
+    pub(crate) fn config(&self) -> &crate::scheduler::Config {
+        match &self.scheduler {
+            Scheduler::Multi(multi) => &multi.config,
+            Scheduler::Current(current) => &current.config,
+        }
+    }
+}
+
+/// This thread is in no runtime.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TryCurrentError {
+    destroyed: bool,
+}
+
+impl TryCurrentError {
+    /// True if no runtime was entered on this thread.
+    pub fn is_missing_context(&self) -> bool {
+        !self.destroyed
+    }
+
+    /// True if the thread is ending and its context is gone. Never, in tress: the context lives as
+    /// long as the thread.
+    pub fn is_thread_local_destroyed(&self) -> bool {
+        self.destroyed
+    }
+}
+
+impl fmt::Display for TryCurrentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "there is no runtime on this thread: call it from inside `Runtime::block_on` or a \
+             spawned task, or enter a runtime with `Handle::enter`",
+        )
+    }
+}
+
+impl std::error::Error for TryCurrentError {}

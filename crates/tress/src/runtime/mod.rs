@@ -1,0 +1,341 @@
+//! The runtime: what runs tasks, keeps time and owns the threads.
+//!
+//! ```
+//! use tress::runtime::Runtime;
+//!
+//! let rt = Runtime::new()?;
+//! let answer = rt.block_on(async { tress::spawn(async { 42 }).await.unwrap() });
+//! assert_eq!(answer, 42);
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! Two kinds: [multi-thread](Builder::new_multi_thread), with a work-stealing scheduler over a number
+//! of workers, and [current-thread](Builder::new_current_thread), where tasks run on the thread that
+//! calls [`block_on`](Runtime::block_on). Several runtimes can live in one process.
+//!
+//! Dropping a runtime, or shutting it down, follows the order written down at
+//! [`Runtime::shutdown_timeout`].
+
+mod blocking_task;
+mod builder;
+pub(crate) mod context;
+mod handle;
+mod metrics;
+mod park_thread;
+#[allow(clippy::module_inception)]
+mod runtime;
+mod shutdown;
+
+pub use builder::Builder;
+pub use handle::{EnterGuard, Handle, Id, RuntimeFlavor, TryCurrentError};
+pub use metrics::{RuntimeMetrics, WorkerMetrics};
+pub use runtime::Runtime;
+pub use shutdown::{ShutdownReport, StuckTask};
+
+pub use blocking_task::SpawnBlockingError;
+pub(crate) use blocking_task::BlockingTask;
+
+use crate::blocking::Pool;
+use crate::scheduler::{Counter, Current, Multi};
+use crate::sys::SeedGenerator;
+use crate::task::{self, Header, JoinHandle, Origin, TaskRef};
+use crate::time::{Armed, Clock, Timers};
+use context::Enter;
+use std::fmt;
+use std::future::Future;
+use std::panic::Location;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+/// Everything that handles, workers and tasks share.
+pub(crate) struct Shared {
+    pub(crate) scheduler: Scheduler,
+    pub(crate) blocking: Pool<BlockingTask>,
+    pub(crate) clock: Clock,
+    pub(crate) seeds: SeedGenerator,
+    pub(crate) forced_yields: Counter,
+    pub(crate) time_enabled: bool,
+    pub(crate) name: Option<String>,
+    pub(crate) id: Id,
+}
+
+pub(crate) enum Scheduler {
+    Multi(Multi),
+    Current(Current),
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runtime")
+            .field("id", &self.id)
+            .field("name", &self.name)
+            .field("flavor", &self.flavor())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    /// The multi-thread scheduler, for code that only its own threads and tasks reach.
+    #[inline]
+    pub(crate) fn multi(&self) -> &Multi {
+        match &self.scheduler {
+            Scheduler::Multi(multi) => multi,
+            Scheduler::Current(_) => unreachable!("not a multi-thread runtime"),
+        }
+    }
+
+    /// The current-thread scheduler, for code that only its own threads and tasks reach.
+    #[inline]
+    pub(crate) fn current(&self) -> &Current {
+        match &self.scheduler {
+            Scheduler::Current(current) => current,
+            Scheduler::Multi(_) => unreachable!("not a current-thread runtime"),
+        }
+    }
+
+    pub(crate) fn flavor(&self) -> RuntimeFlavor {
+        match self.scheduler {
+            Scheduler::Multi(_) => RuntimeFlavor::MultiThread,
+            Scheduler::Current(_) => RuntimeFlavor::CurrentThread,
+        }
+    }
+
+    /// Spawns a future that may move between threads.
+    #[inline]
+    pub(crate) fn spawn<F>(&self, future: F, name: Option<&str>, at: &'static Location<'static>) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        // SAFETY: the bounds are what the schedulers need.
+        unsafe { self.spawn_unchecked(future, name, at) }
+    }
+
+    /// # Safety
+    /// The future is `Send + 'static` and so is its output, or the caller answers for what that
+    /// would have ensured.
+    #[inline]
+    pub(crate) unsafe fn spawn_unchecked<F: Future>(
+        &self,
+        future: F,
+        name: Option<&str>,
+        at: &'static Location<'static>,
+    ) -> JoinHandle<F::Output> {
+        let id = task::Id::next();
+        let origin = Origin::new(at, name);
+        // SAFETY: by the caller's promise.
+        unsafe {
+            match &self.scheduler {
+                Scheduler::Multi(multi) => multi.spawn(self, future, id, origin),
+                Scheduler::Current(current) => current.spawn(self, future, id, origin),
+            }
+        }
+    }
+
+    /// Makes a task for the blocking pool.
+    pub(crate) fn new_blocking<F>(
+        &self,
+        future: F,
+        name: Option<&str>,
+        at: &'static Location<'static>,
+    ) -> (NonNull<Header>, JoinHandle<F::Output>)
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        let id = task::Id::next();
+        let origin = Origin::new(at, name);
+        // SAFETY: the bounds are what the pool's threads need; the caller runs or refuses it.
+        unsafe {
+            match &self.scheduler {
+                Scheduler::Multi(multi) => multi.new_blocking(future, id, origin),
+                Scheduler::Current(current) => current.new_blocking(future, id, origin),
+            }
+        }
+    }
+
+    pub(crate) fn live_tasks(&self) -> Vec<TaskRef> {
+        match &self.scheduler {
+            Scheduler::Multi(multi) => multi.live_tasks(),
+            Scheduler::Current(current) => current.live_tasks(),
+        }
+    }
+
+    fn with_timers(&self, f: impl FnOnce(&Arc<Timers>) -> Armed) -> Armed {
+        match &self.scheduler {
+            Scheduler::Multi(multi) => multi.with_timers(self, f),
+            Scheduler::Current(current) => current.with_timers(self, f),
+        }
+    }
+}
+
+/// Marks this thread as one that drives futures; blocking it is a mistake from now on.
+pub(crate) struct DrivingGuard {
+    previous: Enter,
+    rng: Option<u64>,
+    _runtime: context::RuntimeGuard,
+}
+
+/// Enters a runtime to drive futures in it.
+///
+/// # Panics
+/// If the thread does so already.
+#[track_caller]
+pub(crate) fn enter_driving(shared: &Arc<Shared>, allow_block_in_place: bool) -> DrivingGuard {
+    let (previous, rng) = context::with(|cx| {
+        let previous = cx.enter.get();
+        if previous == Enter::No {
+            cx.enter.set(Enter::Driving {
+                allow_block_in_place,
+            });
+            cx.rng_seeded.set(true);
+            (Some(previous), cx.rng.replace(shared.seeds.next_seed()))
+        } else {
+            (None, 0)
+        }
+    });
+    let Some(previous) = previous else {
+        panic!(
+            "cannot block this thread on a runtime: it is driving asynchronous tasks already. \
+             Use `.await` instead of `block_on`, or move the call to `spawn_blocking` or \
+             `block_in_place`"
+        );
+    };
+    DrivingGuard {
+        previous,
+        rng: Some(rng),
+        _runtime: context::enter_runtime(shared.clone()),
+    }
+}
+
+impl Drop for DrivingGuard {
+    fn drop(&mut self) {
+        context::with(|cx| {
+            cx.enter.set(self.previous);
+            if let Some(seed) = self.rng.take() {
+                cx.rng.replace(seed);
+            }
+        });
+    }
+}
+
+/// May this thread be blocked? Panics with `what` if it drives futures.
+#[track_caller]
+pub(crate) fn check_blocking_allowed(what: &str) {
+    let driving = context::with(|cx| cx.enter.get() != Enter::No);
+    assert!(
+        !driving,
+        "{what} would block a thread that drives asynchronous tasks; use the asynchronous \
+         variant, `spawn_blocking` or `block_in_place`"
+    );
+}
+
+/// A runtime to arm timers in.
+pub(crate) struct TimersHandle(Arc<Shared>);
+
+#[cold]
+#[track_caller]
+pub(crate) fn no_runtime(what: &str) -> ! {
+    panic!("{what} needs a tress runtime: there is none on this thread. Call it from inside \
+            `Runtime::block_on` or a spawned task, or enter a runtime with `Handle::enter`")
+}
+
+#[cold]
+#[track_caller]
+fn no_time() -> ! {
+    panic!("timers are disabled on this runtime: build it with `enable_time` or `enable_all`")
+}
+
+#[cold]
+pub(crate) fn panic_shut_down() -> ! {
+    panic!("the runtime of this timer has shut down")
+}
+
+/// Is there a runtime with timers here?
+#[track_caller]
+#[inline]
+pub(crate) fn check_time_is_enabled() {
+    match context::with_runtime(|shared| shared.time_enabled) {
+        Some(true) => {}
+        Some(false) => no_time(),
+        None => no_runtime("a timer"),
+    }
+}
+
+/// As `check_time_is_enabled`; a thread that entered the runtime without driving it gets a handle
+/// to remember, since it may poll its futures after it has left.
+#[track_caller]
+#[inline]
+pub(crate) fn check_time() -> Option<TimersHandle> {
+    check_time_is_enabled();
+    if context::with(|cx| cx.enter.get() == Enter::No) {
+        context::runtime().map(TimersHandle)
+    } else {
+        None
+    }
+}
+
+pub(crate) fn with_timers(
+    bound: Option<&TimersHandle>,
+    f: impl FnOnce(&Arc<Timers>) -> Armed,
+) -> Armed {
+    match bound {
+        Some(TimersHandle(shared)) => shared.with_timers(f),
+        None => match context::with_runtime(|shared| {
+            if !shared.time_enabled {
+                no_time();
+            }
+            shared.with_timers(f)
+        }) {
+            Some(armed) => armed,
+            None => no_runtime("polling a timer"),
+        },
+    }
+}
+
+/// Calls `f` with the current runtime's clock.
+#[track_caller]
+pub(crate) fn current_clock(f: impl FnOnce(&Clock)) {
+    let found = context::runtime();
+    match found {
+        Some(shared) => f(&shared.clock),
+        None => no_runtime("changing the clock"),
+    }
+}
+
+/// Fires what a change of the clock made due.
+pub(crate) fn fire_timers() {
+    context::with_runtime(|shared| {
+        if let Scheduler::Current(current) = &shared.scheduler {
+            current.fire_timers(shared);
+        }
+    });
+}
+
+pub(crate) fn count_forced_yield() {
+    context::with_runtime(|shared| shared.forced_yields.add_shared(1));
+}
+
+/// The index of the worker that runs the caller, if one does: below the number of workers of the
+/// current multi-thread runtime, 0 on a current-thread runtime.
+///
+/// ```
+/// let rt = tress::runtime::Runtime::new()?;
+/// rt.block_on(async {
+///     assert_eq!(tress::runtime::worker_index(), None); // `block_on` runs beside the workers
+///     let index = tress::spawn(async { tress::runtime::worker_index() }).await.unwrap();
+///     assert!(index.is_some());
+/// });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn worker_index() -> Option<usize> {
+    context::with(|cx| {
+        // SAFETY: both are set by this thread for as long as what they point to lives.
+        unsafe {
+            if !cx.driving.get().is_null() {
+                return Some(0);
+            }
+            cx.worker.get().as_ref()?.core().map(|core| core.index())
+        }
+    })
+}

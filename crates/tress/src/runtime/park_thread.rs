@@ -1,0 +1,44 @@
+//! `block_on` for a thread that drives nothing but its own future.
+
+use crate::scheduler::Spin;
+use crate::sys::Parker;
+use crate::task::coop;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::{Duration, Instant};
+
+/// A parked thread, as a waker.
+struct ParkedThread(Parker);
+
+impl Wake for ParkedThread {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Polls `future` on this thread, which sleeps in between, until it is ready.
+pub(crate) fn block_on<F: Future>(mut future: Pin<&mut F>, spin: Duration, cores: usize) -> F::Output {
+    let thread = Arc::new(ParkedThread(Parker::new()));
+    let waker = Waker::from(thread.clone());
+    let mut cx = Context::from_waker(&waker);
+    let spin = Spin::new(spin, cores);
+    loop {
+        let polled = coop::with_fresh_budget(|| future.as_mut().poll(&mut cx));
+        if let Poll::Ready(output) = polled {
+            return output;
+        }
+        let start = Instant::now();
+        if spin.wait(start, || thread.0.is_notified()) {
+            thread.0.park(Some(Duration::ZERO));
+        } else {
+            while !thread.0.park(None) {}
+            spin.record_park(start.elapsed());
+        }
+    }
+}

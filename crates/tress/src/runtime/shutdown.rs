@@ -1,0 +1,126 @@
+//! The end of a runtime. The order is documented at `Runtime::shutdown_timeout`.
+
+use super::context::{self, Enter};
+use super::{Scheduler, Shared};
+use crate::task;
+use std::fmt;
+use std::panic::Location;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What had not stopped when a shutdown's time was up.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ShutdownReport {
+    /// Tasks that were still being polled, or waited for one that was.
+    pub tasks: Vec<StuckTask>,
+    /// Blocking closures that were still running.
+    pub blocking: usize,
+}
+
+impl ShutdownReport {
+    /// True if everything stopped.
+    pub fn is_clean(&self) -> bool {
+        self.tasks.is_empty() && self.blocking == 0
+    }
+}
+
+impl fmt::Display for ShutdownReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_clean() {
+            return f.write_str("everything stopped");
+        }
+        write!(
+            f,
+            "{} tasks and {} blocking closures did not stop in time",
+            self.tasks.len(),
+            self.blocking
+        )?;
+        for task in &self.tasks {
+            write!(f, "\n  {task}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A task that did not stop.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct StuckTask {
+    /// Its id.
+    pub id: task::Id,
+    /// Its name, if it has one.
+    pub name: Option<String>,
+    /// Where it was spawned.
+    pub spawned_at: &'static Location<'static>,
+    /// True if it was being polled, false if it waited for its turn to be dropped.
+    pub running: bool,
+}
+
+impl fmt::Display for StuckTask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.name.as_deref().unwrap_or("unnamed");
+        let doing = if self.running { "running" } else { "waiting" };
+        write!(f, "task {} ({name}), {doing}, spawned at {}", self.id, self.spawned_at)
+    }
+}
+
+/// Shuts down, waiting for at most `timeout`, or as long as it takes.
+pub(super) fn run(shared: &Arc<Shared>, timeout: Option<Duration>) -> ShutdownReport {
+    let deadline = timeout.and_then(|t| Instant::now().checked_add(t));
+    match &shared.scheduler {
+        Scheduler::Multi(multi) => {
+            multi.close();
+            // On a worker of this runtime we would wait for ourselves.
+            let on_worker = context::with(|cx| {
+                // SAFETY: set by this thread for as long as the worker lives.
+                let worker = unsafe { cx.worker.get().as_ref() };
+                worker.is_some_and(|w| std::ptr::eq(w.shared(), Arc::as_ptr(shared)))
+            });
+            if !on_worker {
+                multi.wait_closed(deadline);
+            }
+        }
+        Scheduler::Current(current) => {
+            // The dropped futures see the runtime they lived in.
+            let _entered = context::enter_runtime(shared.clone());
+            current.close();
+        }
+    }
+    let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
+    let pool = shared.blocking.shutdown(left);
+    let tasks = shared
+        .live_tasks()
+        .iter()
+        .map(|task| StuckTask {
+            id: task.header().id(),
+            name: task.header().name().map(str::to_owned),
+            spawned_at: task.header().location(),
+            running: task.is_running(),
+        })
+        .collect();
+    ShutdownReport {
+        tasks,
+        blocking: pool.still_running,
+    }
+}
+
+pub(super) fn on_drop(shared: &Arc<Shared>) {
+    let already = match &shared.scheduler {
+        Scheduler::Multi(multi) => multi.is_closing(),
+        Scheduler::Current(current) => current.is_closing(),
+    };
+    if already {
+        return;
+    }
+    let driving = context::with(|cx| cx.enter.get() != Enter::No);
+    if driving && !std::thread::panicking() {
+        // Waiting here would stall the tasks of this thread, possibly for ever.
+        run(shared, Some(Duration::ZERO));
+        panic!(
+            "a Runtime was dropped where blocking is not allowed: in asynchronous code. Use \
+             `shutdown_background`, or drop it in `spawn_blocking` or on a plain thread"
+        );
+    }
+    run(shared, if driving { Some(Duration::ZERO) } else { None });
+}

@@ -1,0 +1,112 @@
+//! How often a worker looks beyond its own queue, from how long its polls take.
+
+use std::cell::Cell;
+use std::time::Duration;
+
+/// Polls between two looks at the clock, at most (seed 002's `BUDGET_PER_TICK`).
+pub(crate) const MAX_TICK: u32 = 128;
+/// A tick should not last longer than this: timers and I/O wait for its end.
+const TARGET_TICK_NS: u64 = 200_000;
+/// A task in the global queue should not wait longer than this behind local work.
+const TARGET_GLOBAL_NS: u64 = 1_000_000;
+const MIN_INTERVAL: u64 = 8;
+const MAX_INTERVAL: u64 = 255;
+/// Before anything was measured (seed 002's `DEFAULT_AVG_TASK_NS`): an interval of 20.
+const INITIAL_NS: u64 = 50_000;
+
+pub(crate) struct Adapt {
+    /// Moving average of the time a poll takes.
+    average_ns: Cell<u64>,
+    fixed_interval: Option<u32>,
+    fixed_tick: Option<u32>,
+}
+
+impl Adapt {
+    pub(crate) fn new(fixed_interval: Option<u32>, fixed_tick: Option<u32>) -> Adapt {
+        Adapt {
+            average_ns: Cell::new(INITIAL_NS),
+            fixed_interval,
+            fixed_tick,
+        }
+    }
+
+    /// Takes in a tick of `polls` polls: `new = 0.1 * sample + 0.9 * old`.
+    pub(crate) fn record(&self, polls: u32, took: Duration) {
+        if polls == 0 {
+            return;
+        }
+        let sample = took.as_nanos() as u64 / u64::from(polls);
+        let old = self.average_ns.get();
+        // In integers, rounding up, so that the average can rise from 1 and never reaches 0.
+        self.average_ns.set(((sample + 9 * old).div_ceil(10)).max(1));
+    }
+
+    /// Polls after which the global queue is asked before the local one.
+    pub(crate) fn global_interval(&self) -> u32 {
+        self.fixed_interval.unwrap_or_else(|| {
+            (TARGET_GLOBAL_NS / self.average_ns.get()).clamp(MIN_INTERVAL, MAX_INTERVAL) as u32
+        })
+    }
+
+    /// Polls until the worker looks at the clock again.
+    pub(crate) fn tick(&self) -> u32 {
+        self.fixed_tick.unwrap_or_else(|| {
+            (TARGET_TICK_NS / self.average_ns.get()).clamp(1, u64::from(MAX_TICK)) as u32
+        })
+    }
+
+    pub(crate) fn average(&self) -> Duration {
+        Duration::from_nanos(self.average_ns.get())
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn settled(poll: Duration) -> Adapt {
+        let adapt = Adapt::new(None, None);
+        for _ in 0..200 {
+            adapt.record(100, poll * 100);
+        }
+        adapt
+    }
+
+    #[test]
+    fn the_seeds_table() {
+        assert_eq!(Adapt::new(None, None).global_interval(), 20);
+        for (us, interval) in [(1, 255), (10, 100), (50, 20), (100, 10), (1000, 8)] {
+            let adapt = settled(Duration::from_micros(us));
+            let got = adapt.global_interval();
+            // The integer average stops within ten nanoseconds of its goal.
+            assert!(got.abs_diff(interval) <= 1, "{us} us: {got}, not {interval}");
+        }
+    }
+
+    #[test]
+    fn long_polls_shorten_the_tick() {
+        assert_eq!(settled(Duration::from_nanos(100)).tick(), 128);
+        assert!(settled(Duration::from_micros(10)).tick() <= 20);
+        assert_eq!(settled(Duration::from_millis(1)).tick(), 1);
+    }
+
+    #[test]
+    fn one_outlier_moves_it_by_a_tenth() {
+        let adapt = settled(Duration::from_micros(10));
+        adapt.record(1, Duration::from_micros(110));
+        assert!(adapt.average() <= Duration::from_micros(21));
+    }
+
+    #[test]
+    fn an_empty_tick_changes_nothing() {
+        let adapt = Adapt::new(None, None);
+        adapt.record(0, Duration::from_secs(9));
+        assert_eq!(adapt.average(), Duration::from_nanos(INITIAL_NS));
+    }
+
+    #[test]
+    fn zero_length_polls_do_not_divide_by_zero() {
+        let adapt = settled(Duration::ZERO);
+        assert_eq!(adapt.global_interval(), 255);
+    }
+}

@@ -1,0 +1,539 @@
+//! The current-thread scheduler: tasks run on the thread that calls `block_on`, in the order in
+//! which they became ready.
+
+use super::Config;
+use super::inject::Inject;
+use super::spin::Spin;
+use super::stats::{Counter, WorkerStats};
+use crate::runtime::{Shared, context};
+use crate::sys::{Mutex, Parker};
+use crate::task::coop;
+use crate::task::{
+    self, Header, Id, JoinHandle, Keep, Order, Origin, Owner, OwnerVTable, Ran, Slab, Source,
+    TaskRef,
+};
+use crate::time::{Armed, Timers};
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::{Duration, Instant};
+
+/// Polls between two looks at timers and at the root future's flag.
+const EVENT_INTERVAL: u32 = 61;
+/// Every so many polls a task from outside goes first.
+const GLOBAL_INTERVAL: u32 = 31;
+
+pub(crate) struct Current {
+    pub(crate) config: Config,
+    /// Tasks spawned by the driving thread.
+    owner: Owner,
+    outside: Owner,
+    /// Guards the outside owner's slab; true once no task may be added.
+    outside_closed: Mutex<bool>,
+    pub(crate) inject: Inject,
+    pub(crate) timers: Arc<Timers>,
+    root: Arc<Root>,
+    pub(crate) stats: WorkerStats,
+    pub(crate) outside_spawned: Counter,
+    pub(crate) outside_completed: Counter,
+    pub(crate) remote_schedules: Counter,
+    pub(crate) thread: Mutex<Option<std::thread::ThreadId>>,
+    pub(crate) queue_depth: Counter,
+    closing: AtomicBool,
+    slot: std::sync::Mutex<CoreSlot>,
+}
+
+struct CoreSlot {
+    /// The core, while nobody drives the runtime.
+    core: Option<Box<Core>>,
+    /// Threads to tell when it is back.
+    waiting: Vec<std::thread::Thread>,
+}
+
+/// What the driving thread owns.
+struct Core {
+    queue: RefCell<VecDeque<NonNull<Header>>>,
+    spin: Spin,
+    until_global: Cell<u32>,
+}
+
+// SAFETY: the queue holds entries of tasks, which belong to whoever has the core.
+unsafe impl Send for Core {}
+
+/// A thread that drives the runtime. Reached through the thread-local context.
+pub(crate) struct Driving {
+    shared: *const Shared,
+    core: Option<Box<Core>>,
+    /// What the thread's context held before.
+    previous: Cell<(*const Driving, Option<NonNull<Slab>>)>,
+}
+
+/// Wakes the future given to `block_on`, and the thread that drives it.
+struct Root {
+    woken: AtomicBool,
+    parker: Arc<Parker>,
+}
+
+impl Wake for Root {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.woken.store(true, Ordering::Release);
+        self.parker.unpark();
+    }
+}
+
+static OWNER_VTABLE: OwnerVTable = OwnerVTable {
+    schedule,
+    keep: Keep { retain, release },
+};
+
+unsafe fn retain(slab: NonNull<Slab>) {
+    // SAFETY: an owner's parent is the `Arc<Shared>` it lives in, alive during the call.
+    unsafe { Arc::increment_strong_count(Owner::of_slab(slab).as_ref().parent::<Shared>()) }
+}
+
+unsafe fn release(slab: NonNull<Slab>) {
+    // SAFETY: pairs with a `retain`.
+    unsafe { Arc::decrement_strong_count(Owner::of_slab(slab).as_ref().parent::<Shared>()) }
+}
+
+unsafe fn schedule(owner: NonNull<Owner>, task: NonNull<Header>, _: Order) {
+    // SAFETY: the task is unfinished, so its owner, and with it the runtime, is alive.
+    unsafe {
+        let shared = owner.as_ref().parent::<Shared>();
+        let local = with_driving(shared, |driving| {
+            (*shared).current().stats.local_schedules.bump();
+            driving.core().queue.borrow_mut().push_back(task);
+        });
+        if local.is_none() {
+            // Subtle: once queued the task may finish and take the runtime with it.
+            Arc::increment_strong_count(shared);
+            let shared = Arc::from_raw(shared);
+            shared.current().push_outside(task);
+        }
+    }
+}
+
+/// Calls `f` if this thread drives that runtime.
+fn with_driving<R>(shared: *const Shared, f: impl FnOnce(&Driving) -> R) -> Option<R> {
+    context::with(|cx| {
+        // SAFETY: set by `block_on` of this thread for as long as the value is on its stack.
+        let driving = unsafe { cx.driving.get().as_ref() }?;
+        ptr::eq(driving.shared, shared).then(|| f(driving))
+    })
+}
+
+impl Current {
+    pub(crate) fn new(config: Config, start: Instant) -> Current {
+        let parker = Arc::new(Parker::new());
+        let core = Core {
+            queue: RefCell::new(VecDeque::new()),
+            spin: Spin::new(config.spin, config.cores),
+            until_global: Cell::new(GLOBAL_INTERVAL),
+        };
+        Current {
+            config,
+            owner: Owner::new(&OWNER_VTABLE),
+            outside: Owner::new(&OWNER_VTABLE),
+            outside_closed: Mutex::new(false),
+            inject: Inject::new(),
+            timers: Arc::new(Timers::new(start, parker.clone())),
+            root: Arc::new(Root {
+                woken: AtomicBool::new(false),
+                parker,
+            }),
+            stats: WorkerStats::default(),
+            outside_spawned: Counter::default(),
+            outside_completed: Counter::default(),
+            remote_schedules: Counter::default(),
+            thread: Mutex::new(None),
+            queue_depth: Counter::default(),
+            closing: AtomicBool::new(false),
+            slot: std::sync::Mutex::new(CoreSlot {
+                core: Some(Box::new(core)),
+                waiting: Vec::new(),
+            }),
+        }
+    }
+
+    pub(crate) fn adopt(&self, shared: *const Shared) {
+        self.owner.set_parent(shared);
+        self.outside.set_parent(shared);
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Acquire)
+    }
+
+    /// Makes the driving thread look around.
+    pub(crate) fn poke(&self) {
+        self.root.parker.unpark();
+    }
+
+    fn push_outside(&self, task: NonNull<Header>) {
+        self.remote_schedules.add_shared(1);
+        self.inject.push(task);
+        self.root.parker.unpark();
+    }
+
+    /// # Safety
+    /// `future` is `Send + 'static`, or the caller answers for what that would have ensured.
+    pub(crate) unsafe fn spawn<F: Future>(
+        &self,
+        shared: &Shared,
+        future: F,
+        id: Id,
+        origin: Origin,
+    ) -> JoinHandle<F::Output> {
+        let mut future = Some(future);
+        let mut origin = Some(origin);
+        let local = with_driving(shared, |driving| {
+            let (future, origin) = (future.take()?, origin.take()?);
+            self.stats.spawned.bump();
+            // SAFETY: driving makes this thread the owner of the slab.
+            let (task, handle) =
+                unsafe { task::new(future, NonNull::from(&self.owner), Source::Page, id, origin) };
+            driving.core().queue.borrow_mut().push_back(task);
+            Some(handle)
+        });
+        if let Some(Some(handle)) = local {
+            return handle;
+        }
+        let (future, origin) = future.zip(origin).expect("not used above");
+        let owner = NonNull::from(&self.outside);
+        let closed = self.outside_closed.lock();
+        if *closed {
+            drop(closed);
+            // SAFETY: any thread may use the system allocator; the task is in no queue.
+            return unsafe {
+                let (task, handle) = task::new(future, owner, Source::System, id, origin);
+                TaskRef::refuse(task);
+                handle
+            };
+        }
+        // SAFETY: the lock makes this thread the owner of the outside slab for the moment.
+        let (task, handle) = unsafe { task::new(future, owner, Source::Page, id, origin) };
+        self.outside_spawned.add_shared(1);
+        drop(closed);
+        self.push_outside(task);
+        handle
+    }
+
+    /// # Safety
+    /// As for `spawn`; the caller must run or refuse the task.
+    pub(crate) unsafe fn new_blocking<F: Future>(
+        &self,
+        future: F,
+        id: Id,
+        origin: Origin,
+    ) -> (NonNull<Header>, JoinHandle<F::Output>) {
+        let owner = NonNull::from(&self.outside);
+        let closed = self.outside_closed.lock();
+        let source = if *closed { Source::System } else { Source::Page };
+        // SAFETY: the lock makes this thread the owner of the outside slab for the moment.
+        unsafe { task::new(future, owner, source, id, origin) }
+    }
+
+    pub(crate) fn with_timers(
+        &self,
+        shared: &Shared,
+        f: impl FnOnce(&Arc<Timers>) -> Armed,
+    ) -> Armed {
+        let armed = f(&self.timers);
+        if armed == Armed::First && with_driving(shared, |_| ()).is_none() {
+            self.root.parker.unpark();
+        }
+        armed
+    }
+
+    /// Drives the runtime until `future` is ready; or, while another thread drives it, waits for
+    /// that one to make progress for us. The caller has entered the runtime.
+    pub(crate) fn block_on<F: Future>(&self, shared: &Shared, mut future: Pin<&mut F>) -> F::Output {
+        loop {
+            if let Some(core) = self.take_core() {
+                return self.drive(shared, core, future);
+            }
+            // Somebody else drives. Poll our future as an ordinary thread, until it is ready or
+            // the core is free.
+            if let Some(output) = self.wait_beside(future.as_mut()) {
+                return output;
+            }
+        }
+    }
+
+    fn wait_beside<F: Future>(&self, mut future: Pin<&mut F>) -> Option<F::Output> {
+        let beside = Arc::new(Beside {
+            woken: AtomicBool::new(true),
+            thread: std::thread::current(),
+        });
+        let waker = Waker::from(beside.clone());
+        let mut cx = Context::from_waker(&waker);
+        loop {
+            if beside.woken.swap(false, Ordering::AcqRel) {
+                let polled = coop::with_fresh_budget(|| future.as_mut().poll(&mut cx));
+                if let Poll::Ready(output) = polled {
+                    return Some(output);
+                }
+            }
+            let mut slot = self.lock_slot();
+            if slot.core.is_some() {
+                return None;
+            }
+            if !slot.waiting.iter().any(|t| t.id() == beside.thread.id()) {
+                slot.waiting.push(beside.thread.clone());
+            }
+            drop(slot);
+            if !beside.woken.load(Ordering::Acquire) {
+                std::thread::park();
+            }
+        }
+    }
+
+    fn lock_slot(&self) -> std::sync::MutexGuard<'_, CoreSlot> {
+        self.slot.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take_core(&self) -> Option<Box<Core>> {
+        self.lock_slot().core.take()
+    }
+
+    fn put_core(&self, core: Box<Core>) {
+        let waiting = {
+            let mut slot = self.lock_slot();
+            slot.core = Some(core);
+            std::mem::take(&mut slot.waiting)
+        };
+        for thread in waiting {
+            thread.unpark();
+        }
+    }
+
+    fn drive<F: Future>(
+        &self,
+        shared: &Shared,
+        core: Box<Core>,
+        mut future: Pin<&mut F>,
+    ) -> F::Output {
+        let driving = Driving {
+            shared,
+            core: Some(core),
+            previous: Cell::new((ptr::null(), None)),
+        };
+        driving.begin(self);
+        let core = driving.core();
+        *self.thread.lock() = Some(std::thread::current().id());
+        self.root.woken.store(true, Ordering::Release);
+        let waker = Waker::from(self.root.clone());
+        let mut cx = Context::from_waker(&waker);
+        let interval = self.config.event_interval.unwrap_or(EVENT_INTERVAL);
+        loop {
+            if self.root.woken.swap(false, Ordering::AcqRel) {
+                let polled = coop::with_fresh_budget(|| future.as_mut().poll(&mut cx));
+                if let Poll::Ready(output) = polled {
+                    return output;
+                }
+            }
+            let start = Instant::now();
+            let mut polls = 0;
+            while polls < interval {
+                let Some(task) = self.next(core) else { break };
+                polls += 1;
+                self.run_task(core, task);
+            }
+            self.queue_depth.set(core.queue.borrow().len() as u64);
+            if polls > 0 {
+                self.stats.busy_ns.add(start.elapsed().as_nanos() as u64);
+            }
+            if polls < interval {
+                self.park(shared, core);
+            }
+            self.fire_timers(shared);
+        }
+    }
+
+    fn next(&self, core: &Core) -> Option<NonNull<Header>> {
+        let until = core.until_global.get();
+        if until == 0 {
+            let interval = self.config.global_interval.unwrap_or(GLOBAL_INTERVAL);
+            core.until_global.set(interval);
+            if let Some(task) = self.inject.pop() {
+                return Some(task);
+            }
+        } else {
+            core.until_global.set(until - 1);
+        }
+        let local = core.queue.borrow_mut().pop_front();
+        local.or_else(|| self.inject.pop())
+    }
+
+    fn run_task(&self, core: &Core, task: NonNull<Header>) {
+        self.stats.polled.bump();
+        // SAFETY: the task came out of this scheduler's queue, on the thread that drives it.
+        match unsafe { task::run(task) } {
+            Ran::Idle => {}
+            Ran::Complete => self.stats.completed.bump(),
+            Ran::Requeue => core.queue.borrow_mut().push_back(task),
+        }
+    }
+
+    /// Fires what is due.
+    pub(crate) fn fire_timers(&self, shared: &Shared) {
+        if self.timers.next_due().is_some() {
+            self.timers.fire(shared.clock.now(), &self.stats.timers_fired);
+        }
+    }
+
+    /// Nothing is left to run: waits for a wake-up or the next timer.
+    fn park(&self, shared: &Shared, core: &Core) {
+        if self.has_work(core) {
+            return;
+        }
+        super::call(&self.config.on_park);
+        // The hook may have made something ready.
+        if !self.has_work(core) {
+            self.sleep(shared, core);
+        }
+        super::call(&self.config.on_unpark);
+    }
+
+    fn has_work(&self, core: &Core) -> bool {
+        !core.queue.borrow().is_empty()
+            || !self.inject.is_empty()
+            || self.root.woken.load(Ordering::Acquire)
+    }
+
+    fn sleep(&self, shared: &Shared, core: &Core) {
+        let parker = &self.root.parker;
+        let due = self.timers.next_due();
+        if let Some(due) = due {
+            // A paused clock jumps instead of waiting, unless a token says that something came.
+            if !parker.is_notified() && shared.clock.jump_to(due) {
+                return;
+            }
+        }
+        let timeout = match due {
+            // While it is paused and may not jump, time does not pass: wait to be told.
+            Some(_) if shared.clock.is_paused() => None,
+            Some(due) => Some(due.saturating_duration_since(shared.clock.now())),
+            None => None,
+        };
+        let start = Instant::now();
+        self.stats.park_unpark.bump();
+        let short = timeout.is_some_and(|t| t < Duration::from_millis(1));
+        if short || !core.spin.wait(start, || parker.is_notified()) {
+            // SAFETY: driving makes this thread the owner of the slab.
+            unsafe { self.owner.tidy() };
+            self.stats.parked.bump();
+            parker.park(timeout);
+            core.spin.record_park(start.elapsed());
+        } else {
+            // Consume the token.
+            self.stats.spin_hits.bump();
+            parker.park(Some(Duration::ZERO));
+        }
+        self.stats.park_unpark.bump();
+    }
+
+    pub(crate) fn alive(&self) -> u64 {
+        let completed = self.stats.completed.get() + self.outside_completed.get();
+        let spawned = self.stats.spawned.get() + self.outside_spawned.get();
+        spawned.saturating_sub(completed)
+    }
+
+    pub(crate) fn live_tasks(&self) -> Vec<TaskRef> {
+        [&self.owner, &self.outside]
+            .into_iter()
+            .flat_map(Owner::live_tasks)
+            .filter(|task| !task.is_complete())
+            .collect()
+    }
+
+    /// Refuses new tasks and drops all there are, on this thread.
+    pub(crate) fn close(&self) {
+        if self.closing.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        *self.outside_closed.lock() = true;
+        // Nobody drives any more: the runtime is being dropped.
+        let Some(core) = self.take_core() else { return };
+        // Tasks that wake each other while they are dropped must not queue locally.
+        while self.alive() > 0 {
+            for task in self.live_tasks() {
+                // SAFETY: nobody drives, so this thread may drop the tasks; those that are not
+                // `Send` belong to a runtime that cannot leave its thread.
+                if unsafe { task.shut_down() } {
+                    self.outside_completed.add_shared(1);
+                }
+            }
+            loop {
+                let local = core.queue.borrow_mut().pop_front();
+                let Some(task) = local.or_else(|| self.inject.pop()) else {
+                    break;
+                };
+                // SAFETY: we took it out of its queue.
+                unsafe { TaskRef::refuse(task) };
+                self.outside_completed.add_shared(1);
+            }
+            std::thread::yield_now();
+        }
+        self.timers.close();
+        let _closed = self.outside_closed.lock();
+        // SAFETY: nobody drives, and the lock's value keeps outside spawns away. The caller holds
+        // the runtime.
+        unsafe {
+            self.owner.retire();
+            self.outside.retire();
+        }
+    }
+}
+
+/// A thread that waits in `block_on` while another one drives.
+struct Beside {
+    woken: AtomicBool,
+    thread: std::thread::Thread,
+}
+
+impl Wake for Beside {
+    fn wake(self: Arc<Self>) {
+        self.woken.store(true, Ordering::Release);
+        self.thread.unpark();
+    }
+}
+
+impl Driving {
+    fn core(&self) -> &Core {
+        self.core.as_ref().expect("there until dropped")
+    }
+
+    fn begin(&self, current: &Current) {
+        context::with(|cx| {
+            let slab = Owner::slab(NonNull::from(&current.owner));
+            self.previous.set((
+                cx.driving.replace(ptr::from_ref(self)),
+                cx.slab.replace(Some(slab)),
+            ));
+        });
+    }
+}
+
+impl Drop for Driving {
+    fn drop(&mut self) {
+        context::with(|cx| {
+            let (driving, slab) = self.previous.get();
+            cx.driving.set(driving);
+            cx.slab.set(slab);
+        });
+        if let Some(core) = self.core.take() {
+            // SAFETY: `drive` borrows the runtime for longer than this.
+            unsafe { (*self.shared).current().put_core(core) };
+        }
+    }
+}

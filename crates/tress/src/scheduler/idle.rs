@@ -1,0 +1,215 @@
+//! Which workers sleep, and how many look for work.
+//!
+//! One bit per worker says that it is parked, or about to be, and may be claimed by whoever has
+//! work for it. A second word counts the parked and the searching ones. A worker's bit changes
+//! hands by `fetch_or` / `fetch_and`, and whoever's operation changed it adjusts the counts: every
+//! decision is taken from the value that a read-modify-write returned. `README.md` in this folder
+//! tells the protocol and why it loses no wake-up.
+
+use crate::sys::atomic::{AtomicU64, Ordering};
+use crate::sys::{CachePadded, full_fence};
+
+pub(crate) struct IdleSet {
+    counts: CachePadded<AtomicU64>,
+    parked: Box<[AtomicU64]>,
+    workers: usize,
+}
+
+const SEARCHING: u64 = 1 << 32;
+const PARKED: u64 = 1;
+
+fn searching(counts: u64) -> usize {
+    (counts >> 32) as usize
+}
+
+fn parked(counts: u64) -> usize {
+    counts as u32 as usize
+}
+
+/// How a worker came out of the parked set.
+#[must_use]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unparked {
+    /// Somebody claimed it to look for work: it is counted as searching.
+    Claimed,
+    /// It took itself out.
+    ByItself,
+}
+
+impl IdleSet {
+    /// All workers start out parked: their threads do not exist yet, and are started when claimed.
+    pub(crate) fn all_parked(workers: usize) -> IdleSet {
+        let words = (0..workers.div_ceil(64))
+            .map(|word| {
+                let here = (workers - word * 64).min(64);
+                AtomicU64::new(u64::MAX >> (64 - here))
+            })
+            .collect();
+        IdleSet {
+            counts: CachePadded::new(AtomicU64::new(workers as u64 * PARKED)),
+            parked: words,
+            workers,
+        }
+    }
+
+    /// A worker to wake for work that was just made visible, unless others will see it.
+    ///
+    /// The fence makes this a Dekker pair with the one in `Worker::park`: either we see the worker's
+    /// bit or it sees our work.
+    #[inline]
+    pub(crate) fn claim_for_work(&self) -> Option<usize> {
+        full_fence();
+        let counts = self.counts.load(Ordering::Relaxed);
+        if searching(counts) != 0 || parked(counts) == 0 {
+            return None;
+        }
+        self.claim()
+    }
+
+    #[cold]
+    fn claim(&self) -> Option<usize> {
+        for (w, word) in self.parked.iter().enumerate() {
+            let mut bits = word.load(Ordering::Relaxed);
+            while bits != 0 {
+                let bit = bits.trailing_zeros();
+                let mask = 1 << bit;
+                let before = word.fetch_and(!mask, Ordering::AcqRel);
+                if before & mask != 0 {
+                    self.counts
+                        .fetch_add(SEARCHING.wrapping_sub(PARKED), Ordering::AcqRel);
+                    return Some(w * 64 + bit as usize);
+                }
+                bits = before & !mask;
+            }
+        }
+        None
+    }
+
+    /// Lets a worker search unless half of them already do.
+    pub(crate) fn try_search(&self) -> bool {
+        let counts = self.counts.load(Ordering::Relaxed);
+        if 2 * searching(counts) >= self.workers {
+            return false;
+        }
+        // Not atomic with the test: the cap is a heuristic and may be exceeded for a moment.
+        self.counts.fetch_add(SEARCHING, Ordering::AcqRel);
+        true
+    }
+
+    /// A searcher found work. True if it was the last one: it must look whether there is more
+    /// that nobody was woken for because it was searching. Includes the fence for that look.
+    pub(crate) fn stop_searching(&self) -> bool {
+        let last = searching(self.counts.fetch_sub(SEARCHING, Ordering::AcqRel)) == 1;
+        if last {
+            full_fence();
+        }
+        last
+    }
+
+    /// Publishes that a worker is about to park. It must look at every queue after this.
+    pub(crate) fn park(&self, worker: usize, was_searching: bool) {
+        let (word, mask) = self.bit(worker);
+        let before = word.fetch_or(mask, Ordering::AcqRel);
+        debug_assert_eq!(before & mask, 0);
+        let change = if was_searching {
+            PARKED.wrapping_sub(SEARCHING)
+        } else {
+            PARKED
+        };
+        self.counts.fetch_add(change, Ordering::AcqRel);
+        full_fence();
+    }
+
+    /// A worker woke up, or found work after `park`.
+    pub(crate) fn unpark(&self, worker: usize) -> Unparked {
+        let (word, mask) = self.bit(worker);
+        if word.fetch_and(!mask, Ordering::AcqRel) & mask == 0 {
+            return Unparked::Claimed;
+        }
+        self.counts.fetch_sub(PARKED, Ordering::AcqRel);
+        Unparked::ByItself
+    }
+
+    /// Takes a worker out of the parked set to start or wake it for a reason of its own. True if
+    /// it was in; it then counts as searching.
+    pub(crate) fn claim_worker(&self, worker: usize) -> bool {
+        let (word, mask) = self.bit(worker);
+        let claimed = word.fetch_and(!mask, Ordering::AcqRel) & mask != 0;
+        if claimed {
+            self.counts
+                .fetch_add(SEARCHING.wrapping_sub(PARKED), Ordering::AcqRel);
+        }
+        claimed
+    }
+
+    pub(crate) fn is_parked(&self, worker: usize) -> bool {
+        let (word, mask) = self.bit(worker);
+        word.load(Ordering::Relaxed) & mask != 0
+    }
+
+    pub(crate) fn all_are_parked(&self) -> bool {
+        parked(self.counts.load(Ordering::Relaxed)) == self.workers
+    }
+
+    pub(crate) fn num_searching(&self) -> usize {
+        searching(self.counts.load(Ordering::Relaxed))
+    }
+
+    fn bit(&self, worker: usize) -> (&AtomicU64, u64) {
+        (&self.parked[worker / 64], 1 << (worker % 64))
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn claims_lowest_first_and_each_once() {
+        let idle = IdleSet::all_parked(200);
+        assert!(idle.all_are_parked());
+        for i in 0..200 {
+            assert_eq!(idle.claim_for_work(), Some(i));
+            // While it searches nobody else is claimed.
+            assert_eq!(idle.claim_for_work(), None);
+            assert!(idle.stop_searching());
+        }
+        assert_eq!(idle.claim_for_work(), None);
+        assert!(!idle.all_are_parked());
+        idle.park(137, false);
+        assert!(idle.is_parked(137) && !idle.is_parked(136));
+        assert_eq!(idle.claim_for_work(), Some(137));
+        assert_eq!(idle.unpark(137), Unparked::Claimed);
+        assert!(idle.stop_searching());
+        idle.park(199, false);
+        assert_eq!(idle.unpark(199), Unparked::ByItself);
+        assert_eq!(idle.claim_for_work(), None);
+    }
+
+    #[test]
+    fn at_most_half_search() {
+        let idle = IdleSet::all_parked(4);
+        for i in 0..4 {
+            assert!(idle.claim_worker(i));
+            idle.stop_searching();
+        }
+        assert!(idle.try_search());
+        assert!(idle.try_search());
+        assert!(!idle.try_search());
+        idle.park(0, true);
+        assert!(idle.try_search());
+    }
+
+    #[test]
+    fn sixty_four_workers_fill_one_word() {
+        for n in [1, 63, 64, 65, 128] {
+            let idle = IdleSet::all_parked(n);
+            let mut claimed = 0;
+            while idle.claim_for_work().is_some() {
+                idle.stop_searching();
+                claimed += 1;
+            }
+            assert_eq!(claimed, n);
+        }
+    }
+}

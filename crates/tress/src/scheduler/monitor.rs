@@ -1,0 +1,142 @@
+//! One cold thread that notices when a poll takes too long, so that it hurts only itself.
+//!
+//! While some worker is awake the monitor looks at each of them every few milliseconds. A worker
+//! that is awake but has not begun a poll since the last look is stuck in one. What it sits on is
+//! then given to others: the task in its LIFO slot goes to the global queue, its due timers are
+//! fired from here, and a worker is woken if there is anything to steal.
+//!
+//! While all workers are parked the monitor sleeps without a timeout. A worker that wakes up only
+//! sets the monitor's alarm; the monitor's thread runs when that goes off, if the worker is still
+//! awake then it stays around. No protocol depends on it: it bounds the harm that a misbehaving
+//! poll does, nothing else.
+
+use super::multi::Multi;
+use crate::runtime::Shared;
+use crate::sys::{Ticker, full_fence};
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+/// Time between two looks.
+const PERIOD: Duration = Duration::from_millis(5);
+
+pub(crate) struct Monitor {
+    ticker: Arc<Ticker>,
+    started: AtomicBool,
+    /// The monitor waits without an alarm: whoever wakes a worker must set one.
+    asleep: Arc<AtomicBool>,
+    stopped: Arc<AtomicBool>,
+}
+
+impl Monitor {
+    pub(super) fn new() -> io::Result<Monitor> {
+        Ok(Monitor {
+            ticker: Arc::new(Ticker::new()?),
+            started: AtomicBool::new(false),
+            asleep: Arc::new(AtomicBool::new(false)),
+            stopped: Arc::new(AtomicBool::new(false)),
+        })
+    }
+
+    /// Starts the thread with the first worker. Without it the runtime still works: a stuck poll
+    /// then also holds what its worker sits on.
+    pub(super) fn start(&self, shared: &Arc<Shared>) {
+        if self.started.swap(true, Ordering::AcqRel) {
+            return self.watch();
+        }
+        let watch = Watch {
+            ticker: self.ticker.clone(),
+            asleep: self.asleep.clone(),
+            stopped: self.stopped.clone(),
+            shared: Arc::downgrade(shared),
+        };
+        self.ticker.arm(PERIOD);
+        let _ = std::thread::Builder::new()
+            .name("tress-monitor".into())
+            .stack_size(64 * 1024)
+            .spawn(move || watch.run());
+    }
+
+    /// A worker is awake.
+    #[inline]
+    pub(super) fn watch(&self) {
+        // Pairs with the monitor's fence: it falls asleep first and then looks at the workers
+        // once more, while we left the parked set first and then look whether it sleeps.
+        full_fence();
+        if self.asleep.load(Ordering::Relaxed) && self.asleep.swap(false, Ordering::AcqRel) {
+            self.ticker.arm(PERIOD);
+        }
+    }
+
+    pub(super) fn stop(&self) {
+        self.stopped.store(true, Ordering::Release);
+        self.ticker.arm(Duration::ZERO);
+    }
+}
+
+struct Watch {
+    ticker: Arc<Ticker>,
+    asleep: Arc<AtomicBool>,
+    stopped: Arc<AtomicBool>,
+    /// Weak: a runtime that is dropped must not wait for its monitor.
+    shared: Weak<Shared>,
+}
+
+impl Watch {
+    fn run(self) {
+        let mut polled = Vec::new();
+        loop {
+            self.ticker.wait();
+            let Some(shared) = self.shared.upgrade() else {
+                return;
+            };
+            if self.stopped.load(Ordering::Acquire) {
+                return;
+            }
+            let multi = shared.multi();
+            if multi.idle.all_are_parked() {
+                polled.clear();
+                self.asleep.store(true, Ordering::Release);
+                full_fence();
+                if multi.idle.all_are_parked() && !self.stopped.load(Ordering::Acquire) {
+                    continue;
+                }
+                if !self.asleep.swap(false, Ordering::AcqRel) {
+                    // Somebody has set the alarm already.
+                    continue;
+                }
+            } else {
+                look(multi, &mut polled);
+            }
+            self.ticker.arm(PERIOD);
+        }
+    }
+}
+
+/// Compares each worker's progress with the last look.
+fn look(multi: &Multi, polled: &mut Vec<Option<u64>>) {
+    polled.resize(multi.remotes.len(), None);
+    let mut stuck = false;
+    for (index, remote) in multi.remotes.iter().enumerate() {
+        let now = (!multi.idle.is_parked(index)).then(|| remote.stats.polled.get());
+        let before = std::mem::replace(&mut polled[index], now);
+        if now.is_none() || now != before {
+            continue;
+        }
+        stuck = true;
+        remote.stats.slow_polls.bump();
+        if let Some(task) = remote.lifo.take() {
+            multi.inject.push(task);
+        }
+        remote
+            .timers
+            .fire(Instant::now(), &multi.monitor_timers_fired);
+    }
+    if stuck {
+        let work = !multi.inject.is_empty() || multi.remotes.iter().any(|r| !r.steal.is_empty());
+        if work {
+            multi.notify();
+        }
+    }
+}

@@ -1,0 +1,587 @@
+//! The multi-thread scheduler's shared part: what every thread can reach.
+
+use super::Config;
+use super::idle::IdleSet;
+use super::inject::Inject;
+use super::lifo::LifoSlot;
+use super::monitor::Monitor;
+use super::queue::{self, Steal};
+use super::stats::{Counter, WorkerStats};
+use super::worker::{self, Core};
+use crate::runtime::{Shared, context};
+use crate::sys::{CachePadded, Mutex, Parker};
+use crate::task::{
+    self, Header, Id, JoinHandle, Keep, Order, Origin, Owner, OwnerVTable, Slab, Source, TaskRef,
+};
+use crate::time::{Armed, Timers};
+use std::future::Future;
+use std::io;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, PoisonError};
+use std::time::Instant;
+
+pub(crate) struct Multi {
+    pub(crate) config: Config,
+    pub(crate) remotes: Box<[CachePadded<Remote>]>,
+    pub(crate) inject: Inject,
+    pub(crate) idle: IdleSet,
+    pub(super) monitor: Monitor,
+    /// Tasks spawned by threads that are no workers of this runtime.
+    outside: Owner,
+    /// Guards the outside owner's slab; true once no task may be added to it any more.
+    outside_closed: Mutex<bool>,
+    /// Spawned from outside; completed outside of a worker. Many writers.
+    pub(crate) outside_spawned: Counter,
+    pub(crate) outside_completed: Counter,
+    pub(crate) remote_schedules: Counter,
+    pub(super) monitor_timers_fired: Counter,
+    closing: AtomicBool,
+    /// Cores not yet put away by shutdown.
+    cores_left: AtomicUsize,
+    /// Next worker whose timers a thread from outside uses.
+    next_timers: AtomicUsize,
+    threads: Threads,
+}
+
+/// What the others see of a worker.
+pub(crate) struct Remote {
+    pub(super) steal: Steal,
+    pub(super) lifo: LifoSlot,
+    pub(super) owner: Owner,
+    pub(super) parker: Arc<Parker>,
+    pub(crate) timers: Arc<Timers>,
+    pub(crate) stats: WorkerStats,
+    /// The core, while no thread has it: before the worker first runs, and in `block_in_place`.
+    pub(super) core: AtomicPtr<Core>,
+    started: AtomicBool,
+    /// The thread that runs it, for metrics.
+    pub(crate) thread: Mutex<Option<std::thread::ThreadId>>,
+}
+
+impl Remote {
+    /// Tasks in the worker's queue.
+    pub(crate) fn queue_depth(&self) -> usize {
+        self.steal.len() as usize + usize::from(!self.lifo.is_empty())
+    }
+}
+
+/// The worker threads' coming and going.
+struct Threads {
+    state: std::sync::Mutex<ThreadState>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct ThreadState {
+    running: usize,
+    start_failures: u64,
+    handles: Vec<std::thread::JoinHandle<()>>,
+    /// Workers waiting for a thread, and threads waiting for a worker: `block_in_place`.
+    orphans: Vec<usize>,
+    spares: usize,
+    /// No new threads, and spares leave.
+    closed: bool,
+}
+
+static OWNER_VTABLE: OwnerVTable = OwnerVTable {
+    schedule,
+    keep: Keep { retain, release },
+};
+
+unsafe fn retain(slab: NonNull<Slab>) {
+    // SAFETY: an owner's parent is the `Arc<Shared>` it lives in, alive during the call.
+    unsafe { Arc::increment_strong_count(Owner::of_slab(slab).as_ref().parent::<Shared>()) }
+}
+
+unsafe fn release(slab: NonNull<Slab>) {
+    // SAFETY: pairs with a `retain`.
+    unsafe { Arc::decrement_strong_count(Owner::of_slab(slab).as_ref().parent::<Shared>()) }
+}
+
+unsafe fn schedule(owner: NonNull<Owner>, task: NonNull<Header>, order: Order) {
+    // SAFETY: the task is unfinished, so its owner, and with it the runtime, is alive. Once the
+    // task is in a queue it may finish at any moment; `multi.push_outside` takes care of that.
+    unsafe {
+        let shared = owner.as_ref().parent::<Shared>();
+        let local = context::with(|cx| match cx.worker.get().as_ref() {
+            Some(worker) if ptr::eq(worker.shared(), shared) => match worker.core() {
+                Some(core) => {
+                    core.schedule(worker, task, order);
+                    true
+                }
+                None => false,
+            },
+            _ => false,
+        });
+        if !local {
+            push_outside(shared, task);
+        }
+    }
+}
+
+/// # Safety
+/// The runtime is alive by the unfinished task's owner.
+unsafe fn push_outside(shared: *const Shared, task: NonNull<Header>) {
+    // Subtle: as soon as the task is in the queue it can run, finish, and take the runtime's last
+    // reference with it, while we still have to wake a worker.
+    // SAFETY: alive until the push, so the count can be raised.
+    let shared = unsafe {
+        Arc::increment_strong_count(shared);
+        Arc::from_raw(shared)
+    };
+    let multi = shared.multi();
+    multi.remote_schedules.add_shared(1);
+    multi.inject.push(task);
+    multi.notify();
+}
+
+impl Multi {
+    pub(crate) fn new(config: Config, start: Instant) -> io::Result<Multi> {
+        let remotes = (0..config.workers)
+            .map(|index| {
+                let (local, steal) = queue::ring();
+                let core = Box::new(Core::new(index, local, &config));
+                let parker = Arc::new(Parker::new());
+                CachePadded::new(Remote {
+                    steal,
+                    lifo: LifoSlot::new(),
+                    owner: Owner::new(&OWNER_VTABLE),
+                    timers: Arc::new(Timers::new(start, parker.clone())),
+                    parker,
+                    stats: WorkerStats::default(),
+                    core: AtomicPtr::new(Box::into_raw(core)),
+                    started: AtomicBool::new(false),
+                    thread: Mutex::new(None),
+                })
+            })
+            .collect();
+        Ok(Multi {
+            idle: IdleSet::all_parked(config.workers),
+            monitor: Monitor::new()?,
+            remotes,
+            inject: Inject::new(),
+            outside: Owner::new(&OWNER_VTABLE),
+            outside_closed: Mutex::new(false),
+            outside_spawned: Counter::default(),
+            outside_completed: Counter::default(),
+            remote_schedules: Counter::default(),
+            monitor_timers_fired: Counter::default(),
+            closing: AtomicBool::new(false),
+            cores_left: AtomicUsize::new(config.workers),
+            next_timers: AtomicUsize::new(0),
+            threads: Threads {
+                state: std::sync::Mutex::default(),
+                changed: Condvar::new(),
+            },
+            config,
+        })
+    }
+
+    /// Tells the owners what they are part of.
+    pub(crate) fn adopt(&self, shared: *const Shared) {
+        for remote in &self.remotes {
+            remote.owner.set_parent(shared);
+        }
+        self.outside.set_parent(shared);
+    }
+
+    #[inline]
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Acquire)
+    }
+
+    /// Spawns a task, on the current worker if this thread is one.
+    ///
+    /// # Safety
+    /// `future` is `Send + 'static`, or the caller answers for what that would have ensured.
+    #[inline]
+    pub(crate) unsafe fn spawn<F: Future>(
+        &self,
+        shared: &Shared,
+        future: F,
+        id: Id,
+        origin: Origin,
+    ) -> JoinHandle<F::Output> {
+        context::with(|cx| {
+            // SAFETY: set by a worker thread for as long as its `Worker` lives.
+            let worker = unsafe { cx.worker.get().as_ref() };
+            if let Some(worker) = worker {
+                if ptr::eq(worker.shared(), shared) {
+                    if let Some(core) = worker.core() {
+                        if !self.is_closing() {
+                            let remote = &self.remotes[core.index()];
+                            remote.stats.spawned.bump();
+                            let owner = NonNull::from(&remote.owner);
+                            // SAFETY: the core makes this thread the owner of its slab.
+                            let (task, handle) =
+                                unsafe { task::new(future, owner, Source::Page, id, origin) };
+                            core.schedule(worker, task, Order::Newest);
+                            return handle;
+                        }
+                    }
+                }
+            }
+            // SAFETY: by the caller's promise.
+            unsafe { self.spawn_outside(future, id, origin) }
+        })
+    }
+
+    /// # Safety
+    /// As for `spawn`.
+    unsafe fn spawn_outside<F: Future>(
+        &self,
+        future: F,
+        id: Id,
+        origin: Origin,
+    ) -> JoinHandle<F::Output> {
+        let owner = NonNull::from(&self.outside);
+        let closed = self.outside_closed.lock();
+        if *closed {
+            drop(closed);
+            // SAFETY: any thread may use the system allocator. The task is in no queue, and its
+            // future may be dropped here, where it came from.
+            return unsafe {
+                let (task, handle) = task::new(future, owner, Source::System, id, origin);
+                TaskRef::refuse(task);
+                handle
+            };
+        }
+        // SAFETY: the lock makes this thread the owner of the outside slab for the moment.
+        let (task, handle) = unsafe { task::new(future, owner, Source::Page, id, origin) };
+        self.outside_spawned.add_shared(1);
+        drop(closed);
+        self.remote_schedules.add_shared(1);
+        self.inject.push(task);
+        self.notify();
+        handle
+    }
+
+    /// Makes a task that the blocking pool will run.
+    ///
+    /// # Safety
+    /// As for `spawn`; the caller must run or refuse the task.
+    pub(crate) unsafe fn new_blocking<F: Future>(
+        &self,
+        future: F,
+        id: Id,
+        origin: Origin,
+    ) -> (NonNull<Header>, JoinHandle<F::Output>) {
+        let owner = NonNull::from(&self.outside);
+        let closed = self.outside_closed.lock();
+        let source = if *closed { Source::System } else { Source::Page };
+        // SAFETY: the lock makes this thread the owner of the outside slab for the moment.
+        unsafe { task::new(future, owner, source, id, origin) }
+    }
+
+    /// Wakes a worker for work that was just made visible, unless one is already looking.
+    #[inline]
+    pub(crate) fn notify(&self) {
+        if let Some(worker) = self.idle.claim_for_work() {
+            self.wake(worker);
+        }
+    }
+
+    /// Wakes a worker that was claimed from the idle set, starting its thread if it has none.
+    #[cold]
+    pub(super) fn wake(&self, worker: usize) {
+        let remote = &self.remotes[worker];
+        if remote.started.load(Ordering::Acquire) {
+            remote.parker.unpark();
+            return;
+        }
+        // The claim makes us the only one here: an unstarted worker cannot park again by itself.
+        match self.start_thread(worker) {
+            Ok(()) => {}
+            Err(error) => {
+                let lone = {
+                    let mut threads = self.lock_threads();
+                    threads.start_failures += 1;
+                    threads.running == 0
+                };
+                // Claimable again: the next push retries.
+                self.idle.park(worker, true);
+                assert!(
+                    !lone || self.is_closing(),
+                    "tress cannot start its first worker thread: {error}; raise the process's \
+                     thread limit (ulimit -u, cgroup pids.max) or use a current-thread runtime"
+                );
+            }
+        }
+    }
+
+    /// Wakes a worker for a reason other than work: a timer, shutdown.
+    pub(crate) fn poke(&self, worker: usize) {
+        let remote = &self.remotes[worker];
+        if remote.started.load(Ordering::Acquire) {
+            remote.parker.unpark();
+        } else if self.idle.claim_worker(worker) {
+            self.wake(worker);
+        }
+    }
+
+    /// The runtime this is part of.
+    fn shared(&self) -> Arc<Shared> {
+        let raw = self.outside.parent::<Shared>();
+        // SAFETY: `self` is inside the `Arc`, which is therefore alive.
+        unsafe {
+            Arc::increment_strong_count(raw);
+            Arc::from_raw(raw)
+        }
+    }
+
+    fn start_thread(&self, worker: usize) -> io::Result<()> {
+        let shared = self.shared();
+        let mut threads = self.lock_threads();
+        if threads.closed {
+            return Err(io::Error::other("the runtime is shutting down"));
+        }
+        let remote = &self.remotes[worker];
+        if threads.spares > 0 && !remote.core.load(Ordering::Relaxed).is_null() {
+            threads.orphans.push(worker);
+            drop(threads);
+            remote.started.store(true, Ordering::Release);
+            self.threads.changed.notify_all();
+            return Ok(());
+        }
+        let mut builder = std::thread::Builder::new().name((self.config.thread_name)());
+        if let Some(size) = self.config.stack_size {
+            builder = builder.stack_size(size);
+        }
+        remote.started.store(true, Ordering::Release);
+        let spawned = builder.spawn(move || worker::thread_main(shared, worker));
+        match spawned {
+            Ok(handle) => {
+                threads.running += 1;
+                threads.handles.retain(|h| !h.is_finished());
+                threads.handles.push(handle);
+                Ok(())
+            }
+            Err(error) => {
+                remote.started.store(false, Ordering::Release);
+                Err(error)
+            }
+        }
+    }
+
+    /// Gives a core away while its thread blocks. Another thread takes over.
+    pub(super) fn hand_off(&self, core: Box<Core>) {
+        let worker = core.index();
+        let before = self.remotes[worker].core.swap(Box::into_raw(core), Ordering::AcqRel);
+        debug_assert!(before.is_null());
+        if let Err(error) = self.start_thread(worker) {
+            // Nobody runs this worker until the blocked thread returns; say so in the metrics.
+            drop(error);
+            self.remotes[worker].started.store(true, Ordering::Release);
+            self.lock_threads().start_failures += 1;
+        }
+    }
+
+    /// Takes a core that lies around, if it still does.
+    pub(super) fn take_core(&self, worker: usize) -> Option<Box<Core>> {
+        let core = self.remotes[worker].core.swap(ptr::null_mut(), Ordering::AcqRel);
+        // SAFETY: put there by `Box::into_raw`, and the swap took it for us alone.
+        (!core.is_null()).then(|| unsafe { Box::from_raw(core) })
+    }
+
+    /// A thread without a core waits here for one. None: the runtime is shutting down.
+    pub(super) fn wait_for_core(&self) -> Option<Box<Core>> {
+        let mut threads = self.lock_threads();
+        threads.spares += 1;
+        let core = loop {
+            if let Some(worker) = threads.orphans.pop() {
+                // Its former thread may have come back for it.
+                if let Some(core) = self.take_core(worker) {
+                    break Some(core);
+                }
+                continue;
+            }
+            // One spare per worker is plenty.
+            if threads.closed || threads.spares > self.config.workers {
+                break None;
+            }
+            threads = self
+                .threads
+                .changed
+                .wait(threads)
+                .unwrap_or_else(PoisonError::into_inner);
+        };
+        threads.spares -= 1;
+        core
+    }
+
+    pub(super) fn thread_exited(&self) {
+        self.lock_threads().running -= 1;
+        self.threads.changed.notify_all();
+    }
+
+    pub(crate) fn start_failures(&self) -> u64 {
+        self.lock_threads().start_failures
+    }
+
+    fn lock_threads(&self) -> std::sync::MutexGuard<'_, ThreadState> {
+        self.threads
+            .state
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Calls `f` with the timers this thread should use: its own worker's, or another's in turn.
+    pub(crate) fn with_timers(
+        &self,
+        shared: &Shared,
+        f: impl FnOnce(&Arc<Timers>) -> Armed,
+    ) -> Armed {
+        let here = context::with(|cx| {
+            // SAFETY: set by a worker thread for as long as its `Worker` lives.
+            let worker = unsafe { cx.worker.get().as_ref() }?;
+            if !ptr::eq(worker.shared(), shared) {
+                return None;
+            }
+            Some(worker.core()?.index())
+        });
+        match here {
+            // It looks at its timers before it parks.
+            Some(index) => f(&self.remotes[index].timers),
+            None => {
+                let turn = self.next_timers.fetch_add(1, Ordering::Relaxed);
+                let index = turn % self.remotes.len();
+                let armed = f(&self.remotes[index].timers);
+                if armed == Armed::First {
+                    self.poke(index);
+                }
+                armed
+            }
+        }
+    }
+
+    /// Tasks spawned and not completed.
+    pub(crate) fn alive(&self) -> u64 {
+        // Completions first: a task completed between the two sums must not be missing from both.
+        let completed: u64 = self.remotes.iter().map(|r| r.stats.completed.get()).sum::<u64>()
+            + self.outside_completed.get();
+        let spawned: u64 = self.remotes.iter().map(|r| r.stats.spawned.get()).sum::<u64>()
+            + self.outside_spawned.get();
+        spawned.saturating_sub(completed)
+    }
+
+    pub(crate) fn live_tasks(&self) -> Vec<TaskRef> {
+        let owners = self.remotes.iter().map(|r| &r.owner);
+        owners
+            .chain([&self.outside])
+            .flat_map(Owner::live_tasks)
+            .filter(|task| !task.is_complete())
+            .collect()
+    }
+
+    /// Refuses new tasks and sends the workers home. Steps 1 to 3 of `runtime/shutdown.rs`.
+    pub(crate) fn close(&self) {
+        if self.closing.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        *self.outside_closed.lock() = true;
+        self.lock_threads().closed = true;
+        self.threads.changed.notify_all();
+        self.monitor.stop();
+        for remote in &self.remotes {
+            if remote.started.load(Ordering::Acquire) {
+                remote.parker.unpark();
+            }
+        }
+        // Cores without a thread: their workers never started, or their threads block and no
+        // other thread has taken over yet.
+        for index in 0..self.remotes.len() {
+            if let Some(core) = self.take_core(index) {
+                self.put_away(core);
+            }
+        }
+    }
+
+    /// A worker has stopped running tasks. Whoever puts the last core away drops all that is left.
+    pub(super) fn put_away(&self, core: Box<Core>) {
+        // SAFETY: holding the core makes us the owner of its slab; nobody will have it again.
+        unsafe { self.remotes[core.index()].owner.retire() };
+        drop(core);
+        if self.cores_left.fetch_sub(1, Ordering::AcqRel) != 1 {
+            return;
+        }
+        // Nothing runs and nothing can be added. What is left are wake-ups that made a task
+        // SCHEDULED and are about to push it.
+        while self.alive() > 0 {
+            self.drop_everything();
+            std::thread::yield_now();
+        }
+        for remote in &self.remotes {
+            remote.timers.close();
+        }
+        let _closed = self.outside_closed.lock();
+        // SAFETY: the lock makes us the owner, and its value keeps others away for good.
+        unsafe { self.outside.retire() };
+    }
+
+    /// Cancels every task that is not running right now.
+    pub(super) fn drop_everything(&self) {
+        for task in self.live_tasks() {
+            // SAFETY: tasks of this scheduler may be dropped on any thread.
+            if unsafe { task.shut_down() } {
+                self.outside_completed.add_shared(1);
+            }
+        }
+        let lifos = self.remotes.iter().filter_map(|r| r.lifo.take());
+        for task in lifos.chain(std::iter::from_fn(|| self.inject.pop())) {
+            self.drop_queued(task);
+        }
+        let (local, _) = queue::ring();
+        for remote in &self.remotes {
+            while let Some((task, _)) = remote.steal.steal_into(&local) {
+                self.drop_queued(task);
+                while let Some(task) = local.pop() {
+                    self.drop_queued(task);
+                }
+            }
+        }
+    }
+
+    /// Cancels a task taken out of a queue.
+    fn drop_queued(&self, task: NonNull<Header>) {
+        // SAFETY: we took it out of its queue. A shielded one was uncovered by `shut_down`; one
+        // spawned after that walk is cancelled here.
+        unsafe { TaskRef::refuse(task) };
+        self.outside_completed.add_shared(1);
+    }
+
+    /// Waits until all worker threads are gone, or the deadline. True if they are.
+    pub(crate) fn wait_closed(&self, deadline: Option<Instant>) -> bool {
+        let mut threads = self.lock_threads();
+        while threads.running > 0 {
+            threads = match deadline {
+                None => self
+                    .threads
+                    .changed
+                    .wait(threads)
+                    .unwrap_or_else(PoisonError::into_inner),
+                Some(at) => {
+                    let left = at.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        return false;
+                    }
+                    self.threads
+                        .changed
+                        .wait_timeout(threads, left)
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .0
+                }
+            };
+        }
+        let handles = std::mem::take(&mut threads.handles);
+        drop(threads);
+        for handle in handles {
+            if handle.thread().id() != std::thread::current().id() {
+                // A worker thread catches every panic of its tasks; its own would be a bug that
+                // has been printed already.
+                let _ = handle.join();
+            }
+        }
+        true
+    }
+}

@@ -1,0 +1,499 @@
+//! A worker: a thread, and the core that makes it one.
+
+use super::{Config, call};
+use super::adapt::Adapt;
+use super::idle::Unparked;
+use super::multi::{Multi, Remote};
+use super::queue::Local;
+use super::spin::Spin;
+use crate::runtime::context::{self, Enter};
+use crate::runtime::{Shared, enter_driving};
+use crate::sys::FastRand;
+use crate::task::coop;
+use crate::task::{self, Header, Order, Owner, Ran};
+use std::cell::{Cell, RefCell};
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Tasks taken from the LIFO slot in a row before it is flushed to the ring (seed 002).
+pub(crate) const MAX_LIFO_STREAK: u8 = 3;
+/// A spinning thief takes a task from a LIFO slot whose owner has been in one poll this long.
+const LIFO_AGE: Duration = Duration::from_micros(20);
+
+/// What only the thread that runs the worker touches. Owning it is being the worker.
+pub(crate) struct Core {
+    index: usize,
+    ring: Local,
+    rng: FastRand,
+    adapt: Adapt,
+    spin: Spin,
+    lifo_limit: u8,
+    lifo_streak: Cell<u8>,
+    /// Polls until the global queue is asked first.
+    until_global: Cell<u32>,
+    /// Counted in the idle set's searching number.
+    searching: Cell<bool>,
+    /// How many polls the others had begun when this worker began to spin.
+    others_polled: RefCell<Vec<u64>>,
+}
+
+/// A thread that runs workers. Reached through the thread-local context.
+pub(crate) struct Worker {
+    shared: Arc<Shared>,
+    core: Cell<Option<NonNull<Core>>>,
+}
+
+impl Core {
+    pub(super) fn new(index: usize, ring: Local, config: &Config) -> Core {
+        Core {
+            index,
+            ring,
+            rng: FastRand::new(index as u64 + 1),
+            adapt: Adapt::new(config.global_interval, config.event_interval),
+            spin: Spin::new(config.spin, config.cores),
+            lifo_limit: config.lifo_limit,
+            lifo_streak: Cell::new(0),
+            until_global: Cell::new(0),
+            searching: Cell::new(false),
+            others_polled: RefCell::new(Vec::new()),
+        }
+    }
+
+    pub(crate) fn index(&self) -> usize {
+        self.index
+    }
+
+    /// Queues a task on this worker.
+    #[inline]
+    pub(crate) fn schedule(&self, worker: &Worker, task: NonNull<Header>, order: Order) {
+        let multi = worker.multi();
+        let remote = &multi.remotes[self.index];
+        remote.stats.local_schedules.bump();
+        let pushed = match order {
+            // A push into the empty slot wakes nobody: this worker is about to run it. Waking a
+            // thief here is what cost others a quarter of their throughput.
+            Order::Newest if self.lifo_limit > 0 => match remote.lifo.replace(task) {
+                None => return,
+                Some(older) => older,
+            },
+            Order::Newest | Order::Tail => task,
+        };
+        let overflowed = self.ring.push(pushed, &multi.inject);
+        if overflowed {
+            remote.stats.overflows.bump();
+        }
+        // A yielding task adds no work that was not there before; the tick's end notifies.
+        if overflowed || (order == Order::Newest && multi.config.stealing) {
+            multi.notify();
+        }
+    }
+
+    /// The next task by the order of work: global now and then, LIFO slot, ring, global.
+    #[inline]
+    fn next(&self, multi: &Multi, remote: &Remote) -> Option<NonNull<Header>> {
+        let until = self.until_global.get();
+        if until == 0 {
+            self.until_global.set(self.adapt.global_interval());
+            if let Some(task) = self.next_global(multi, remote) {
+                return Some(task);
+            }
+        } else {
+            self.until_global.set(until - 1);
+        }
+        if let Some(task) = remote.lifo.take() {
+            let streak = self.lifo_streak.get();
+            if streak < self.lifo_limit {
+                self.lifo_streak.set(streak + 1);
+                remote.stats.lifo_hits.bump();
+                return Some(task);
+            }
+            if self.ring.push(task, &multi.inject) {
+                remote.stats.overflows.bump();
+            }
+        }
+        self.lifo_streak.set(0);
+        if let Some(task) = self.ring.pop() {
+            return Some(task);
+        }
+        self.next_global(multi, remote)
+    }
+
+    fn next_global(&self, multi: &Multi, remote: &Remote) -> Option<NonNull<Header>> {
+        let task = multi.inject.pop_batch(&self.ring, multi.remotes.len())?;
+        remote.stats.global_batches.bump();
+        Some(task)
+    }
+
+    /// Takes half of somebody's ring, beginning with a random victim.
+    fn steal(&self, multi: &Multi, remote: &Remote) -> Option<NonNull<Header>> {
+        let n = multi.remotes.len();
+        let start = self.rng.below(n as u32) as usize;
+        for i in 0..n {
+            let victim = (start + i) % n;
+            if victim == self.index {
+                continue;
+            }
+            if let Some((task, taken)) = multi.remotes[victim].steal.steal_into(&self.ring) {
+                remote.stats.steals.bump();
+                remote.stats.stolen.add(u64::from(taken));
+                return Some(task);
+            }
+        }
+        None
+    }
+
+    /// A task in the slot of a worker that has not begun a poll since `polled` was read.
+    fn steal_old_lifo(&self, multi: &Multi, polled: &[u64]) -> Option<NonNull<Header>> {
+        let others = multi.remotes.iter().zip(polled).enumerate();
+        others
+            .filter(|(victim, _)| *victim != self.index)
+            .filter(|(_, (remote, polled))| remote.stats.polled.get() == **polled)
+            .find_map(|(_, (remote, _))| remote.lifo.take())
+    }
+
+    /// Is there anything a worker could take?
+    fn work_in_sight(&self, multi: &Multi) -> bool {
+        if !multi.inject.is_empty() {
+            return true;
+        }
+        if multi.config.stealing {
+            multi.remotes.iter().any(|r| !r.steal.is_empty())
+        } else {
+            self.ring.len() > 0
+        }
+    }
+}
+
+impl Worker {
+    pub(crate) fn shared(&self) -> *const Shared {
+        Arc::as_ptr(&self.shared)
+    }
+
+    /// The core, unless this thread gave it away to block.
+    #[inline]
+    pub(crate) fn core(&self) -> Option<&Core> {
+        // SAFETY: set while this thread owns the box; only this thread unsets it, and never while
+        // a borrow from here is in use (`give_up` and `release_core` are called between them).
+        self.core.get().map(|core| unsafe { core.as_ref() })
+    }
+
+    #[inline]
+    fn multi(&self) -> &Multi {
+        self.shared.multi()
+    }
+
+    fn adopt(&self, core: Box<Core>) {
+        let remote = &self.multi().remotes[core.index];
+        *remote.thread.lock() = Some(std::thread::current().id());
+        self.core.set(NonNull::new(Box::into_raw(core)));
+        context::with(|cx| cx.slab.set(Some(Owner::slab(NonNull::from(&remote.owner)))));
+    }
+
+    fn give_up(&self) -> Option<Box<Core>> {
+        let core = self.core.take()?;
+        context::with(|cx| cx.slab.set(None));
+        // SAFETY: from `Box::into_raw` in `adopt`, and taken out of the cell just now.
+        Some(unsafe { Box::from_raw(core.as_ptr()) })
+    }
+
+    /// Runs tasks until the core is gone or the runtime closes.
+    fn run(&self) {
+        let multi = self.multi();
+        let mut now = Instant::now();
+        while let Some(core) = self.core() {
+            let remote = &multi.remotes[core.index];
+            if multi.is_closing() {
+                return;
+            }
+            remote.timers.fire(now, &remote.stats.timers_fired);
+            let start = now;
+            let mut polls = 0;
+            let tick = core.adapt.tick();
+            while polls < tick {
+                let Some(task) = core.next(multi, remote) else {
+                    break;
+                };
+                polls += 1;
+                if !self.run_task(remote, task) {
+                    return;
+                }
+            }
+            if polls == 0 {
+                let (found, at) = self.find_work_or_park(core, multi, remote);
+                now = at;
+                if let Some(task) = found {
+                    if !self.run_task(remote, task) {
+                        return;
+                    }
+                }
+                continue;
+            }
+            now = Instant::now();
+            let took = now - start;
+            core.adapt.record(polls, took);
+            remote.stats.busy_ns.add(took.as_nanos() as u64);
+            remote
+                .stats
+                .mean_poll_ns
+                .set(core.adapt.average().as_nanos() as u64);
+            // Yielding tasks notify nobody when they are queued again.
+            if core.ring.len() > 0 && multi.config.stealing {
+                multi.notify();
+            }
+        }
+    }
+
+    /// Runs one task. False if the core went away meanwhile: the task blocked in place.
+    #[inline]
+    fn run_task(&self, remote: &Remote, task: NonNull<Header>) -> bool {
+        if let Some(core) = self.core() {
+            if core.searching.get() {
+                self.stop_searching(core);
+            }
+        }
+        remote.stats.polled.bump();
+        // SAFETY: the task came out of one of this scheduler's queues.
+        let ran = unsafe { task::run(task) };
+        match self.core() {
+            Some(core) => {
+                match ran {
+                    Ran::Idle => {}
+                    Ran::Complete => remote.stats.completed.bump(),
+                    Ran::Requeue => core.schedule(self, task, Order::Tail),
+                }
+                true
+            }
+            None => {
+                match ran {
+                    Ran::Idle => {}
+                    Ran::Complete => self.multi().outside_completed.add_shared(1),
+                    Ran::Requeue => {
+                        self.multi().inject.push(task);
+                        self.multi().notify();
+                    }
+                }
+                false
+            }
+        }
+    }
+
+    /// Work was found. If this was the last searcher, whoever was not woken because of it must be
+    /// woken now, if there is still something to do.
+    #[cold]
+    fn stop_searching(&self, core: &Core) {
+        core.searching.set(false);
+        let multi = self.multi();
+        if multi.idle.stop_searching() && core.work_in_sight(multi) {
+            multi.notify();
+        }
+    }
+
+    /// Nothing is left locally: search, spin, park. Returns what was found, if that is a task, and
+    /// the time, to begin the next tick with.
+    #[cold]
+    fn find_work_or_park(
+        &self,
+        core: &Core,
+        multi: &Multi,
+        remote: &Remote,
+    ) -> (Option<NonNull<Header>>, Instant) {
+        let start = Instant::now();
+        if !core.searching.get() && multi.idle.try_search() {
+            core.searching.set(true);
+        }
+        if core.searching.get() {
+            if multi.config.stealing {
+                if let Some(task) = core.steal(multi, remote) {
+                    return (Some(task), start);
+                }
+            }
+            match self.spin(core, multi, remote, start) {
+                Spun::Nothing => {}
+                Spun::Something => return (None, Instant::now()),
+                Spun::Task(task) => return (Some(task), Instant::now()),
+            }
+        }
+        (None, self.park(core, multi, remote, start))
+    }
+
+    /// Looks around for a moment before parking. Only a searcher does: it is what makes others
+    /// not wake anybody.
+    fn spin(&self, core: &Core, multi: &Multi, remote: &Remote, start: Instant) -> Spun {
+        let mut polled = core.others_polled.borrow_mut();
+        polled.clear();
+        if core.lifo_limit > 0 && multi.config.stealing {
+            polled.extend(multi.remotes.iter().map(|r| r.stats.polled.get()));
+        }
+        let due = remote.timers.next_due();
+        let mut looks = 0u32;
+        let mut old_lifo = None;
+        let found = core.spin.wait(start, || {
+            if core.work_in_sight(multi) || remote.parker.is_notified() || multi.is_closing() {
+                return true;
+            }
+            looks += 1;
+            if looks % 64 == 0 {
+                let now = Instant::now();
+                if due.is_some_and(|due| now >= due) {
+                    return true;
+                }
+                if now - start >= LIFO_AGE {
+                    old_lifo = core.steal_old_lifo(multi, &polled);
+                    return old_lifo.is_some();
+                }
+            }
+            false
+        });
+        if !found {
+            return Spun::Nothing;
+        }
+        remote.stats.spin_hits.bump();
+        match old_lifo {
+            None => Spun::Something,
+            Some(task) => {
+                remote.stats.steals.bump();
+                remote.stats.stolen.bump();
+                Spun::Task(task)
+            }
+        }
+    }
+
+    fn park(&self, core: &Core, multi: &Multi, remote: &Remote, start: Instant) -> Instant {
+        // SAFETY: the core makes this thread the owner of its slab.
+        unsafe { remote.owner.tidy() };
+        multi.idle.park(core.index, core.searching.take());
+        // From here on whoever queues work sees us parked, or we see the work.
+        if core.work_in_sight(multi) || multi.is_closing() {
+            if multi.idle.unpark(core.index) == Unparked::Claimed {
+                core.searching.set(true);
+            }
+            multi.monitor.watch();
+            return Instant::now();
+        }
+        let timeout = remote
+            .timers
+            .next_due()
+            .map(|due| due.saturating_duration_since(Instant::now()));
+        call(&multi.config.on_park);
+        remote.stats.parked.bump();
+        remote.stats.park_unpark.bump();
+        remote.parker.park(timeout);
+        remote.stats.park_unpark.bump();
+        call(&multi.config.on_unpark);
+        if multi.idle.unpark(core.index) == Unparked::Claimed {
+            core.searching.set(true);
+        }
+        multi.monitor.watch();
+        let now = Instant::now();
+        core.spin.record_park(now - start);
+        now
+    }
+}
+
+/// What a spin ended with.
+enum Spun {
+    Nothing,
+    /// There is something to do; the worker's next round will find it.
+    Something,
+    Task(NonNull<Header>),
+}
+
+/// The life of a worker thread.
+pub(super) fn thread_main(shared: Arc<Shared>, index: usize) {
+    let worker = Worker {
+        shared: shared.clone(),
+        core: Cell::new(None),
+    };
+    let multi = shared.multi();
+    call(&multi.config.on_start);
+    {
+        let _entered = enter_driving(&shared, true);
+        let _worker = set_worker(&worker);
+        let mut core = multi.take_core(index);
+        while let Some(held) = core.or_else(|| multi.wait_for_core()) {
+            worker.adopt(held);
+            multi.monitor.start(&shared);
+            worker.run();
+            // Closing, or the core was given away in `block_in_place`.
+            if worker.core().is_some() {
+                multi.drop_everything();
+                if let Some(core) = worker.give_up() {
+                    multi.put_away(core);
+                }
+            }
+            core = None;
+        }
+    }
+    call(&multi.config.on_stop);
+    drop(worker);
+    multi.thread_exited();
+}
+
+struct SetWorker;
+
+fn set_worker(worker: &Worker) -> SetWorker {
+    context::with(|cx| cx.worker.set(ptr::from_ref(worker)));
+    SetWorker
+}
+
+impl Drop for SetWorker {
+    fn drop(&mut self) {
+        context::with(|cx| cx.worker.set(ptr::null()));
+    }
+}
+
+/// Runs a blocking function on this thread, letting another one take over its worker meanwhile.
+#[track_caller]
+pub(crate) fn block_in_place<R>(f: impl FnOnce() -> R) -> R {
+    let entered = context::with(|cx| cx.enter.get());
+    let allowed = match entered {
+        Enter::No => true,
+        Enter::Driving {
+            allow_block_in_place,
+        } => allow_block_in_place,
+    };
+    assert!(
+        allowed,
+        "block_in_place needs a multi-thread runtime: on a current-thread runtime or in a \
+         LocalSet there is no other thread to take over; use spawn_blocking instead"
+    );
+
+    /// Puts everything back, also when `f` panics.
+    struct Resume<'a> {
+        entered: Enter,
+        budget: coop::Budget,
+        lost: Option<(&'a Worker, usize)>,
+    }
+    impl Drop for Resume<'_> {
+        fn drop(&mut self) {
+            if let Some((worker, index)) = self.lost {
+                if let Some(core) = worker.multi().take_core(index) {
+                    worker.adopt(core);
+                }
+            }
+            context::with(|cx| cx.enter.set(self.entered));
+            coop::set(self.budget);
+        }
+    }
+
+    // SAFETY: set by this thread for as long as the worker lives on its stack.
+    let worker = context::with(|cx| unsafe { cx.worker.get().as_ref() });
+    let lost = worker.and_then(|worker| {
+        let core = worker.give_up()?;
+        let index = core.index;
+        if core.searching.take() {
+            // It cannot be searching while it runs a task; kept for the sake of the count.
+            let _ = worker.multi().idle.stop_searching();
+        }
+        worker.multi().hand_off(core);
+        Some((worker, index))
+    });
+    let _resume = Resume {
+        entered,
+        budget: coop::stop(),
+        lost,
+    };
+    context::with(|cx| cx.enter.set(Enter::No));
+    f()
+}

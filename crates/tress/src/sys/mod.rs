@@ -1,0 +1,27 @@
+//! The one door to atomics, cells, locks, threads, clocks and randomness.
+//!
+//! Everything concurrent in the runtime imports these from here, so that the real
+//! implementation (`real.rs`) and loom's model (`model.rs`) are a single switch.
+//! The simulation backend will become a third.
+
+#[cfg(not(loom))]
+mod real;
+#[cfg(not(loom))]
+use real as imp;
+
+#[cfg(loom)]
+mod model;
+#[cfg(loom)]
+use model as imp;
+
+pub(crate) use imp::{Arc, Mutex, MutexGuard, UnsafeCell, atomic, full_fence, thread};
+
+mod cache;
+mod park;
+mod rand;
+mod ticker;
+
+pub(crate) use cache::CachePadded;
+pub(crate) use park::Parker;
+pub(crate) use rand::{FastRand, SeedGenerator};
+pub(crate) use ticker::Ticker;

@@ -1,0 +1,232 @@
+//! The cell: header, then the future and later its output, in one allocation.
+
+use super::error::JoinError;
+use super::header::{Header, Origin, VTable};
+use super::id::Id;
+use super::owner::Owner;
+use super::slab::Class;
+use super::state::State;
+use crate::sys::UnsafeCell;
+use crate::sys::atomic::{AtomicU64, Ordering};
+use std::alloc::Layout;
+use std::any::Any;
+use std::future::Future;
+use std::mem::ManuallyDrop;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::ptr::NonNull;
+use std::task::{Context, Poll};
+
+#[repr(C)]
+struct Cell<F: Future> {
+    header: Header,
+    stage: UnsafeCell<Stage<F>>,
+}
+
+/// What is in it follows from the lifecycle and, after completion, from the taken mark.
+union Stage<F: Future> {
+    future: ManuallyDrop<F>,
+    output: ManuallyDrop<Result<F::Output, JoinError>>,
+}
+
+/// Where a new cell comes from.
+#[derive(Clone, Copy)]
+pub(crate) enum Source {
+    /// The caller owns the owner's slab.
+    Page,
+    /// It does not: the system allocator.
+    System,
+}
+
+struct Vtables<F>(std::marker::PhantomData<F>);
+
+impl<F: Future> Vtables<F> {
+    const LAYOUT: Layout = Layout::new::<Cell<F>>();
+    const CLASS: Option<Class> = Class::of(Self::LAYOUT);
+
+    const PAGE: &'static VTable = &VTable {
+        poll: poll::<F>,
+        cancel: cancel::<F>,
+        take_output: take_output::<F>,
+        drop_output: drop_output::<F>,
+        free: free::<F, true>,
+    };
+    const SYSTEM: &'static VTable = &VTable {
+        poll: poll::<F>,
+        cancel: cancel::<F>,
+        take_output: take_output::<F>,
+        drop_output: drop_output::<F>,
+        free: free::<F, false>,
+    };
+}
+
+/// Makes a task: SCHEDULED, with the task's own reference and one for the `JoinHandle`.
+///
+/// # Safety
+/// The owner is alive and has its parent; for `Source::Page` the caller owns its slab. If the
+/// future is not `Send`, the task must stay on this thread; if it is not `'static`, it must be
+/// completed before what it borrows ends.
+#[inline]
+pub(super) unsafe fn new<F: Future>(
+    future: F,
+    owner: NonNull<Owner>,
+    source: Source,
+    id: Id,
+    origin: Origin,
+) -> NonNull<Header> {
+    // SAFETY: the memory is fresh and fits; every field is written before the state word, whose
+    // release publishes them to a walker that raises the count.
+    unsafe {
+        let (task, vtable) = match source {
+            Source::Page => (
+                Owner::alloc(owner, Vtables::<F>::LAYOUT, Vtables::<F>::CLASS),
+                Vtables::<F>::PAGE,
+            ),
+            Source::System => (
+                Owner::alloc_large(owner, Vtables::<F>::LAYOUT),
+                Vtables::<F>::SYSTEM,
+            ),
+        };
+        let cell = task.cast::<Cell<F>>().as_ptr();
+        (&raw mut (*cell).header.vtable).write(vtable);
+        (&raw mut (*cell).header.queue_next).write(UnsafeCell::new(None));
+        (&raw mut (*cell).header.owner).write(owner);
+        (&raw mut (*cell).header.join_waker).write(UnsafeCell::new(None));
+        (&raw mut (*cell).header.id).write(id);
+        (&raw mut (*cell).header.origin).write(origin);
+        (&raw mut (*cell).stage).write(UnsafeCell::new(Stage {
+            future: ManuallyDrop::new(future),
+        }));
+        Header::state_of(task)
+            .word()
+            .store(State::NEW, Ordering::Release);
+        task
+    }
+}
+
+/// Makes the state word of fresh memory read as that of a free cell.
+///
+/// # Safety
+/// The memory is the caller's alone and fits a header.
+pub(super) unsafe fn mark_free(task: NonNull<Header>) {
+    // SAFETY: by the caller's promise; the state word is the first field.
+    unsafe { task.cast::<AtomicU64>().as_ptr().write(AtomicU64::new(0)) }
+}
+
+/// # Safety
+/// The caller holds the task RUNNING.
+unsafe fn poll<F: Future>(task: NonNull<Header>, cx: &mut Context<'_>) -> bool {
+    // SAFETY: RUNNING gives the caller the stage, which holds the future. It is pinned: the cell
+    // never moves, and the future is dropped in place.
+    unsafe {
+        with_stage::<F, _>(task, |stage| {
+            let future = &mut (*stage).future;
+            let mut dropped = false;
+            // On completion the future is dropped inside the guard as well: a panicking
+            // destructor is the task's panic, not the worker's.
+            let polled = catch_unwind(AssertUnwindSafe(|| {
+                let polled = Pin::new_unchecked(&mut **future).poll(cx);
+                if polled.is_ready() {
+                    dropped = true;
+                    ManuallyDrop::drop(future);
+                }
+                polled
+            }));
+            let output = match polled {
+                Ok(Poll::Pending) => return false,
+                Ok(Poll::Ready(output)) => Ok(output),
+                Err(payload) => {
+                    if !dropped {
+                        quietly(|| ManuallyDrop::drop(future));
+                    }
+                    Err(JoinError::panic(task.as_ref().id, payload))
+                }
+            };
+            (*stage).output = ManuallyDrop::new(output);
+            true
+        })
+    }
+}
+
+/// # Safety
+/// The caller holds the task RUNNING.
+unsafe fn cancel<F: Future>(task: NonNull<Header>) {
+    // SAFETY: as in `poll`.
+    unsafe {
+        with_stage::<F, _>(task, |stage| {
+            let dropped = catch_unwind(AssertUnwindSafe(|| {
+                ManuallyDrop::drop(&mut (*stage).future);
+            }));
+            let id = task.as_ref().id;
+            let error = match dropped {
+                Ok(()) => JoinError::cancelled(id),
+                Err(payload) => JoinError::panic(id, payload),
+            };
+            (*stage).output = ManuallyDrop::new(Err(error));
+        });
+    }
+}
+
+/// # Safety
+/// The task is COMPLETE, the caller is the join side and has not taken the output. `to` points to
+/// a `Poll<Result<F::Output, JoinError>>`.
+unsafe fn take_output<F: Future>(task: NonNull<Header>, to: *mut ()) {
+    // SAFETY: the output is in place and the caller's.
+    unsafe {
+        with_stage::<F, _>(task, |stage| {
+            let output = ManuallyDrop::take(&mut (*stage).output);
+            *to.cast::<Poll<Result<F::Output, JoinError>>>() = Poll::Ready(output);
+        });
+    }
+}
+
+/// # Safety
+/// The output is in place and the caller's.
+unsafe fn drop_output<F: Future>(task: NonNull<Header>) {
+    // SAFETY: by the caller's promise.
+    unsafe {
+        with_stage::<F, _>(task, |stage| {
+            quietly(|| ManuallyDrop::drop(&mut (*stage).output));
+        });
+    }
+}
+
+/// # Safety
+/// Nothing refers to the cell and its stage is empty. `IN_PAGE` is as it was allocated.
+unsafe fn free<F: Future, const IN_PAGE: bool>(task: NonNull<Header>) {
+    // SAFETY: by the caller's promise. The state word keeps its count of zero for walkers; the
+    // header's other fields with destructors are dropped here, for the only time.
+    unsafe {
+        let header = task.as_ptr();
+        let owner = (*header).owner;
+        std::ptr::drop_in_place(&raw mut (*header).join_waker);
+        std::ptr::drop_in_place(&raw mut (*header).origin);
+        let (layout, class) = (Vtables::<F>::LAYOUT, Vtables::<F>::CLASS);
+        Owner::free(owner, task, layout, class, IN_PAGE);
+    }
+}
+
+/// # Safety
+/// The caller has the stage to itself.
+#[inline(always)]
+unsafe fn with_stage<F: Future, R>(
+    task: NonNull<Header>,
+    f: impl FnOnce(*mut Stage<F>) -> R,
+) -> R {
+    // SAFETY: every task's vtable was made for its own `F`; only the stage is borrowed.
+    unsafe { (*(&raw const (*task.cast::<Cell<F>>().as_ptr()).stage)).with_mut(f) }
+}
+
+/// Runs a destructor whose panic has nowhere to go: its task is over and nobody joins it.
+pub(super) fn quietly(f: impl FnOnce()) {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(f)) {
+        forget_on_panic(payload);
+    }
+}
+
+/// Drops a panic's payload; if that panics in turn, gives the second one up.
+fn forget_on_panic(payload: Box<dyn Any + Send>) {
+    if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        std::mem::forget(second);
+    }
+}

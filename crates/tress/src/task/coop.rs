@@ -1,0 +1,247 @@
+//! Cooperative scheduling: a task may do a bounded number of operations in one poll.
+//!
+//! A task that loops over something that is always ready would otherwise never return to the
+//! scheduler. Each poll of a task starts with a budget of 128 operations. Every leaf operation of
+//! tress (channels, locks, timers, I/O, joins) takes one unit when it makes progress and returns
+//! `Pending` when none is left, having asked to be polled again; the task then goes to the tail of
+//! its queue. Futures of your own take part by calling [`poll_proceed`] or [`consume_budget`];
+//! [`unconstrained`] opts out.
+
+use crate::runtime::context;
+use pin_project_lite::pin_project;
+use std::cell::Cell;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+/// Operations per poll (seed 002's `BUDGET_PER_TICK`, applied where Tokio applies it).
+const BUDGET: u8 = 128;
+
+/// What is left of the current poll's budget.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Budget(u8);
+
+impl Budget {
+    pub(crate) const UNCONSTRAINED: Budget = Budget(u8::MAX);
+    const FULL: Budget = Budget(BUDGET);
+
+    fn take_one(self) -> Option<Budget> {
+        match self {
+            Budget::UNCONSTRAINED => Some(self),
+            Budget(left) => left.checked_sub(1).map(Budget),
+        }
+    }
+}
+
+/// Runs `f` with a budget and restores the old one, also on a panic.
+#[inline]
+fn with_budget<R>(budget: Budget, f: impl FnOnce() -> R) -> R {
+    struct Restore(Budget);
+    impl Drop for Restore {
+        #[inline]
+        fn drop(&mut self) {
+            context::with(|cx| cx.budget.set(self.0));
+        }
+    }
+    let _restore = Restore(context::with(|cx| cx.budget.replace(budget)));
+    f()
+}
+
+#[inline]
+pub(crate) fn with_fresh_budget<R>(f: impl FnOnce() -> R) -> R {
+    with_budget(Budget::FULL, f)
+}
+
+/// Runs `f` without a budget.
+pub(crate) fn with_unconstrained<R>(f: impl FnOnce() -> R) -> R {
+    with_budget(Budget::UNCONSTRAINED, f)
+}
+
+/// Lifts the budget for the rest of the poll, returning it. For `block_in_place`.
+pub(crate) fn stop() -> Budget {
+    context::with(|cx| cx.budget.replace(Budget::UNCONSTRAINED))
+}
+
+pub(crate) fn set(budget: Budget) {
+    context::with(|cx| cx.budget.set(budget));
+}
+
+/// Takes one unit, to be given back unless progress is made.
+///
+/// Returns `Pending` when the budget is used up; the task has then been woken and will be polled
+/// again after the others had their turn.
+///
+/// ```
+/// use std::future::{Future, poll_fn};
+/// use std::task::Poll;
+/// use tress::task::coop;
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// // An operation that is always ready, made to yield now and then.
+/// let value = poll_fn(|cx| {
+///     let progress = std::task::ready!(coop::poll_proceed(cx));
+///     progress.made_progress();
+///     Poll::Ready(7)
+/// })
+/// .await;
+/// assert_eq!(value, 7);
+/// # });
+/// ```
+#[inline]
+pub fn poll_proceed(cx: &mut Context<'_>) -> Poll<RestoreOnPending> {
+    let current = context::with(|c| c.budget.get());
+    match current.take_one() {
+        Some(left) => {
+            context::with(|c| c.budget.set(left));
+            Poll::Ready(RestoreOnPending(Cell::new(current)))
+        }
+        None => {
+            forced_yield(cx);
+            Poll::Pending
+        }
+    }
+}
+
+#[cold]
+fn forced_yield(cx: &mut Context<'_>) {
+    crate::runtime::count_forced_yield();
+    cx.waker().wake_by_ref();
+}
+
+/// Gives a unit taken by [`poll_proceed`] back when dropped, unless progress was made.
+#[derive(Debug)]
+#[must_use]
+pub struct RestoreOnPending(Cell<Budget>);
+
+impl RestoreOnPending {
+    /// The operation did something: the unit is spent.
+    #[inline]
+    pub fn made_progress(&self) {
+        self.0.set(Budget::UNCONSTRAINED);
+    }
+}
+
+impl Drop for RestoreOnPending {
+    #[inline]
+    fn drop(&mut self) {
+        // An unconstrained budget has nothing to restore, so it doubles as the mark.
+        let budget = self.0.get();
+        if budget != Budget::UNCONSTRAINED {
+            set(budget);
+        }
+    }
+}
+
+/// True if the running task may do another operation in this poll. Always true outside of tasks.
+pub fn has_budget_remaining() -> bool {
+    context::with(|cx| cx.budget.get().take_one().is_some())
+}
+
+/// Is the budget used up? For combinators: asks to be polled again if so, without taking a unit.
+pub(crate) fn poll_budget_available(cx: &mut Context<'_>) -> Poll<()> {
+    if has_budget_remaining() {
+        Poll::Ready(())
+    } else {
+        forced_yield(cx);
+        Poll::Pending
+    }
+}
+
+/// Takes one unit of the budget, and yields to the scheduler if there is none left.
+///
+/// For long computations without other await points:
+///
+/// ```
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let mut sum = 0u64;
+/// for i in 0..1_000_000u64 {
+///     sum = sum.wrapping_add(i);
+///     if i % 1024 == 0 {
+///         tress::task::consume_budget().await;
+///     }
+/// }
+/// # assert_eq!(sum, 499_999_500_000);
+/// # });
+/// ```
+///
+/// # Cancel safety
+/// Dropping it loses nothing.
+pub async fn consume_budget() {
+    poll_fn(|cx| {
+        ready!(poll_proceed(cx)).made_progress();
+        Poll::Ready(())
+    })
+    .await
+}
+
+pin_project! {
+    /// A future without a budget; made by [`unconstrained`].
+    #[derive(Debug)]
+    #[must_use = "futures do nothing unless awaited"]
+    pub struct Unconstrained<F> {
+        #[pin]
+        inner: F,
+    }
+}
+
+/// Lets a future run without a budget: it will not be made to yield.
+///
+/// ```
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// use tress::task::{consume_budget, unconstrained};
+/// // One poll, where a plain task would have been made to yield seven times.
+/// unconstrained(async {
+///     for _ in 0..1000 {
+///         consume_budget().await;
+///     }
+/// })
+/// .await;
+/// # });
+/// ```
+///
+/// # Cancel safety
+/// That of the inner future.
+pub fn unconstrained<F>(inner: F) -> Unconstrained<F> {
+    Unconstrained { inner }
+}
+
+impl<F: Future> Future for Unconstrained<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        with_unconstrained(|| self.project().inner.poll(cx))
+    }
+}
+
+pin_project! {
+    /// A future that spends the budget; made by [`cooperative`].
+    #[derive(Debug)]
+    #[must_use = "futures do nothing unless awaited"]
+    pub struct Coop<F> {
+        #[pin]
+        inner: F,
+    }
+}
+
+/// Makes each poll of a future that completes it take a unit of the budget.
+///
+/// For futures that do not know about budgets, such as those of foreign crates.
+///
+/// # Cancel safety
+/// That of the inner future.
+pub fn cooperative<F: Future>(inner: F) -> Coop<F> {
+    Coop { inner }
+}
+
+impl<F: Future> Future for Coop<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let proceed = ready!(poll_proceed(cx));
+        let polled = self.project().inner.poll(cx);
+        if polled.is_ready() {
+            proceed.made_progress();
+        }
+        polled
+    }
+}

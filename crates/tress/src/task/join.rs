@@ -1,0 +1,188 @@
+use super::abort::AbortHandle;
+use super::coop;
+use super::error::JoinError;
+use super::header::Header;
+use super::id::Id;
+use super::state::DropJoin;
+use std::fmt;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::pin::Pin;
+use std::ptr::NonNull;
+use std::task::{Context, Poll, Waker, ready};
+
+/// The right to a task's result.
+///
+/// Awaiting it gives the task's output, or a [`JoinError`] if the task panicked or was cancelled.
+/// Dropping it *detaches* the task, which goes on by itself; [`abort`](JoinHandle::abort) stops it.
+///
+/// ```
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let handle = tress::spawn(async { "done" });
+/// assert_eq!(handle.await.unwrap(), "done");
+/// # });
+/// ```
+///
+/// # Cancel safety
+/// Awaiting `&mut handle` can be dropped and repeated: the result stays with the task until it is
+/// returned.
+pub struct JoinHandle<T> {
+    task: NonNull<Header>,
+    _output: PhantomData<T>,
+}
+
+// SAFETY: the handle gives access to the output, which moves between threads, and to the state
+// word, which is atomic. The future itself is never reached through it.
+unsafe impl<T: Send> Send for JoinHandle<T> {}
+// SAFETY: a shared handle can only look at the state word and abort.
+unsafe impl<T: Send> Sync for JoinHandle<T> {}
+
+impl<T> Unpin for JoinHandle<T> {}
+impl<T> UnwindSafe for JoinHandle<T> {}
+impl<T> RefUnwindSafe for JoinHandle<T> {}
+
+impl<T> JoinHandle<T> {
+    /// # Safety
+    /// The caller gives up a reference and the task's join interest; its output is a `T`.
+    pub(super) unsafe fn from_raw(task: NonNull<Header>) -> JoinHandle<T> {
+        JoinHandle {
+            task,
+            _output: PhantomData,
+        }
+    }
+
+    fn header(&self) -> &Header {
+        // SAFETY: the handle holds a reference.
+        unsafe { self.task.as_ref() }
+    }
+
+    /// Cancels the task.
+    ///
+    /// Its future is dropped at its next suspension, on a worker; awaiting the handle then gives
+    /// an error for which [`JoinError::is_cancelled`] is true. A task that finishes first keeps
+    /// its result. A part of the task inside [`shield`](super::shield) runs to its end first. A
+    /// [`spawn_blocking`](super::spawn_blocking) closure can only be cancelled before it starts.
+    pub fn abort(&self) {
+        // SAFETY: the handle holds a reference.
+        unsafe { super::cancel(self.task) }
+    }
+
+    /// True once the task has finished, panicked, or been dropped after a cancellation.
+    pub fn is_finished(&self) -> bool {
+        self.header().state.load().is_complete()
+    }
+
+    /// A handle that can cancel the task but has no right to its result.
+    pub fn abort_handle(&self) -> AbortHandle {
+        self.header().state.ref_inc();
+        // SAFETY: the reference was taken just now.
+        unsafe { AbortHandle::from_raw(self.task) }
+    }
+
+    /// The task's id.
+    pub fn id(&self) -> Id {
+        self.header().id
+    }
+
+    /// Makes `waker` be woken on completion. False if the task is complete.
+    fn register(&self, waker: &Waker) -> bool {
+        let header = self.header();
+        let state = header.state.load();
+        if state.is_complete() {
+            return false;
+        }
+        // SAFETY (for all three accesses): the slot is ours while JOIN_WAKER is clear and the task
+        // is not complete, and stays ours if setting the flag finds it complete.
+        if state.has_join_waker() {
+            if !header.state.unset_join_waker() {
+                return false;
+            }
+            // SAFETY: see above.
+            let same = unsafe {
+                header
+                    .join_waker
+                    .with(|slot| (*slot).as_ref().is_some_and(|w| w.will_wake(waker)))
+            };
+            if !same {
+                // SAFETY: see above.
+                unsafe { header.join_waker.with_mut(|slot| *slot = Some(waker.clone())) };
+            }
+        } else {
+            // SAFETY: see above.
+            unsafe { header.join_waker.with_mut(|slot| *slot = Some(waker.clone())) };
+        }
+        if header.state.set_join_waker() {
+            return true;
+        }
+        // SAFETY: see above.
+        unsafe { header.join_waker.with_mut(|slot| *slot = None) };
+        false
+    }
+
+    /// After completion the queue link marks a taken output: it belongs to the join side then.
+    fn output_taken(&self) -> bool {
+        // SAFETY: called only when the task is complete.
+        unsafe { self.header().queue_next.with(|next| (*next).is_some()) }
+    }
+}
+
+impl<T> Future for JoinHandle<T> {
+    type Output = Result<T, JoinError>;
+
+    /// # Panics
+    /// If polled again after it returned the result.
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let proceed = ready!(coop::poll_proceed(cx));
+        if self.register(cx.waker()) {
+            return Poll::Pending;
+        }
+        proceed.made_progress();
+        assert!(
+            !self.output_taken(),
+            "JoinHandle polled after it returned the result"
+        );
+        let mut output = Poll::Pending;
+        // SAFETY: the task is complete, so its output is ours; it has not been taken, and is
+        // marked as taken before anything else can happen. `output` has the right type because
+        // `T` is the task's output type.
+        unsafe {
+            let header = self.task.as_ref();
+            header.queue_next.with_mut(|next| *next = Some(self.task));
+            (header.vtable.take_output)(self.task, (&raw mut output).cast());
+        }
+        output
+    }
+}
+
+impl<T> Drop for JoinHandle<T> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: the handle's reference keeps the task alive until `drop_join` or `drop_ref`
+        // gives it up, and each answer says what belongs to us.
+        unsafe {
+            match self.header().state.drop_join() {
+                DropJoin::Done => {}
+                DropJoin::Free => super::free(self.task),
+                DropJoin::DropOutput => {
+                    if !self.output_taken() {
+                        (self.header().vtable.drop_output)(self.task);
+                    }
+                    super::drop_ref(self.task);
+                }
+                DropJoin::DropWaker => {
+                    self.header().join_waker.with_mut(|slot| *slot = None);
+                    super::drop_ref(self.task);
+                }
+            }
+        }
+    }
+}
+
+impl<T> fmt::Debug for JoinHandle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JoinHandle")
+            .field("id", &self.id())
+            .finish_non_exhaustive()
+    }
+}

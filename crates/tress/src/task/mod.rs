@@ -1,0 +1,118 @@
+//! Tasks: the unit the scheduler runs.
+//!
+//! A task is a future that was handed to the runtime with [`spawn`]. It runs concurrently with
+//! its spawner, may move between worker threads between polls, and is dropped when it finishes,
+//! panics, is [aborted](JoinHandle::abort), or its runtime shuts down.
+//!
+//! ```
+//! #[tress::main]
+//! async fn main() {
+//!     let handle = tress::spawn(async { 6 * 7 });
+//!     assert_eq!(handle.await.unwrap(), 42);
+//! }
+//! ```
+//!
+//! - Blocking code goes to [`spawn_blocking`] (its own thread) or [`block_in_place`].
+//! - Futures that are not `Send` go to [`spawn_local`] inside a [`LocalSet`].
+//! - Groups of tasks whose results are collected: [`JoinSet`].
+//! - Values that travel with a task: [`task_local!`](crate::task_local).
+//! - Parts that an abort must not interrupt: [`shield`].
+
+mod abort;
+mod builder;
+mod cell;
+pub mod coop;
+mod error;
+mod header;
+mod id;
+mod join;
+mod owner;
+mod run;
+mod shield;
+mod slab;
+mod spawn;
+mod state;
+mod waker;
+mod yield_now;
+
+
+pub use abort::AbortHandle;
+pub use builder::Builder;
+pub use coop::{consume_budget, unconstrained};
+pub use error::JoinError;
+pub use id::{Id, id, try_id};
+pub use join::JoinHandle;
+pub use shield::{Shield, shield};
+pub use spawn::{block_in_place, spawn, spawn_blocking};
+pub use yield_now::{YieldNow, yield_now};
+
+pub(crate) use header::{Header, Origin};
+pub(crate) use owner::{Order, Owner, OwnerVTable};
+pub(crate) use run::{Ran, TaskRef, run};
+pub(crate) use cell::Source;
+pub(crate) use slab::{Keep, Slab};
+
+use state::Wake;
+use std::future::Future;
+use std::ptr::NonNull;
+
+/// Makes a task of a future. See [`cell::new`] for what the caller promises.
+///
+/// # Safety
+/// As for [`cell::new`]. The caller must schedule the returned task or complete it.
+#[inline]
+pub(crate) unsafe fn new<F: Future>(
+    future: F,
+    owner: NonNull<Owner>,
+    source: Source,
+    id: Id,
+    origin: Origin,
+) -> (NonNull<Header>, JoinHandle<F::Output>) {
+    // SAFETY: by the caller's promise; the second reference is the handle's.
+    unsafe {
+        let task = cell::new(future, owner, source, id, origin);
+        (task, JoinHandle::from_raw(task))
+    }
+}
+
+/// # Safety
+/// The caller holds a reference.
+unsafe fn wake_by_ref(task: NonNull<Header>) {
+    // SAFETY: alive by the caller's reference; once submitted, by the task's own.
+    unsafe {
+        if task.as_ref().state.wake_by_ref() == Wake::Submit {
+            Owner::schedule(task, Order::Newest);
+        }
+    }
+}
+
+/// # Safety
+/// The caller holds a reference.
+unsafe fn cancel(task: NonNull<Header>) {
+    // SAFETY: as above.
+    unsafe {
+        if task.as_ref().state.cancel() == Wake::Submit {
+            Owner::schedule(task, Order::Newest);
+        }
+    }
+}
+
+/// # Safety
+/// The caller holds a reference and gives it up.
+unsafe fn drop_ref(task: NonNull<Header>) {
+    // SAFETY: by the caller's promise; the last one frees.
+    unsafe {
+        if task.as_ref().state.ref_dec() {
+            free(task);
+        }
+    }
+}
+
+/// # Safety
+/// The count has just reached zero by the caller's doing.
+#[inline]
+unsafe fn free(task: NonNull<Header>) {
+    // SAFETY: nobody else refers to the task. It is COMPLETE, since an unfinished one holds its
+    // own reference, and its output was taken or dropped by the side that owned it.
+    unsafe { ((*task.as_ptr()).vtable.free)(task) }
+}

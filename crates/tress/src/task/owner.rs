@@ -1,0 +1,247 @@
+//! Who a task belongs to: where its cell lives, and who queues it when it is woken.
+//!
+//! Every worker has an owner, every runtime one more for spawns from outside, every current-thread
+//! runtime and every `LocalSet` one. A task stays with its owner for life; wake-ups always go back
+//! through it. An owner is part of a larger structure held in an `Arc` (its *parent*) and keeps
+//! that alive as long as it has cells: per page for small cells, per cell for large ones, so that
+//! an ordinary spawn touches no shared count.
+
+use super::header::Header;
+use super::slab::{Class, Keep, Slab};
+use crate::runtime::context;
+use crate::sys::Mutex;
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// Why a task is being queued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// Spawned or woken: the newest, its data are warm.
+    Newest,
+    /// It yielded: everybody else first.
+    Tail,
+}
+
+pub(crate) struct OwnerVTable {
+    /// Puts a task that is SCHEDULED into a queue.
+    pub(crate) schedule: unsafe fn(NonNull<Owner>, NonNull<Header>, Order),
+    pub(crate) keep: Keep,
+}
+
+/// See the module documentation.
+#[repr(C)]
+pub(crate) struct Owner {
+    // First, so that a pointer to one is a pointer to the other.
+    slab: Slab,
+    vtable: &'static OwnerVTable,
+    parent: AtomicPtr<()>,
+    large: Mutex<LargeList>,
+}
+
+// SAFETY: the slab's owner-only part is reached through unsafe functions whose callers promise to
+// be the one owning thread; everything else is atomic or behind a lock.
+unsafe impl Send for Owner {}
+// SAFETY: as above.
+unsafe impl Sync for Owner {}
+
+struct LargeList {
+    head: *mut Large,
+}
+
+/// Stands before the header of a cell that lives in no page.
+struct Large {
+    prev: *mut Large,
+    next: *mut Large,
+    task: NonNull<Header>,
+}
+
+impl Owner {
+    pub(crate) fn new(vtable: &'static OwnerVTable) -> Owner {
+        Owner {
+            slab: Slab::new(),
+            vtable,
+            parent: AtomicPtr::new(ptr::null_mut()),
+            large: Mutex::new(LargeList {
+                head: ptr::null_mut(),
+            }),
+        }
+    }
+
+    /// Says what the owner is part of, before the first task comes.
+    pub(crate) fn set_parent<T>(&self, parent: *const T) {
+        self.parent.store(parent.cast_mut().cast(), Ordering::Relaxed);
+    }
+
+    pub(crate) fn parent<T>(&self) -> *const T {
+        self.parent.load(Ordering::Relaxed).cast_const().cast()
+    }
+
+    /// The owner whose slab this is.
+    pub(crate) fn of_slab(slab: NonNull<Slab>) -> NonNull<Owner> {
+        slab.cast()
+    }
+
+    pub(crate) fn slab(this: NonNull<Owner>) -> NonNull<Slab> {
+        this.cast()
+    }
+
+    /// Puts a SCHEDULED task into the queue its owner chooses.
+    ///
+    /// # Safety
+    /// `task` is SCHEDULED, in no queue, and belongs to an owner that is alive, as every owner of
+    /// an unfinished task is.
+    #[inline]
+    pub(crate) unsafe fn schedule(task: NonNull<Header>, order: Order) {
+        // SAFETY: by the caller's promise.
+        unsafe {
+            let owner = (*task.as_ptr()).owner;
+            (owner.as_ref().vtable.schedule)(owner, task, order);
+        }
+    }
+
+    /// Memory for a cell, from a page where the class allows it.
+    ///
+    /// # Safety
+    /// The owner has its parent, and the caller owns its slab.
+    #[inline]
+    pub(super) unsafe fn alloc(
+        this: NonNull<Owner>,
+        layout: Layout,
+        class: Option<Class>,
+    ) -> NonNull<Header> {
+        // SAFETY: by the caller's promise.
+        unsafe {
+            match class {
+                Some(class) => {
+                    Slab::alloc(this.cast(), class, &this.as_ref().vtable.keep).cast()
+                }
+                None => Owner::alloc_large(this, layout),
+            }
+        }
+    }
+
+    /// Memory for a cell from the system allocator; any thread may ask.
+    ///
+    /// # Safety
+    /// The owner has its parent.
+    pub(super) unsafe fn alloc_large(this: NonNull<Owner>, cell: Layout) -> NonNull<Header> {
+        let (layout, offset) = large_layout(cell);
+        // SAFETY: the layout has a size; the cell lies behind the links inside the allocation. The
+        // parent is alive during the call, so its count may be raised.
+        unsafe {
+            let Some(links) = NonNull::new(alloc(layout).cast::<Large>()) else {
+                handle_alloc_error(layout)
+            };
+            let task = links.cast::<u8>().add(offset).cast::<Header>();
+            let owner = this.as_ref();
+            (owner.vtable.keep.retain)(this.cast());
+            // The walker must see a count of zero until the cell is initialised.
+            super::cell::mark_free(task);
+            let mut list = owner.large.lock();
+            links.as_ptr().write(Large {
+                prev: ptr::null_mut(),
+                next: list.head,
+                task,
+            });
+            if let Some(next) = NonNull::new(list.head) {
+                (*next.as_ptr()).prev = links.as_ptr();
+            }
+            list.head = links.as_ptr();
+            task
+        }
+    }
+
+    /// # Safety
+    /// `task` was allocated by this owner with the same layout and class, nothing refers to it, and
+    /// its fields have been dropped.
+    #[inline]
+    pub(super) unsafe fn free(
+        this: NonNull<Owner>,
+        task: NonNull<Header>,
+        layout: Layout,
+        class: Option<Class>,
+        in_page: bool,
+    ) {
+        // SAFETY: by the caller's promise; the owner lives until its last cell is released.
+        unsafe {
+            if in_page && class.is_some() {
+                let here = context::with(|cx| cx.slab.get());
+                Slab::free(task.cast(), here, &this.as_ref().vtable.keep);
+            } else {
+                Owner::free_large(this, task, layout);
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for `free`.
+    unsafe fn free_large(this: NonNull<Owner>, task: NonNull<Header>, cell: Layout) {
+        let (layout, offset) = large_layout(cell);
+        // SAFETY: the links stand `offset` before the cell; the list's lock guards them all.
+        unsafe {
+            let owner = this.as_ref();
+            let links = task.cast::<u8>().sub(offset).cast::<Large>();
+            {
+                let mut list = owner.large.lock();
+                let Large { prev, next, .. } = *links.as_ptr();
+                match NonNull::new(prev) {
+                    Some(prev) => (*prev.as_ptr()).next = next,
+                    None => list.head = next,
+                }
+                if let Some(next) = NonNull::new(next) {
+                    (*next.as_ptr()).prev = prev;
+                }
+            }
+            dealloc(links.as_ptr().cast(), layout);
+            (owner.vtable.keep.release)(this.cast());
+        }
+    }
+
+    /// Every task that can still be referenced, each with a reference that the caller owns.
+    pub(crate) fn live_tasks(&self) -> Vec<super::TaskRef> {
+        let mut tasks = Vec::new();
+        // SAFETY: the counts were raised for us.
+        self.slab
+            .for_each(|task| tasks.push(unsafe { super::TaskRef::from_raw(task) }));
+        let list = self.large.lock();
+        let mut next = list.head;
+        while let Some(links) = NonNull::new(next) {
+            // SAFETY: linked cells are allocated and their state word is initialised; the lock
+            // keeps them so.
+            unsafe {
+                let large = links.as_ref();
+                if Header::state_of(large.task).try_ref_inc() {
+                    tasks.push(super::TaskRef::from_raw(large.task));
+                }
+                next = large.next;
+            }
+        }
+        tasks
+    }
+
+    /// Collects remote frees and gives empty pages back.
+    ///
+    /// # Safety
+    /// The caller owns the slab.
+    pub(crate) unsafe fn tidy(&self) {
+        // SAFETY: by the caller's promise.
+        unsafe { self.slab.tidy(&self.vtable.keep) }
+    }
+
+    /// Ends the ownership of the slab, for good.
+    ///
+    /// # Safety
+    /// The caller owns the slab and holds a reference to the parent.
+    pub(crate) unsafe fn retire(&self) {
+        // SAFETY: by the caller's promise.
+        unsafe { self.slab.retire(&self.vtable.keep) }
+    }
+}
+
+fn large_layout(cell: Layout) -> (Layout, usize) {
+    let (layout, offset) = Layout::new::<Large>()
+        .extend(cell)
+        .expect("a future's size is far from the address space's");
+    (layout.pad_to_align(), offset)
+}

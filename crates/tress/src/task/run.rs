@@ -1,0 +1,174 @@
+//! What happens between taking a task out of a queue and letting go of it.
+
+use super::header::Header;
+use super::owner::Owner;
+use super::state::{Complete, Park, Start};
+use super::waker;
+use super::{cell, coop};
+use crate::runtime::context;
+use std::ptr::NonNull;
+use std::task::Context;
+
+/// How a run ended.
+#[must_use]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ran {
+    /// The task waits for a wake-up.
+    Idle,
+    /// It was woken meanwhile or yielded: the caller must queue it, at the tail.
+    Requeue,
+    /// It finished, panicked or was cancelled.
+    Complete,
+}
+
+/// Runs a task once.
+///
+/// # Safety
+/// The caller took `task` out of a queue (it is SCHEDULED) and is a thread on which its owner lets
+/// tasks run. Unless the result is `Requeue` the task must not be touched afterwards.
+#[inline]
+pub(crate) unsafe fn run(task: NonNull<Header>) -> Ran {
+    // SAFETY: not COMPLETE, so the task's own reference keeps it alive; RUNNING makes the stage
+    // ours until `park` or `complete`.
+    unsafe {
+        let header = task.as_ref();
+        match header.state.start() {
+            Start::Cancel => {
+                tear_down(task);
+                Ran::Complete
+            }
+            Start::Poll => {
+                let _entered = context::enter_task(task, header.id);
+                let waker = waker::borrowed(task);
+                let mut cx = Context::from_waker(&waker);
+                let ready = coop::with_fresh_budget(|| (header.vtable.poll)(task, &mut cx));
+                if ready {
+                    complete(task);
+                    return Ran::Complete;
+                }
+                let yielded = context::with(|cx| cx.yielded.get());
+                match header.state.park(yielded) {
+                    Park::Idle => Ran::Idle,
+                    Park::Requeue => Ran::Requeue,
+                    Park::Cancel => {
+                        (header.vtable.cancel)(task);
+                        complete(task);
+                        Ran::Complete
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Drops the future of a task that will not be polled again, and completes it.
+///
+/// # Safety
+/// The caller holds the task RUNNING.
+unsafe fn tear_down(task: NonNull<Header>) {
+    // SAFETY: by the caller's promise.
+    unsafe {
+        let _entered = context::enter_task(task, task.as_ref().id);
+        (task.as_ref().vtable.cancel)(task);
+        complete(task);
+    }
+}
+
+/// # Safety
+/// The caller holds the task RUNNING, and its output is in place.
+#[inline]
+unsafe fn complete(task: NonNull<Header>) {
+    // SAFETY: RUNNING until the transition; after it the cell is only touched if the transition
+    // kept the task's own reference for us.
+    unsafe {
+        let header = task.as_ptr();
+        let mut owed = (*header).state.complete(false);
+        if owed == Complete::DropOutput {
+            ((*header).vtable.drop_output)(task);
+            owed = (*header).state.complete(true);
+        }
+        match owed {
+            Complete::Done => {}
+            Complete::Free => super::free(task),
+            Complete::WakeJoiner => {
+                let waker = (*header).join_waker.with_mut(|slot| (*slot).take());
+                if let Some(waker) = waker {
+                    // A foreign waker may panic; the task is complete whatever it does.
+                    cell::quietly(|| waker.wake());
+                }
+                super::drop_ref(task);
+            }
+            Complete::DropOutput => unreachable!("the output was dropped"),
+        }
+    }
+}
+
+/// A counted reference to a task.
+pub(crate) struct TaskRef(NonNull<Header>);
+
+// SAFETY: through a reference only the state word and the immutable fields can be reached, and
+// `shut_down`'s callers promise to be on the right thread.
+unsafe impl Send for TaskRef {}
+// SAFETY: as above.
+unsafe impl Sync for TaskRef {}
+
+impl TaskRef {
+    /// # Safety
+    /// The caller owns a reference, which moves into the result.
+    pub(crate) unsafe fn from_raw(task: NonNull<Header>) -> TaskRef {
+        TaskRef(task)
+    }
+
+    pub(crate) fn header(&self) -> &Header {
+        // SAFETY: alive by our reference, and only shared access is given out.
+        unsafe { self.0.as_ref() }
+    }
+
+    pub(crate) fn is_complete(&self) -> bool {
+        self.header().state.load().is_complete()
+    }
+
+    pub(crate) fn is_running(&self) -> bool {
+        self.header().state.load().is_running()
+    }
+
+    /// Cancels the task for good. True if it was idle and has been torn down here and now;
+    /// otherwise whoever runs or dequeues it will see to that.
+    ///
+    /// # Safety
+    /// On this thread the task's future may be dropped.
+    pub(crate) unsafe fn shut_down(&self) -> bool {
+        // SAFETY: the transition hands us the task RUNNING.
+        unsafe {
+            let idle = self.header().state.shut_down();
+            if idle {
+                tear_down(self.0);
+            }
+            idle
+        }
+    }
+
+    /// Cancels a task that was made but never queued.
+    ///
+    /// # Safety
+    /// The task is SCHEDULED and in no queue, and its future may be dropped on this thread.
+    pub(crate) unsafe fn refuse(task: NonNull<Header>) {
+        // SAFETY: by the caller's promise we are its queue.
+        unsafe {
+            let _ = (*task.as_ptr()).state.shut_down();
+            let ran = run(task);
+            debug_assert_eq!(ran, Ran::Complete);
+        }
+    }
+
+    pub(crate) fn owner(&self) -> NonNull<Owner> {
+        self.header().owner
+    }
+}
+
+impl Drop for TaskRef {
+    fn drop(&mut self) {
+        // SAFETY: the reference is ours.
+        unsafe { super::drop_ref(self.0) }
+    }
+}

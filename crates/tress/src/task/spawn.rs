@@ -1,0 +1,86 @@
+use super::join::JoinHandle;
+use crate::runtime::Handle;
+use crate::scheduler;
+use std::future::Future;
+
+/// Spawns a task on the current runtime.
+///
+/// It begins to run as soon as a worker gets to it, whether its handle is awaited or not. The handle
+/// gives its output; dropping the handle detaches the task.
+///
+/// ```
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let tasks: Vec<_> = (0..10).map(|i| tress::spawn(async move { i * i })).collect();
+/// let mut sum = 0;
+/// for task in tasks {
+///     sum += task.await.unwrap();
+/// }
+/// assert_eq!(sum, 285);
+/// # });
+/// ```
+///
+/// # Panics
+/// Outside of a runtime. [`Handle::spawn`] works anywhere.
+#[track_caller]
+#[inline]
+pub fn spawn<F>(future: F) -> JoinHandle<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    let at = std::panic::Location::caller();
+    let mut future = Some(future);
+    let spawned = crate::runtime::context::with_runtime(|shared| {
+        future.take().map(|future| shared.spawn(future, None, at))
+    });
+    match spawned.flatten() {
+        Some(handle) => handle,
+        None => crate::runtime::no_runtime("spawn"),
+    }
+}
+
+/// Runs a closure that blocks, on a thread of its own.
+///
+/// The pool grows to 512 threads by default, then closures wait. Once started a closure cannot be
+/// cancelled, and a runtime that is dropped waits for it.
+///
+/// ```
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let text = tress::task::spawn_blocking(|| std::fs::read_to_string("Cargo.toml")).await.unwrap();
+/// assert!(text.is_ok());
+/// # });
+/// ```
+///
+/// # Panics
+/// Outside of a runtime; and if the pool refuses the closure because its queue is bounded and full,
+/// or no thread at all can be started. [`Handle::try_spawn_blocking`] returns an error instead.
+#[track_caller]
+pub fn spawn_blocking<F, R>(f: F) -> JoinHandle<R>
+where
+    F: FnOnce() -> R + Send + 'static,
+    R: Send + 'static,
+{
+    Handle::current().shared.spawn_blocking(f, None, false)
+}
+
+/// Runs a closure that blocks on this very thread, letting another one take over the worker's queue.
+///
+/// Unlike [`spawn_blocking`] it may borrow, and it is not cancelled; but whatever else the same task
+/// does concurrently (`join!`, `select!`) waits.
+///
+/// ```
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let text = tress::task::block_in_place(|| std::fs::read_to_string("Cargo.toml"));
+/// assert!(text.is_ok());
+/// # });
+/// ```
+///
+/// # Panics
+/// On a current-thread runtime and in a `LocalSet`, where no other thread can take over.
+#[track_caller]
+pub fn block_in_place<F, R>(f: F) -> R
+where
+    F: FnOnce() -> R,
+{
+    scheduler::block_in_place(f)
+}

@@ -1,0 +1,591 @@
+//! The state word of a task: the bits, and the rules by which they change.
+//!
+//! ```text
+//!  63                  40  39       32  31     24  23       16  15      0
+//! +----------------------+-----------+-----------+------------+----------+
+//! |    ref_count (24)    | shield(8) | flags (8) | lifecycle  | reserved |
+//! +----------------------+-----------+-----------+------------+----------+
+//! ```
+//!
+//! **lifecycle** says who may touch the future:
+//!
+//! | value | the task is | the future belongs to |
+//! |---|---|---|
+//! | IDLE | waiting for a wake-up, in no queue | nobody; whoever moves it on |
+//! | SCHEDULED | in exactly one queue (or on its way there) | the queue entry |
+//! | RUNNING | being polled, or being torn down | the thread that moved it here |
+//! | COMPLETE | finished; the output is in place | the join side |
+//!
+//! **flags**
+//! - `NOTIFIED`: a wake-up came while the task was RUNNING. It is the only wake signal: set by
+//!   wakers, cleared when the poll that missed it ends, which requeues the task. It is never set
+//!   while SCHEDULED (the coming poll will see whatever the wake announced) nor once COMPLETE.
+//! - `CANCELLED`: cancellation was asked for. It takes effect at the next edge of a poll at which
+//!   the shield depth is 0, and is never cleared.
+//! - `JOIN_INTEREST`: a `JoinHandle` exists. While it is set the output belongs to that handle once
+//!   the task is COMPLETE. Never set again after it was cleared.
+//! - `DETACHED`: the handle was dropped before the task completed. For diagnostics.
+//! - `JOIN_WAKER`: the join waker's slot is filled and belongs to whoever completes the task.
+//!   While it is clear and the task is not COMPLETE the slot belongs to the `JoinHandle`.
+//!
+//! **ref_count**: one for the task's life (from spawn until it is COMPLETE; a queue entry owns no
+//! count of its own, it lives on this one), one for the `JoinHandle`, one for every `Waker` and
+//! `AbortHandle`. The cell is freed when it reaches zero. Overflow aborts the process.
+//!
+//! # Memory ordering
+//! Every transition is a read-modify-write with acquire-release ordering, so all of them form one
+//! total order per task and each owner sees what the previous owner wrote to the future. Only
+//! `ref_inc` is relaxed: it starts from a reference that keeps the cell alive anyway.
+
+use crate::sys::atomic::{AtomicU64, Ordering};
+use std::fmt;
+
+const LIFECYCLE: u64 = 0xFF << 16;
+const IDLE: u64 = 0 << 16;
+const SCHEDULED: u64 = 1 << 16;
+const RUNNING: u64 = 2 << 16;
+const COMPLETE: u64 = 3 << 16;
+
+const NOTIFIED: u64 = 1 << 24;
+const CANCELLED: u64 = 1 << 25;
+const JOIN_INTEREST: u64 = 1 << 26;
+const DETACHED: u64 = 1 << 27;
+const JOIN_WAKER: u64 = 1 << 28;
+
+const SHIELD_ONE: u64 = 1 << 32;
+const SHIELD: u64 = 0xFF << 32;
+
+const REF_ONE: u64 = 1 << 40;
+/// Half of the 24-bit range: far from real use, and far enough from the wrap that no number of
+/// threads racing past the check can reach it before one of them aborts.
+const REF_LIMIT: u64 = 1 << 63;
+
+/// The word itself. See the module documentation for the rules.
+pub(crate) struct State(AtomicU64);
+
+/// A value read from the word at some moment.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Snapshot(u64);
+
+/// What a wake-up owes.
+#[must_use]
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Wake {
+    /// The task moved to SCHEDULED: the caller must put it into a queue.
+    Submit,
+    /// Nothing to do: it is queued, has been told, or is complete.
+    Nothing,
+    /// As `Nothing`, and the consumed reference was the last: free the cell.
+    Free,
+}
+
+/// What the thread that took the task out of a queue owns.
+#[must_use]
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Start {
+    Poll,
+    /// Cancelled and unshielded: drop the future and complete.
+    Cancel,
+}
+
+/// What follows a poll that returned `Pending`.
+#[must_use]
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Park {
+    /// The task is IDLE. The caller may not touch it any more.
+    Idle,
+    /// A wake-up came during the poll: the task is SCHEDULED again, put it at the tail.
+    Requeue,
+    /// Cancelled and unshielded: still RUNNING, drop the future and complete.
+    Cancel,
+}
+
+/// What completing the task owes. The task's own reference is given up in the same step, except
+/// where noted.
+#[must_use]
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Complete {
+    /// Somebody else holds references; nothing more to do.
+    Done,
+    /// That was the last reference: free the cell.
+    Free,
+    /// A join waker waits: take it, wake it, then call `ref_dec` for the task's own reference,
+    /// which has been kept.
+    WakeJoiner,
+    /// Nothing changed: the handle is gone, so the output is the caller's to drop. Call again
+    /// after that.
+    DropOutput,
+}
+
+/// What dropping a `JoinHandle` owes. Its reference is given up in the same step except where
+/// noted.
+#[must_use]
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum DropJoin {
+    Done,
+    Free,
+    /// The task is COMPLETE: drop the output if it was not taken, then call `ref_dec` for the
+    /// handle's reference, which has been kept.
+    DropOutput,
+    /// The task is not complete and the waker's slot is the handle's again: drop the waker, then
+    /// call `ref_dec` for the handle's reference, which has been kept.
+    DropWaker,
+}
+
+impl Snapshot {
+    fn lifecycle(self) -> u64 {
+        self.0 & LIFECYCLE
+    }
+
+    pub(crate) fn is_complete(self) -> bool {
+        self.lifecycle() == COMPLETE
+    }
+
+    pub(crate) fn is_running(self) -> bool {
+        self.lifecycle() == RUNNING
+    }
+
+    pub(crate) fn is_cancelled(self) -> bool {
+        self.0 & CANCELLED != 0
+    }
+
+    pub(crate) fn has_join_interest(self) -> bool {
+        self.0 & JOIN_INTEREST != 0
+    }
+
+    pub(crate) fn has_join_waker(self) -> bool {
+        self.0 & JOIN_WAKER != 0
+    }
+
+    pub(crate) fn shield_depth(self) -> u8 {
+        ((self.0 & SHIELD) / SHIELD_ONE) as u8
+    }
+
+    pub(crate) fn ref_count(self) -> u64 {
+        self.0 / REF_ONE
+    }
+
+    fn cancel_is_effective(self) -> bool {
+        self.0 & (CANCELLED | SHIELD) == CANCELLED
+    }
+
+    fn with_lifecycle(self, lifecycle: u64) -> u64 {
+        (self.0 & !LIFECYCLE) | lifecycle
+    }
+}
+
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lifecycle = match self.lifecycle() {
+            IDLE => "idle",
+            SCHEDULED => "scheduled",
+            RUNNING => "running",
+            _ => "complete",
+        };
+        f.debug_struct("State")
+            .field("lifecycle", &lifecycle)
+            .field("notified", &(self.0 & NOTIFIED != 0))
+            .field("cancelled", &self.is_cancelled())
+            .field("join_interest", &self.has_join_interest())
+            .field("detached", &(self.0 & DETACHED != 0))
+            .field("join_waker", &self.has_join_waker())
+            .field("shield", &self.shield_depth())
+            .field("refs", &self.ref_count())
+            .finish()
+    }
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.load().fmt(f)
+    }
+}
+
+impl State {
+    /// A task on its way into its first queue: SCHEDULED, with the task's own reference and the
+    /// handle's.
+    pub(crate) const NEW: u64 = SCHEDULED | JOIN_INTEREST | 2 * REF_ONE;
+
+    #[cfg(any(test, loom))]
+    pub(crate) fn new() -> Self {
+        State(AtomicU64::new(Self::NEW))
+    }
+
+    /// The word, to be initialised in place.
+    pub(crate) fn word(&self) -> &AtomicU64 {
+        &self.0
+    }
+
+    pub(crate) fn load(&self) -> Snapshot {
+        Snapshot(self.0.load(Ordering::Acquire))
+    }
+
+    /// Applies `step` until its result could be stored over the value it was computed from.
+    /// `step` returns the action and the new value, or no new value to leave the word alone.
+    #[inline(always)]
+    fn update<A>(&self, mut step: impl FnMut(Snapshot) -> (A, Option<u64>)) -> A {
+        let mut current = self.load();
+        loop {
+            let (action, next) = step(current);
+            let Some(next) = next else { return action };
+            match self.0.compare_exchange_weak(
+                current.0,
+                next,
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            ) {
+                Ok(_) => return action,
+                Err(actual) => current = Snapshot(actual),
+            }
+        }
+    }
+
+    /// SCHEDULED → RUNNING, by the thread that took the task out of its queue.
+    #[inline]
+    pub(crate) fn start(&self) -> Start {
+        self.update(|s| {
+            debug_assert_eq!(s.lifecycle(), SCHEDULED);
+            let action = if s.cancel_is_effective() {
+                Start::Cancel
+            } else {
+                Start::Poll
+            };
+            (action, Some(s.with_lifecycle(RUNNING)))
+        })
+    }
+
+    /// RUNNING → IDLE after a poll that returned `Pending`; or back to SCHEDULED if it was woken
+    /// meanwhile, or `requeue` says that the task yielded.
+    #[inline]
+    pub(crate) fn park(&self, requeue: bool) -> Park {
+        self.update(|s| {
+            debug_assert_eq!(s.lifecycle(), RUNNING);
+            if s.cancel_is_effective() {
+                (Park::Cancel, None)
+            } else if s.0 & NOTIFIED != 0 || requeue {
+                (Park::Requeue, Some(s.with_lifecycle(SCHEDULED) & !NOTIFIED))
+            } else {
+                (Park::Idle, Some(s.with_lifecycle(IDLE)))
+            }
+        })
+    }
+
+    /// A wake-up through a reference the caller keeps.
+    #[inline]
+    pub(crate) fn wake_by_ref(&self) -> Wake {
+        self.update(|s| match s.lifecycle() {
+            IDLE => (Wake::Submit, Some(s.with_lifecycle(SCHEDULED))),
+            RUNNING if s.0 & NOTIFIED == 0 => (Wake::Nothing, Some(s.0 | NOTIFIED)),
+            _ => (Wake::Nothing, None),
+        })
+    }
+
+    /// A wake-up that consumes the caller's reference in the same step.
+    #[inline]
+    pub(crate) fn wake_by_val(&self) -> Wake {
+        self.update(|s| {
+            let next = match s.lifecycle() {
+                IDLE => {
+                    // Not COMPLETE, so the task's own reference is still there.
+                    debug_assert!(s.ref_count() >= 2);
+                    return (Wake::Submit, Some(s.with_lifecycle(SCHEDULED) - REF_ONE));
+                }
+                RUNNING => s.0 | NOTIFIED,
+                _ => s.0,
+            } - REF_ONE;
+            let action = if Snapshot(next).ref_count() == 0 {
+                Wake::Free
+            } else {
+                Wake::Nothing
+            };
+            (action, Some(next))
+        })
+    }
+
+    /// Asks for cancellation. An idle, unshielded task must be queued by the caller: only a
+    /// worker may drop its future.
+    pub(crate) fn cancel(&self) -> Wake {
+        self.update(|s| {
+            if s.is_complete() || s.is_cancelled() {
+                return (Wake::Nothing, None);
+            }
+            let next = s.0 | CANCELLED;
+            if s.lifecycle() == IDLE && s.shield_depth() == 0 {
+                (Wake::Submit, Some(Snapshot(next).with_lifecycle(SCHEDULED)))
+            } else {
+                (Wake::Nothing, Some(next))
+            }
+        })
+    }
+
+    /// Shutdown of the owner: cancels whatever the shield says. True if the task was IDLE and is
+    /// now RUNNING in the caller's hands, who must drop the future and complete it. Otherwise
+    /// the thread that runs it or the queue that holds it will see the cancellation.
+    pub(crate) fn shut_down(&self) -> bool {
+        self.update(|s| {
+            if s.is_complete() {
+                return (false, None);
+            }
+            let next = (s.0 | CANCELLED) & !SHIELD;
+            if s.lifecycle() == IDLE {
+                (true, Some(Snapshot(next).with_lifecycle(RUNNING)))
+            } else {
+                (false, Some(next))
+            }
+        })
+    }
+
+    /// RUNNING → COMPLETE.
+    #[inline]
+    pub(crate) fn complete(&self, output_dropped: bool) -> Complete {
+        self.update(|s| {
+            debug_assert_eq!(s.lifecycle(), RUNNING);
+            if !s.has_join_interest() && !output_dropped {
+                return (Complete::DropOutput, None);
+            }
+            let next = s.with_lifecycle(COMPLETE) & !NOTIFIED;
+            if s.has_join_waker() {
+                return (Complete::WakeJoiner, Some(next));
+            }
+            let next = next - REF_ONE;
+            let action = if Snapshot(next).ref_count() == 0 {
+                Complete::Free
+            } else {
+                Complete::Done
+            };
+            (action, Some(next))
+        })
+    }
+
+    /// Hands the filled join waker's slot to the completer. False if the task is COMPLETE: the
+    /// slot is still the caller's.
+    pub(crate) fn set_join_waker(&self) -> bool {
+        self.update(|s| {
+            debug_assert!(s.has_join_interest() && !s.has_join_waker());
+            if s.is_complete() {
+                (false, None)
+            } else {
+                (true, Some(s.0 | JOIN_WAKER))
+            }
+        })
+    }
+
+    /// Takes the join waker's slot back. False if the task is COMPLETE: the completer has it.
+    pub(crate) fn unset_join_waker(&self) -> bool {
+        self.update(|s| {
+            debug_assert!(s.has_join_interest() && s.has_join_waker());
+            if s.is_complete() {
+                (false, None)
+            } else {
+                (true, Some(s.0 & !JOIN_WAKER))
+            }
+        })
+    }
+
+    /// The `JoinHandle` goes away.
+    #[inline]
+    pub(crate) fn drop_join(&self) -> DropJoin {
+        self.update(|s| {
+            debug_assert!(s.has_join_interest());
+            if s.is_complete() {
+                return (DropJoin::DropOutput, None);
+            }
+            let next = (s.0 & !(JOIN_INTEREST | JOIN_WAKER)) | DETACHED;
+            if s.has_join_waker() {
+                return (DropJoin::DropWaker, Some(next));
+            }
+            let next = next - REF_ONE;
+            let action = if Snapshot(next).ref_count() == 0 {
+                DropJoin::Free
+            } else {
+                DropJoin::Done
+            };
+            (action, Some(next))
+        })
+    }
+
+    #[inline]
+    pub(crate) fn ref_inc(&self) {
+        let prev = self.0.fetch_add(REF_ONE, Ordering::Relaxed);
+        if prev >= REF_LIMIT {
+            // More than eight million wakers of one task: something leaks them, and a wrapped
+            // count would free memory in use.
+            std::process::abort();
+        }
+    }
+
+    /// Takes a reference to a cell that may be free: a live one has a count above zero.
+    pub(crate) fn try_ref_inc(&self) -> bool {
+        self.update(|s| {
+            if s.ref_count() == 0 {
+                (false, None)
+            } else {
+                if s.0 >= REF_LIMIT {
+                    std::process::abort();
+                }
+                (true, Some(s.0 + REF_ONE))
+            }
+        })
+    }
+
+    /// Gives up a reference. True if it was the last one.
+    #[inline]
+    #[must_use]
+    pub(crate) fn ref_dec(&self) -> bool {
+        let prev = Snapshot(self.0.fetch_sub(REF_ONE, Ordering::AcqRel));
+        debug_assert!(prev.ref_count() >= 1);
+        prev.ref_count() == 1
+    }
+
+    /// Raises the shield by one. Only the running task does this to itself.
+    pub(crate) fn shield(&self) {
+        let prev = Snapshot(self.0.fetch_add(SHIELD_ONE, Ordering::AcqRel));
+        if prev.shield_depth() == u8::MAX {
+            // The carry went into the reference count.
+            std::process::abort();
+        }
+    }
+
+    /// Lowers the shield by one. If that uncovers a cancelled task that idles, the caller must
+    /// queue it. A shutdown may have zeroed the depth before.
+    pub(crate) fn unshield(&self) -> Wake {
+        self.update(|s| {
+            if s.shield_depth() == 0 {
+                return (Wake::Nothing, None);
+            }
+            let next = Snapshot(s.0 - SHIELD_ONE);
+            if next.cancel_is_effective() && s.lifecycle() == IDLE {
+                (Wake::Submit, Some(next.with_lifecycle(SCHEDULED)))
+            } else {
+                (Wake::Nothing, Some(next.0))
+            }
+        })
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layout_is_the_seeds() {
+        assert_eq!(REF_ONE, 1 << 40);
+        assert_eq!(SHIELD, 0xFF << 32);
+        let flags = NOTIFIED | CANCELLED | JOIN_INTEREST | DETACHED | JOIN_WAKER;
+        assert_eq!(flags & !(0xFF << 24), 0);
+        assert_eq!(LIFECYCLE, 0xFF << 16);
+    }
+
+    #[test]
+    fn a_life() {
+        let s = State::new();
+        assert_eq!(s.start(), Start::Poll);
+        assert_eq!(s.park(false), Park::Idle);
+        assert_eq!(s.wake_by_ref(), Wake::Submit);
+        assert_eq!(s.wake_by_ref(), Wake::Nothing, "already queued");
+        assert_eq!(s.start(), Start::Poll);
+        assert_eq!(s.complete(false), Complete::Done);
+        assert_eq!(s.wake_by_ref(), Wake::Nothing);
+        assert_eq!(s.drop_join(), DropJoin::DropOutput);
+        assert!(s.ref_dec());
+    }
+
+    #[test]
+    fn wake_during_poll_requeues_once() {
+        let s = State::new();
+        assert_eq!(s.start(), Start::Poll);
+        assert_eq!(s.wake_by_ref(), Wake::Nothing);
+        assert_eq!(s.wake_by_ref(), Wake::Nothing);
+        assert_eq!(s.park(false), Park::Requeue);
+        assert_eq!(s.start(), Start::Poll);
+        assert_eq!(s.park(false), Park::Idle);
+    }
+
+    #[test]
+    fn wake_while_scheduled_adds_no_poll() {
+        let s = State::new();
+        assert_eq!(s.wake_by_ref(), Wake::Nothing);
+        assert_eq!(s.start(), Start::Poll);
+        assert_eq!(s.park(false), Park::Idle);
+    }
+
+    #[test]
+    fn cancel_of_an_idle_task_schedules_it() {
+        let s = State::new();
+        assert_eq!(s.start(), Start::Poll);
+        assert_eq!(s.park(false), Park::Idle);
+        assert_eq!(s.cancel(), Wake::Submit);
+        assert_eq!(s.cancel(), Wake::Nothing);
+        assert_eq!(s.start(), Start::Cancel);
+        assert_eq!(s.complete(false), Complete::Done);
+    }
+
+    #[test]
+    fn shield_defers_until_zero() {
+        let s = State::new();
+        assert_eq!(s.start(), Start::Poll);
+        s.shield();
+        s.shield();
+        assert_eq!(s.cancel(), Wake::Nothing);
+        assert_eq!(s.park(false), Park::Idle);
+        assert_eq!(s.wake_by_ref(), Wake::Submit);
+        assert_eq!(s.start(), Start::Poll, "shielded");
+        assert_eq!(s.unshield(), Wake::Nothing);
+        assert_eq!(s.park(false), Park::Idle);
+        assert_eq!(s.unshield(), Wake::Submit, "uncovered while idle");
+        assert_eq!(s.start(), Start::Cancel);
+    }
+
+    #[test]
+    fn detached_output_is_dropped_by_the_completer() {
+        let s = State::new();
+        assert_eq!(s.drop_join(), DropJoin::Done);
+        assert_eq!(s.start(), Start::Poll);
+        assert_eq!(s.complete(false), Complete::DropOutput);
+        assert_eq!(s.complete(true), Complete::Free);
+    }
+
+    #[test]
+    fn join_waker_changes_hands() {
+        let s = State::new();
+        assert!(s.set_join_waker());
+        assert!(s.unset_join_waker());
+        assert!(s.set_join_waker());
+        assert_eq!(s.start(), Start::Poll);
+        assert_eq!(s.complete(false), Complete::WakeJoiner);
+        assert!(!s.ref_dec());
+        assert_eq!(s.drop_join(), DropJoin::DropOutput);
+        assert!(s.ref_dec());
+    }
+
+    #[test]
+    fn dropping_a_waiting_handle_returns_the_waker() {
+        let s = State::new();
+        assert!(s.set_join_waker());
+        assert_eq!(s.drop_join(), DropJoin::DropWaker);
+        assert!(!s.ref_dec());
+    }
+
+    #[test]
+    fn consuming_wake_of_a_finished_task_frees_it() {
+        let s = State::new();
+        s.ref_inc();
+        assert_eq!(s.start(), Start::Poll);
+        assert_eq!(s.complete(false), Complete::Done);
+        assert_eq!(s.drop_join(), DropJoin::DropOutput);
+        assert!(!s.ref_dec());
+        assert_eq!(s.wake_by_val(), Wake::Free);
+        assert!(!s.try_ref_inc());
+    }
+
+    #[test]
+    fn shutdown_ignores_the_shield() {
+        let s = State::new();
+        assert_eq!(s.start(), Start::Poll);
+        s.shield();
+        assert_eq!(s.park(false), Park::Idle);
+        assert!(s.shut_down());
+        assert_eq!(s.unshield(), Wake::Nothing);
+        assert!(!s.shut_down());
+    }
+}

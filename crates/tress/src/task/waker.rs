@@ -1,0 +1,73 @@
+//! Wakers: a task's address and a vtable, 16 bytes, counted in the state word.
+
+use super::header::Header;
+use super::owner::{Order, Owner};
+use super::state::Wake;
+use std::mem::ManuallyDrop;
+use std::ops::Deref;
+use std::ptr::NonNull;
+use std::task::{RawWaker, RawWakerVTable, Waker};
+
+static VTABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, drop);
+
+/// A waker that lives on the caller's reference for as long as it is borrowed.
+pub(super) struct Borrowed(ManuallyDrop<Waker>);
+
+impl Deref for Borrowed {
+    type Target = Waker;
+
+    fn deref(&self) -> &Waker {
+        &self.0
+    }
+}
+
+/// # Safety
+/// The caller keeps a reference to the task for as long as the result is used.
+#[inline]
+pub(super) unsafe fn borrowed(task: NonNull<Header>) -> Borrowed {
+    let raw = RawWaker::new(task.as_ptr().cast_const().cast(), &VTABLE);
+    // SAFETY: the functions below keep the contract; never dropping it keeps the count right.
+    Borrowed(ManuallyDrop::new(unsafe { Waker::from_raw(raw) }))
+}
+
+/// True if the waker is this task's own.
+#[inline]
+pub(super) fn is_for(waker: &Waker, task: NonNull<Header>) -> bool {
+    waker.data() == task.as_ptr().cast_const().cast() && waker.vtable() == &VTABLE
+}
+
+fn header(data: *const ()) -> NonNull<Header> {
+    // Every waker of ours was made from a `NonNull`.
+    NonNull::new(data.cast_mut().cast()).expect("a task has an address")
+}
+
+// SAFETY (for the four): the data pointer is a task on which the waker holds a reference, so the
+// header is alive; `wake` and `drop` give that reference up.
+
+unsafe fn clone(data: *const ()) -> RawWaker {
+    // SAFETY: see above.
+    unsafe { header(data).as_ref() }.state.ref_inc();
+    RawWaker::new(data, &VTABLE)
+}
+
+unsafe fn wake(data: *const ()) {
+    let task = header(data);
+    // SAFETY: see above. A submitted task is unfinished, so its own reference keeps it.
+    unsafe {
+        match task.as_ref().state.wake_by_val() {
+            Wake::Submit => Owner::schedule(task, Order::Newest),
+            Wake::Nothing => {}
+            Wake::Free => super::free(task),
+        }
+    }
+}
+
+unsafe fn wake_by_ref(data: *const ()) {
+    // SAFETY: see above.
+    unsafe { super::wake_by_ref(header(data)) }
+}
+
+unsafe fn drop(data: *const ()) {
+    // SAFETY: see above.
+    unsafe { super::drop_ref(header(data)) }
+}

@@ -1,0 +1,146 @@
+//! The time of a runtime: the machine's, or one that stands still until it is moved.
+
+use crate::sys::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// True once any clock of the process has been paused: until then nobody has to ask.
+static EVER_PAUSED: AtomicBool = AtomicBool::new(false);
+
+/// Could a runtime's time differ from the machine's?
+#[inline]
+pub(crate) fn may_differ() -> bool {
+    EVER_PAUSED.load(Ordering::Relaxed)
+}
+
+#[derive(Debug)]
+pub(crate) struct Clock {
+    /// Only a runtime with one thread can be paused: others would race with the moves.
+    can_pause: bool,
+    virtual_time: Mutex<Option<Virtual>>,
+}
+
+/// A clock that was paused at least once: it shows `base`, plus the time since `running`.
+#[derive(Debug)]
+struct Virtual {
+    base: Instant,
+    running_since: Option<Instant>,
+    /// Idle waits do not move a paused clock while this is above zero: something outside of the
+    /// runtime's sight, such as a blocking closure, is under way.
+    busy: usize,
+}
+
+impl Virtual {
+    fn now(&self) -> Instant {
+        self.base + self.running_since.map_or(Duration::ZERO, |at| at.elapsed())
+    }
+}
+
+impl Clock {
+    pub(crate) fn new(can_pause: bool) -> Clock {
+        Clock {
+            can_pause,
+            virtual_time: Mutex::new(None),
+        }
+    }
+
+    pub(crate) fn now(&self) -> Instant {
+        if !may_differ() {
+            return Instant::now();
+        }
+        match &*self.virtual_time.lock() {
+            None => Instant::now(),
+            Some(v) => v.now(),
+        }
+    }
+
+    pub(crate) fn is_paused(&self) -> bool {
+        may_differ()
+            && self
+                .virtual_time
+                .lock()
+                .as_ref()
+                .is_some_and(|v| v.running_since.is_none())
+    }
+
+    #[track_caller]
+    pub(crate) fn pause(&self) {
+        assert!(
+            self.can_pause,
+            "time can only be paused on a current-thread runtime: with several workers the \
+             moment of the pause would be different for each of them"
+        );
+        EVER_PAUSED.store(true, Ordering::Relaxed);
+        let mut time = self.virtual_time.lock();
+        let paused = match &*time {
+            Some(v) if v.running_since.is_none() => None,
+            Some(v) => Some((v.now(), v.busy)),
+            None => Some((Instant::now(), 0)),
+        };
+        let Some((base, busy)) = paused else {
+            drop(time);
+            panic!("time is already paused");
+        };
+        *time = Some(Virtual {
+            base,
+            running_since: None,
+            busy,
+        });
+    }
+
+    #[track_caller]
+    pub(crate) fn resume(&self) {
+        let mut time = self.virtual_time.lock();
+        match &mut *time {
+            Some(v) if v.running_since.is_none() => v.running_since = Some(Instant::now()),
+            _ => {
+                drop(time);
+                panic!("time is not paused");
+            }
+        }
+    }
+
+    #[track_caller]
+    pub(crate) fn advance(&self, by: Duration) {
+        let mut time = self.virtual_time.lock();
+        match &mut *time {
+            Some(v) if v.running_since.is_none() => v.base += by,
+            _ => {
+                drop(time);
+                panic!("time is not paused: call time::pause() before time::advance()");
+            }
+        }
+    }
+
+    /// The runtime has nothing to do until `due`: a paused clock jumps there. True if it did.
+    pub(crate) fn jump_to(&self, due: Instant) -> bool {
+        let mut time = self.virtual_time.lock();
+        match &mut *time {
+            Some(v) if v.running_since.is_none() && v.busy == 0 => {
+                v.base = v.base.max(due);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Something outside of the runtime's sight begins: no jumps until `leave_busy`.
+    pub(crate) fn enter_busy(&self) -> bool {
+        if !may_differ() {
+            return false;
+        }
+        match &mut *self.virtual_time.lock() {
+            Some(v) => {
+                v.busy += 1;
+                true
+            }
+            None => false,
+        }
+    }
+
+    pub(crate) fn leave_busy(&self) {
+        if let Some(v) = &mut *self.virtual_time.lock() {
+            v.busy -= 1;
+        }
+    }
+}

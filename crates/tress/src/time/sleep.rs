@@ -1,0 +1,170 @@
+use super::Instant;
+use super::timers::{Armed, Entry};
+use crate::runtime::{self, TimersHandle};
+use crate::task::coop;
+use pin_project_lite::pin_project;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+/// Waits until `duration` has passed.
+///
+/// The time counts from this call, to a millisecond: never less, and more by as long as the runtime
+/// takes to get to it.
+///
+/// ```
+/// use tress::time::{sleep, Duration, Instant};
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let start = Instant::now();
+/// sleep(Duration::from_millis(5)).await;
+/// assert!(start.elapsed() >= Duration::from_millis(5));
+/// # });
+/// ```
+///
+/// # Panics
+/// Outside of a runtime, or in one built without `enable_time`.
+///
+/// # Cancel safety
+/// Dropping it takes the timer out of the wheel. A new `sleep` begins anew; keep one and use
+/// `&mut sleep` to go on with it.
+#[track_caller]
+pub fn sleep(duration: Duration) -> Sleep {
+    let deadline = Instant::now().checked_add(duration);
+    Sleep::new(deadline.unwrap_or_else(Instant::far_future))
+}
+
+/// Waits until `deadline`.
+///
+/// ```
+/// use tress::time::{sleep_until, Duration, Instant};
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// sleep_until(Instant::now() + Duration::from_millis(5)).await;
+/// # });
+/// ```
+///
+/// # Panics
+/// As for [`sleep`].
+///
+/// # Cancel safety
+/// Dropping it loses nothing but the wait.
+#[track_caller]
+pub fn sleep_until(deadline: Instant) -> Sleep {
+    Sleep::new(deadline)
+}
+
+pin_project! {
+    /// The future of [`sleep`] and [`sleep_until`].
+    ///
+    /// It has to be pinned to be awaited more than once or [reset](Sleep::reset):
+    ///
+    /// ```
+    /// use tress::time::{sleep, Duration, Instant};
+    /// use std::pin::pin;
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let mut sleep = pin!(sleep(Duration::from_millis(1)));
+    /// sleep.as_mut().await;
+    /// sleep.as_mut().reset(Instant::now() + Duration::from_millis(1));
+    /// sleep.await;
+    /// # });
+    /// ```
+    #[must_use = "futures do nothing unless awaited"]
+    pub struct Sleep {
+        deadline: Instant,
+        // The runtime it was made in, if this thread does not drive one.
+        bound: Option<TimersHandle>,
+        #[pin]
+        entry: Entry,
+    }
+}
+
+impl Sleep {
+    #[track_caller]
+    pub(crate) fn new(deadline: Instant) -> Sleep {
+        Sleep {
+            deadline,
+            bound: runtime::check_time(),
+            entry: Entry::new(),
+        }
+    }
+
+    /// When it ends.
+    pub fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// True once the deadline has passed and the runtime has noticed.
+    pub fn is_elapsed(&self) -> bool {
+        self.entry.has_fired()
+    }
+
+    /// Sets another deadline.
+    ///
+    /// Whether it has ended or not, it will end at the new one. Nobody is woken by this: poll it to
+    /// be woken at the new deadline if it had ended.
+    pub fn reset(self: Pin<&mut Self>, deadline: Instant) {
+        let this = self.project();
+        *this.deadline = deadline;
+        let entry = this.entry.as_ref();
+        if entry.is_armed() {
+            entry.move_to(deadline.into_std());
+        } else {
+            entry.disarm();
+        }
+    }
+
+    /// As `poll`, without a look at the budget.
+    pub(crate) fn poll_elapsed(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let this = self.project();
+        let entry = this.entry.as_ref();
+        loop {
+            if entry.has_fired() {
+                return Poll::Ready(());
+            }
+            if entry.is_closed() {
+                runtime::panic_shut_down();
+            }
+            if entry.is_armed() {
+                if entry.set_waker(cx.waker()) {
+                    return Poll::Pending;
+                }
+                // It fired just now.
+                continue;
+            }
+            let deadline = this.deadline.into_std();
+            let armed = runtime::with_timers(this.bound.as_ref(), |timers| {
+                entry.arm(timers, deadline, cx.waker())
+            });
+            match armed {
+                Armed::First | Armed::Waiting => return Poll::Pending,
+                Armed::Due => entry.mark_fired(),
+                Armed::Closed => runtime::panic_shut_down(),
+            }
+        }
+    }
+}
+
+impl Future for Sleep {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let proceed = ready!(coop::poll_proceed(cx));
+        let polled = self.poll_elapsed(cx);
+        if polled.is_ready() {
+            proceed.made_progress();
+        }
+        polled
+    }
+}
+
+impl fmt::Debug for Sleep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sleep")
+            .field("deadline", &self.deadline)
+            .field("elapsed", &self.is_elapsed())
+            .finish_non_exhaustive()
+    }
+}
+
+const _: () = assert!(size_of::<Sleep>() <= 96 || cfg!(loom));

@@ -1,0 +1,133 @@
+use super::error::Elapsed;
+use super::sleep::Sleep;
+use super::Instant;
+use crate::runtime;
+use crate::task::coop;
+use pin_project_lite::pin_project;
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+/// Gives a future `duration` to complete, counted from its first poll.
+///
+/// The future is polled before the clock is looked at: one that is ready at once costs no timer and
+/// no look at the clock, and its value is returned even if the time is up.
+///
+/// ```
+/// use tress::time::{timeout, Duration};
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let value = timeout(Duration::from_secs(1), async { 5 }).await;
+/// assert_eq!(value, Ok(5));
+///
+/// let never = timeout(Duration::from_millis(1), std::future::pending::<()>()).await;
+/// assert!(never.is_err());
+/// # });
+/// ```
+///
+/// # Panics
+/// Outside of a runtime, or in one built without `enable_time`.
+///
+/// # Cancel safety
+/// Dropping it drops the inner future and the timer. When the time is up the inner future is not
+/// dropped before the `Timeout` itself: [`into_inner`](Timeout::into_inner) gives it back.
+#[track_caller]
+pub fn timeout<F: IntoFuture>(duration: Duration, future: F) -> Timeout<F::IntoFuture> {
+    runtime::check_time_is_enabled();
+    Timeout {
+        value: future.into_future(),
+        delay: Delay::For { duration },
+    }
+}
+
+/// Gives a future until `deadline` to complete.
+///
+/// ```
+/// use tress::time::{timeout_at, Duration, Instant};
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let deadline = Instant::now() + Duration::from_millis(1);
+/// assert!(timeout_at(deadline, std::future::pending::<()>()).await.is_err());
+/// # });
+/// ```
+///
+/// # Panics
+/// As for [`timeout`].
+///
+/// # Cancel safety
+/// As for [`timeout`].
+#[track_caller]
+pub fn timeout_at<F: IntoFuture>(deadline: Instant, future: F) -> Timeout<F::IntoFuture> {
+    Timeout {
+        value: future.into_future(),
+        delay: Delay::Until {
+            sleep: Sleep::new(deadline),
+        },
+    }
+}
+
+pin_project! {
+    /// The future of [`timeout`] and [`timeout_at`].
+    #[derive(Debug)]
+    #[must_use = "futures do nothing unless awaited"]
+    pub struct Timeout<T> {
+        #[pin]
+        value: T,
+        #[pin]
+        delay: Delay,
+    }
+}
+
+pin_project! {
+    #[project = DelayProjection]
+    #[derive(Debug)]
+    enum Delay {
+        // The inner future has not been pending yet.
+        For { duration: Duration },
+        Until { #[pin] sleep: Sleep },
+    }
+}
+
+impl<T> Timeout<T> {
+    /// The inner future.
+    pub fn get_ref(&self) -> &T {
+        &self.value
+    }
+
+    /// The inner future, mutably.
+    pub fn get_mut(&mut self) -> &mut T {
+        &mut self.value
+    }
+
+    /// Gives the inner future back.
+    pub fn into_inner(self) -> T {
+        self.value
+    }
+}
+
+impl<T: Future> Future for Timeout<T> {
+    type Output = Result<T::Output, Elapsed>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        let had_budget = coop::has_budget_remaining();
+        if let Poll::Ready(value) = this.value.poll(cx) {
+            return Poll::Ready(Ok(value));
+        }
+        if let DelayProjection::For { duration } = this.delay.as_mut().project() {
+            let deadline = Instant::now().checked_add(*duration);
+            let sleep = Sleep::new(deadline.unwrap_or_else(Instant::far_future));
+            this.delay.set(Delay::Until { sleep });
+        }
+        let DelayProjection::Until { sleep } = this.delay.project() else {
+            unreachable!("set just now");
+        };
+        // If the inner future used the budget up, it must not keep its own deadline from being
+        // noticed; if it was used up before, everybody waits.
+        let elapsed = if had_budget && !coop::has_budget_remaining() {
+            coop::with_unconstrained(|| sleep.poll(cx))
+        } else {
+            sleep.poll(cx)
+        };
+        elapsed.map(|()| Err(Elapsed(())))
+    }
+}

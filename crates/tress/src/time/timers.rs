@@ -1,0 +1,368 @@
+//! One worker's timers: the wheel, its lock, and the entries that futures register in it.
+//!
+//! An entry lives inside the future that waits (no allocation) and is linked into the wheel of the
+//! worker that first polled it. Anybody may fire or cancel it: the wheel's lock decides who comes
+//! first.
+//!
+//! | state | meaning | who may touch the entry |
+//! |---|---|---|
+//! | UNARMED | in no wheel | the future |
+//! | ARMED | linked; the waker's slot is filled | whoever holds the wheel's lock |
+//! | FIRED, CLOSED | unlinked again, waker taken | the future |
+//!
+//! # Memory ordering
+//! The state leaves ARMED under the lock with a release store, after the last access of the firing
+//! thread. A future that reads FIRED with acquire therefore has the entry to itself and needs no
+//! lock; one that reads ARMED must take it and look again.
+
+use super::wheel::{Node, Wheel};
+use crate::scheduler::Counter;
+use crate::sys::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::sys::{Mutex, Parker, UnsafeCell};
+use std::marker::PhantomPinned;
+use std::pin::Pin;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+/// Wakers taken out of the wheel under one lock.
+const BATCH: usize = 32;
+const NEVER: u64 = u64::MAX;
+
+/// The timers of one worker. See the module documentation.
+pub(crate) struct Timers {
+    start: Instant,
+    wheel: Mutex<Inner>,
+    /// When the wheel next has something to do, in ticks. Written under the lock, read without.
+    next: AtomicU64,
+    /// Wakes the worker, if it sleeps longer than it should.
+    parker: Arc<Parker>,
+}
+
+struct Inner {
+    wheel: Wheel,
+    closed: bool,
+}
+
+// SAFETY: the wheel links entries of futures that may be on any thread; all access to the links
+// is under the lock.
+unsafe impl Send for Inner {}
+
+const UNARMED: u32 = 0;
+const ARMED: u32 = 1;
+const FIRED: u32 = 2;
+const CLOSED: u32 = 3;
+
+/// What a future registers.
+#[repr(C)]
+pub(crate) struct Entry {
+    // First, so that a pointer to one is a pointer to the other.
+    node: UnsafeCell<Node>,
+    waker: UnsafeCell<Option<Waker>>,
+    /// Set while ARMED.
+    timers: UnsafeCell<Option<Arc<Timers>>>,
+    state: AtomicU32,
+    _pinned: PhantomPinned,
+}
+
+// SAFETY: the fields are accessed as the table above says, whatever the thread.
+unsafe impl Send for Entry {}
+// SAFETY: through a shared reference only the atomic state can be reached.
+unsafe impl Sync for Entry {}
+
+/// What registering found.
+#[must_use]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Armed {
+    /// It waits, and is now the first to fire: a worker that sleeps must be told.
+    First,
+    /// It waits.
+    Waiting,
+    /// The deadline has passed.
+    Due,
+    /// The runtime is gone.
+    Closed,
+}
+
+impl Timers {
+    pub(crate) fn new(start: Instant, parker: Arc<Parker>) -> Timers {
+        Timers {
+            start,
+            parker,
+            wheel: Mutex::new(Inner {
+                wheel: Wheel::new(0),
+                closed: false,
+            }),
+            next: AtomicU64::new(NEVER),
+        }
+    }
+
+    /// The tick that has begun at `now`.
+    fn tick_at(&self, now: Instant) -> u64 {
+        now.saturating_duration_since(self.start).as_millis() as u64
+    }
+
+    /// The first tick at which `deadline` has passed.
+    fn tick_after(&self, deadline: Instant) -> u64 {
+        let since = deadline.saturating_duration_since(self.start);
+        since.as_nanos().div_ceil(1_000_000).try_into().unwrap_or(NEVER)
+    }
+
+    /// When `fire` next has something to do.
+    pub(crate) fn next_due(&self) -> Option<Instant> {
+        match self.next.load(Ordering::Acquire) {
+            NEVER => None,
+            // A tick too far for the clock is as good as never.
+            tick => self.start.checked_add(Duration::from_millis(tick)),
+        }
+    }
+
+    /// Wakes what is due.
+    #[inline]
+    pub(crate) fn fire(&self, now: Instant, fired: &Counter) {
+        if self.next.load(Ordering::Relaxed) != NEVER {
+            let tick = self.tick_at(now);
+            if self.next.load(Ordering::Acquire) <= tick {
+                self.fire_until(tick, fired);
+            }
+        }
+    }
+
+    #[cold]
+    fn fire_until(&self, tick: u64, fired: &Counter) {
+        let mut batch: [Option<Waker>; BATCH] = [const { None }; BATCH];
+        loop {
+            let mut n = 0;
+            let mut inner = self.wheel.lock();
+            while n < BATCH {
+                let Some(node) = inner.wheel.pop_due(tick) else {
+                    break;
+                };
+                // SAFETY: a linked node belongs to a pinned entry, and the lock is held.
+                batch[n] = unsafe { Entry::unlink(node.cast(), FIRED) };
+                n += 1;
+            }
+            self.publish_next(&inner.wheel);
+            drop(inner);
+            fired.add(n as u64);
+            // Without the lock: a waker may do anything, also register or cancel a timer here.
+            for waker in &mut batch[..n] {
+                if let Some(waker) = waker.take() {
+                    waker.wake();
+                }
+            }
+            if n < BATCH {
+                return;
+            }
+        }
+    }
+
+    /// After an insertion: is there now something to do earlier than everybody thinks?
+    fn note_earlier(&self, wheel: &Wheel) -> Armed {
+        let next = wheel.next_tick().unwrap_or(NEVER);
+        if next < self.next.load(Ordering::Relaxed) {
+            self.next.store(next, Ordering::Release);
+            Armed::First
+        } else {
+            Armed::Waiting
+        }
+    }
+
+    fn publish_next(&self, wheel: &Wheel) {
+        self.next
+            .store(wheel.next_tick().unwrap_or(NEVER), Ordering::Release);
+    }
+
+    /// Ends all waits: the runtime goes away.
+    pub(crate) fn close(&self) {
+        loop {
+            let mut inner = self.wheel.lock();
+            inner.closed = true;
+            let Some(node) = inner.wheel.pop_any() else {
+                self.next.store(NEVER, Ordering::Release);
+                return;
+            };
+            // SAFETY: a linked node belongs to a pinned entry, and the lock is held.
+            let waker = unsafe { Entry::unlink(node.cast(), CLOSED) };
+            drop(inner);
+            if let Some(waker) = waker {
+                waker.wake();
+            }
+        }
+    }
+
+    #[cfg(any(test, loom))]
+    pub(crate) fn len(&self) -> usize {
+        self.wheel.lock().wheel.len()
+    }
+}
+
+impl Entry {
+    pub(crate) fn new() -> Entry {
+        Entry {
+            node: UnsafeCell::new(Node::new()),
+            waker: UnsafeCell::new(None),
+            timers: UnsafeCell::new(None),
+            state: AtomicU32::new(UNARMED),
+            _pinned: PhantomPinned,
+        }
+    }
+
+    /// Takes the waker of an entry that just left the wheel. After this the entry is its future's.
+    ///
+    /// # Safety
+    /// The entry was linked until now and the wheel's lock is held.
+    unsafe fn unlink(this: NonNull<Entry>, state: u32) -> Option<Waker> {
+        // SAFETY: the future cannot free the entry before it sees the state change, which is the
+        // last access.
+        unsafe {
+            let entry = this.as_ptr();
+            let waker = (*entry).waker.with_mut(|slot| (*slot).take());
+            (*entry).state.store(state, Ordering::Release);
+            waker
+        }
+    }
+
+    pub(crate) fn is_armed(&self) -> bool {
+        self.state.load(Ordering::Acquire) == ARMED
+    }
+
+    pub(crate) fn has_fired(&self) -> bool {
+        self.state.load(Ordering::Acquire) == FIRED
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.state.load(Ordering::Acquire) == CLOSED
+    }
+
+    /// Registers an unarmed entry.
+    pub(crate) fn arm(
+        self: Pin<&Self>,
+        timers: &Arc<Timers>,
+        deadline: Instant,
+        waker: &Waker,
+    ) -> Armed {
+        debug_assert!(!self.is_armed());
+        let tick = timers.tick_after(deadline);
+        let waker = waker.clone();
+        let mut inner = timers.wheel.lock();
+        if inner.closed {
+            return Armed::Closed;
+        }
+        let node = NonNull::from(self.get_ref()).cast::<Node>();
+        // SAFETY: unlinked and pinned; `drop` unlinks it before it goes. Not armed, so all its
+        // fields are ours.
+        unsafe {
+            if inner.wheel.insert(node, tick).is_err() {
+                return Armed::Due;
+            }
+            self.waker.with_mut(|slot| *slot = Some(waker));
+            self.timers.with_mut(|slot| match &*slot {
+                Some(same) if Arc::ptr_eq(same, timers) => {}
+                _ => *slot = Some(timers.clone()),
+            });
+        }
+        self.state.store(ARMED, Ordering::Release);
+        timers.note_earlier(&inner.wheel)
+    }
+
+    /// Moves an armed entry to another deadline.
+    pub(crate) fn move_to(self: Pin<&Self>, deadline: Instant) {
+        // SAFETY: as in `with_armed`.
+        let timers = unsafe { self.timers.with(|slot| (*slot).as_ref()) };
+        let Some(timers) = timers else { return };
+        let tick = timers.tick_after(deadline);
+        let mut waker = None;
+        let moved = self.with_armed(|inner| {
+            let node = NonNull::from(self.get_ref()).cast::<Node>();
+            // SAFETY: armed, and the lock is held.
+            unsafe {
+                inner.wheel.remove(node);
+                match inner.wheel.insert(node, tick) {
+                    Ok(()) => timers.note_earlier(&inner.wheel),
+                    Err(_) => {
+                        waker = Entry::unlink(node.cast(), FIRED);
+                        Armed::Due
+                    }
+                }
+            }
+        });
+        match moved {
+            Some(Armed::First) => timers.parker.unpark(),
+            Some(_) => {}
+            // It fired or was closed meanwhile: the next poll arms it anew.
+            None => self.state.store(UNARMED, Ordering::Relaxed),
+        }
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// The deadline had passed before the entry was armed.
+    pub(crate) fn mark_fired(&self) {
+        self.state.store(FIRED, Ordering::Relaxed);
+    }
+
+    /// Replaces the waker of an armed entry. False if it is not armed any more.
+    pub(crate) fn set_waker(self: Pin<&Self>, waker: &Waker) -> bool {
+        // Before the lock: cloning and dropping a waker may be foreign code.
+        let mut waker = Some(waker.clone());
+        self.with_armed(|_| {
+            // SAFETY: armed, and the lock is held.
+            unsafe { self.waker.with_mut(|slot| std::mem::swap(&mut *slot, &mut waker)) };
+        })
+        .is_some()
+    }
+
+    /// Takes the entry out of the wheel, if it is in.
+    pub(crate) fn disarm(self: Pin<&Self>) {
+        let waker = self.with_armed(|inner| {
+            let node = NonNull::from(self.get_ref()).cast::<Node>();
+            // SAFETY: armed, and the lock is held.
+            unsafe {
+                inner.wheel.remove(node);
+                Entry::unlink(node.cast(), UNARMED)
+            }
+        });
+        if waker.is_none() {
+            // Fired or closed: the entry is ours, ready to be armed again.
+            self.state.store(UNARMED, Ordering::Relaxed);
+        }
+    }
+
+    /// Calls `f` under the lock if the entry is armed. What it returns is dropped after the lock.
+    fn with_armed<R>(&self, f: impl FnOnce(&mut Inner) -> R) -> Option<R> {
+        if !self.is_armed() {
+            return None;
+        }
+        // SAFETY: set before ARMED, and not changed while armed; the future, which is us, is the
+        // only one to change it at all.
+        let timers = unsafe { self.timers.with(|slot| (*slot).as_ref()) }?;
+        let mut inner = timers.wheel.lock();
+        let result = self.is_armed().then(|| f(&mut inner));
+        drop(inner);
+        result
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        if self.is_armed() {
+            // SAFETY: an entry that was armed was pinned, and is until it is gone.
+            unsafe { Pin::new_unchecked(&*self) }.disarm();
+        }
+    }
+}
+
+impl std::fmt::Debug for Entry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let state = match self.state.load(Ordering::Relaxed) {
+            UNARMED => "unarmed",
+            ARMED => "armed",
+            FIRED => "fired",
+            _ => "closed",
+        };
+        f.debug_tuple("Entry").field(&state).finish()
+    }
+}
