@@ -15,7 +15,7 @@ fn multi() {
     assert_eq!(sum, 9999*10000/2);
     rt.block_on(async { sleep(Duration::from_millis(10)).await; });
     rt.block_on(async { tress::spawn(async { sleep(Duration::from_millis(10)).await; }).await.unwrap() });
-    assert!(rt.block_on(timeout(Duration::from_millis(5), std::future::pending::<()>())).is_err());
+    assert!(rt.block_on(async { timeout(Duration::from_millis(5), std::future::pending::<()>()).await }).is_err());
     assert_eq!(rt.block_on(async { spawn_blocking(|| 5).await.unwrap() }), 5);
     assert_eq!(rt.block_on(tress_spawn_bip()), 6);
     println!("{:#?}", rt.metrics());

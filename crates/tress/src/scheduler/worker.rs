@@ -55,7 +55,8 @@ impl Core {
             lifo_limit: config.lifo_limit,
             lifo_streak: Cell::new(0),
             until_global: Cell::new(0),
-            searching: Cell::new(false),
+            // Its thread is started by whoever claimed it from the idle set.
+            searching: Cell::new(true),
             others_polled: RefCell::new(Vec::new()),
         }
     }

@@ -45,10 +45,6 @@ struct Inner {
     closed: bool,
 }
 
-// SAFETY: the wheel links entries of futures that may be on any thread; all access to the links
-// is under the lock.
-unsafe impl Send for Inner {}
-
 const UNARMED: u32 = 0;
 const ARMED: u32 = 1;
 const FIRED: u32 = 2;
@@ -58,7 +54,7 @@ const CLOSED: u32 = 3;
 #[repr(C)]
 pub(crate) struct Entry {
     // First, so that a pointer to one is a pointer to the other.
-    node: UnsafeCell<Node>,
+    node: Node,
     waker: UnsafeCell<Option<Waker>>,
     /// Set while ARMED.
     timers: UnsafeCell<Option<Arc<Timers>>>,
@@ -201,7 +197,7 @@ impl Timers {
 impl Entry {
     pub(crate) fn new() -> Entry {
         Entry {
-            node: UnsafeCell::new(Node::new()),
+            node: Node::new(),
             waker: UnsafeCell::new(None),
             timers: UnsafeCell::new(None),
             state: AtomicU32::new(UNARMED),
