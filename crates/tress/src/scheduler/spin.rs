@@ -12,8 +12,10 @@ use std::time::{Duration, Instant};
 
 /// Rounds without a system call.
 const TIGHT: u32 = 4;
-/// Looks at the queues per round.
+/// Looks per round.
 const LOOKS: u32 = 16;
+/// Processor pauses between two looks, so that what is looked at can also be written.
+const PAUSES: u32 = 4;
 /// A parked wait that ended within this would have been worth a spin: the window, and what the
 /// wake-up itself took.
 const SHORT_PARK: u32 = 3;
@@ -53,13 +55,14 @@ impl Spin {
     /// Looks with `ready` until it says yes (true) or the window is over (false). Returns false at
     /// once if spinning does not pay or enough others do.
     pub(crate) fn wait(&self, start: Instant, mut ready: impl FnMut() -> bool) -> bool {
-        if !self.pays() || SPINNERS.fetch_add(1, Ordering::Relaxed) >= self.max_spinners {
-            if self.pays() {
-                SPINNERS.fetch_sub(1, Ordering::Relaxed);
-            }
+        if !self.pays() {
             return false;
         }
+        let others = SPINNERS.fetch_add(1, Ordering::Relaxed);
         let _leave = Leave;
+        if others >= self.max_spinners {
+            return false;
+        }
         let mut round = 0;
         loop {
             for _ in 0..LOOKS {
@@ -67,7 +70,9 @@ impl Spin {
                     self.record(true);
                     return true;
                 }
-                std::hint::spin_loop();
+                for _ in 0..PAUSES {
+                    std::hint::spin_loop();
+                }
             }
             round += 1;
             if round > TIGHT {

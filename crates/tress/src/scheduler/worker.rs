@@ -4,7 +4,7 @@ use super::{Config, call};
 use super::adapt::Adapt;
 use super::idle::Unparked;
 use super::multi::{Multi, Remote};
-use super::queue::Local;
+use super::queue::{Local, Steal};
 use super::spin::Spin;
 use crate::runtime::context::{self, Enter};
 use crate::runtime::{Shared, enter_driving};
@@ -18,8 +18,14 @@ use std::time::{Duration, Instant};
 
 /// Tasks taken from the LIFO slot in a row before it is flushed to the ring (seed 002).
 pub(crate) const MAX_LIFO_STREAK: u8 = 3;
-/// A spinning thief takes a task from a LIFO slot whose owner has been in one poll this long.
+/// A spinning thief takes the only task of a ring whose owner has been in one poll this long. Before
+/// that the owner is most likely about to run it, and taking it would only make it change cores.
+const LONE_AGE: Duration = Duration::from_micros(2);
+/// The same for a task in a LIFO slot.
 const LIFO_AGE: Duration = Duration::from_micros(20);
+/// Looks of a spinning thief at its own mail between two looks at the others' queues, which slow
+/// down whoever is using them.
+const LOOKS_PER_SCAN: u32 = 8;
 
 /// What only the thread that runs the worker touches. Owning it is being the worker.
 pub(crate) struct Core {
@@ -34,8 +40,8 @@ pub(crate) struct Core {
     until_global: Cell<u32>,
     /// Counted in the idle set's searching number.
     searching: Cell<bool>,
-    /// How many polls the others had begun when this worker began to spin.
-    others_polled: RefCell<Vec<u64>>,
+    /// Used while it spins: how many polls each of the others had begun, and when that changed.
+    seen: RefCell<Vec<(u64, Instant)>>,
 }
 
 /// A thread that runs workers. Reached through the thread-local context.
@@ -57,7 +63,7 @@ impl Core {
             until_global: Cell::new(0),
             // Its thread is started by whoever claimed it from the idle set.
             searching: Cell::new(true),
-            others_polled: RefCell::new(Vec::new()),
+            seen: RefCell::new(Vec::new()),
         }
     }
 
@@ -126,31 +132,60 @@ impl Core {
         Some(task)
     }
 
-    /// Takes half of somebody's ring, beginning with a random victim.
-    fn steal(&self, multi: &Multi, remote: &Remote) -> Option<NonNull<Header>> {
+    /// Takes half of the ring of somebody who has at least `min` tasks, beginning with a random
+    /// victim.
+    fn steal(&self, multi: &Multi, remote: &Remote, min: u32) -> Option<NonNull<Header>> {
         let n = multi.remotes.len();
         let start = self.rng.below(n as u32) as usize;
-        for i in 0..n {
-            let victim = (start + i) % n;
-            if victim == self.index {
+        (start..n)
+            .chain(0..start)
+            .filter(|&victim| victim != self.index)
+            .map(|victim| &multi.remotes[victim].steal)
+            .filter(|ring| ring.len() >= min)
+            .find_map(|ring| self.steal_from(ring, remote))
+    }
+
+    fn steal_from(&self, ring: &Steal, remote: &Remote) -> Option<NonNull<Header>> {
+        let (task, taken) = ring.steal_into(&self.ring)?;
+        remote.stats.steals.bump();
+        remote.stats.stolen.add(u64::from(taken));
+        Some(task)
+    }
+
+    /// A spinning thief's look at the others: something worth stealing, or something that its owner
+    /// has not got round to for too long. `seen` is how many polls each had begun, and when.
+    fn scan(
+        &self,
+        multi: &Multi,
+        remote: &Remote,
+        now: Instant,
+        seen: &mut [(u64, Instant)],
+    ) -> Option<NonNull<Header>> {
+        for (index, (polled, since)) in seen.iter_mut().enumerate() {
+            let victim = &multi.remotes[index];
+            if index == self.index {
                 continue;
             }
-            if let Some((task, taken)) = multi.remotes[victim].steal.steal_into(&self.ring) {
-                remote.stats.steals.bump();
-                remote.stats.stolen.add(u64::from(taken));
-                return Some(task);
+            let begun = victim.stats.polled.get();
+            if begun != *polled {
+                (*polled, *since) = (begun, now);
+            }
+            let age = now - *since;
+            let len = victim.steal.len();
+            if len >= 2 || (len == 1 && age >= LONE_AGE) {
+                if let Some(task) = self.steal_from(&victim.steal, remote) {
+                    return Some(task);
+                }
+            }
+            if age >= LIFO_AGE {
+                if let Some(task) = victim.lifo.take() {
+                    remote.stats.steals.bump();
+                    remote.stats.stolen.bump();
+                    return Some(task);
+                }
             }
         }
         None
-    }
-
-    /// A task in the slot of a worker that has not begun a poll since `polled` was read.
-    fn steal_old_lifo(&self, multi: &Multi, polled: &[u64]) -> Option<NonNull<Header>> {
-        let others = multi.remotes.iter().zip(polled).enumerate();
-        others
-            .filter(|(victim, _)| *victim != self.index)
-            .filter(|(_, (remote, polled))| remote.stats.polled.get() == **polled)
-            .find_map(|(_, (remote, _))| remote.lifo.take())
     }
 
     /// Is there anything a worker could take?
@@ -304,15 +339,17 @@ impl Worker {
             core.searching.set(true);
         }
         if core.searching.get() {
-            if multi.config.stealing {
-                if let Some(task) = core.steal(multi, remote) {
-                    return (Some(task), start);
-                }
+            let stealing = multi.config.stealing;
+            if let Some(task) = stealing.then(|| core.steal(multi, remote, 2)).flatten() {
+                return (Some(task), start);
             }
             match self.spin(core, multi, remote, start) {
                 Spun::Nothing => {}
                 Spun::Something => return (None, Instant::now()),
                 Spun::Task(task) => return (Some(task), Instant::now()),
+            }
+            if let Some(task) = stealing.then(|| core.steal(multi, remote, 1)).flatten() {
+                return (Some(task), Instant::now());
             }
         }
         (None, self.park(core, multi, remote, start))
@@ -321,42 +358,36 @@ impl Worker {
     /// Looks around for a moment before parking. Only a searcher does: it is what makes others
     /// not wake anybody.
     fn spin(&self, core: &Core, multi: &Multi, remote: &Remote, start: Instant) -> Spun {
-        let mut polled = core.others_polled.borrow_mut();
-        polled.clear();
-        if core.lifo_limit > 0 && multi.config.stealing {
-            polled.extend(multi.remotes.iter().map(|r| r.stats.polled.get()));
+        let mut seen = core.seen.borrow_mut();
+        seen.clear();
+        if multi.config.stealing {
+            seen.extend(multi.remotes.iter().map(|r| (r.stats.polled.get(), start)));
         }
         let due = remote.timers.next_due();
-        let mut looks = 0u32;
-        let mut old_lifo = None;
+        let mut looks = 0;
+        let mut task = None;
         let found = core.spin.wait(start, || {
-            if core.work_in_sight(multi) || remote.parker.is_notified() || multi.is_closing() {
+            if !multi.inject.is_empty() || remote.parker.is_notified() || multi.is_closing() {
                 return true;
             }
             looks += 1;
-            if looks % 64 == 0 {
-                let now = Instant::now();
-                if due.is_some_and(|due| now >= due) {
-                    return true;
-                }
-                if now - start >= LIFO_AGE {
-                    old_lifo = core.steal_old_lifo(multi, &polled);
-                    return old_lifo.is_some();
-                }
+            if looks % LOOKS_PER_SCAN != 0 {
+                return false;
             }
-            false
+            let now = Instant::now();
+            task = core.scan(multi, remote, now, &mut seen);
+            task.is_some() || due.is_some_and(|due| now >= due)
         });
-        if !found {
-            return Spun::Nothing;
-        }
-        remote.stats.spin_hits.bump();
-        match old_lifo {
-            None => Spun::Something,
-            Some(task) => {
-                remote.stats.steals.bump();
-                remote.stats.stolen.bump();
+        match (found, task) {
+            (_, Some(task)) => {
+                remote.stats.spin_hits.bump();
                 Spun::Task(task)
             }
+            (true, None) => {
+                remote.stats.spin_hits.bump();
+                Spun::Something
+            }
+            (false, None) => Spun::Nothing,
         }
     }
 

@@ -96,13 +96,15 @@ impl Timers {
 
     /// The tick that has begun at `now`.
     fn tick_at(&self, now: Instant) -> u64 {
-        now.saturating_duration_since(self.start).as_millis() as u64
+        let since = now.saturating_duration_since(self.start);
+        since.as_secs().saturating_mul(1000) + u64::from(since.subsec_millis())
     }
 
     /// The first tick at which `deadline` has passed.
     fn tick_after(&self, deadline: Instant) -> u64 {
         let since = deadline.saturating_duration_since(self.start);
-        since.as_nanos().div_ceil(1_000_000).try_into().unwrap_or(NEVER)
+        let millis = u64::from(since.subsec_nanos().div_ceil(1_000_000));
+        since.as_secs().saturating_mul(1000).saturating_add(millis)
     }
 
     /// When `fire` next has something to do.
