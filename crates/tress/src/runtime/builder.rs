@@ -196,7 +196,7 @@ impl Builder {
     }
 
     /// Polls after which a worker asks the global queue before its own. Default: adapted to how
-    /// long polls take, so that a task waits there for about a millisecond at most (8 to 255).
+    /// long polls take, so that a task waits there for about a millisecond at most (1 to 255).
     pub fn global_queue_interval(&mut self, polls: u32) -> &mut Self {
         self.global_interval = Some(polls);
         self

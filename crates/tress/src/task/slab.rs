@@ -603,20 +603,24 @@ impl Slab {
         // SAFETY: the owner's functions and fields, by the caller's promise.
         unsafe {
             let pages: Vec<NonNull<Page>> = self.pages.lock().clone();
-            for page in pages {
-                let p = page.as_ref();
-                let taken = Remote(p.remote.swap(Remote::EMPTY.0 | Remote::ORPHAN, Ordering::AcqRel));
-                if taken.0 & Remote::FULL == 0 {
-                    // Subtle: an unlisted page without the tag is about to be pushed for reclaim
-                    // by a thread that will touch it once more. Wait until it has.
-                    while !p.listed.get() {
-                        self.take_reclaimed();
-                        crate::sys::thread::yield_now();
-                    }
+            let orphan = Remote::EMPTY.0 | Remote::ORPHAN;
+            let taken: Vec<Remote> = pages
+                .iter()
+                .map(|page| Remote(page.as_ref().remote.swap(orphan, Ordering::AcqRel)))
+                .collect();
+            // Subtle: an unlisted page that had lost its FULL tag is about to be pushed for
+            // reclaim by a thread that will touch it, and this slab, once more. Wait until it has,
+            // while all pages are still there: listing one touches its neighbours.
+            for (page, taken) in pages.iter().zip(&taken) {
+                while taken.0 & Remote::FULL == 0 && !page.as_ref().listed.get() {
+                    self.take_reclaimed();
+                    crate::sys::thread::yield_now();
                 }
-                let live = u64::from(p.used.get() - taken.len());
-                // The other frees count down from BIAS meanwhile; taking the rest of it away
-                // leaves the number of cells still in use.
+            }
+            for (&page, taken) in pages.iter().zip(&taken) {
+                let live = u64::from(page.as_ref().used.get() - taken.len());
+                // Frees by others have been counting down from BIAS since the swap; taking the
+                // rest of it away leaves the number of cells still in use.
                 Slab::free_orphan(page, BIAS - live, keep);
             }
         }

@@ -1,0 +1,138 @@
+//! The runtimes under comparison, behind one small trait.
+//!
+//! Every case is written once, generic over [`Rt`], so that nothing but the runtime differs between
+//! two measurements. The trait hands out the runtime's own futures: no boxing, and no wrapper that
+//! does more than unwrap a result.
+
+mod smol;
+mod tokio;
+#[cfg(feature = "tress")]
+mod tress;
+
+use std::fmt::Debug;
+use std::future::Future;
+use std::time::Duration;
+
+use crate::case::Case;
+use crate::cases;
+
+/// A runtime a case can run on.
+///
+/// Functions without `self` are called inside a task; the others are called on a thread of our own.
+pub trait Rt: Sized + 'static {
+    /// Resolves to a task's output; dropping it says nothing about the task (use [`Rt::detach`]).
+    type Join<T: Send + 'static>: Future<Output = T> + Send + Unpin + 'static;
+    /// The sending half of a channel for one value.
+    type Sender<T: Send + 'static>: Send + 'static;
+    /// The receiving half of a channel for one value.
+    type Receiver<T: Send + 'static>: Send + 'static;
+    /// The error of a `timeout` that came first.
+    type Elapsed: Debug + Send + 'static;
+
+    /// Starts a runtime with `workers` worker threads.
+    fn start(workers: usize) -> Self;
+
+    /// Drives `future` on the calling thread while the workers run tasks.
+    fn block_on<F: Future>(&self, future: F) -> F::Output;
+
+    /// Spawns from a thread that is not a worker.
+    fn spawn_outside<F>(&self, future: F) -> Self::Join<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static;
+
+    /// Spawns from inside a task.
+    fn spawn<F>(future: F) -> Self::Join<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static;
+
+    /// Lets a task run on with nobody waiting for it.
+    fn detach<T: Send + 'static>(join: Self::Join<T>);
+
+    /// Lets other tasks run first.
+    fn yield_now() -> impl Future<Output = ()> + Send;
+
+    /// Completes after `duration`, counted from this call or from the first poll.
+    fn sleep(duration: Duration) -> impl Future<Output = ()> + Send;
+
+    /// Gives `future` at most `duration`.
+    fn timeout<F>(
+        duration: Duration,
+        future: F,
+    ) -> impl Future<Output = Result<F::Output, Self::Elapsed>> + Send
+    where
+        F: Future + Send,
+        F::Output: Send;
+
+    /// Runs `work` on a thread that may block.
+    fn spawn_blocking<T, W>(work: W) -> impl Future<Output = T> + Send + Unpin
+    where
+        T: Send + 'static,
+        W: FnOnce() -> T + Send + 'static;
+
+    /// A channel for one value.
+    fn oneshot<T: Send + 'static>() -> (Self::Sender<T>, Self::Receiver<T>);
+
+    /// Sends the one value.
+    fn send<T: Send + 'static>(sender: Self::Sender<T>, value: T);
+
+    /// Receives the one value; `None` if the sender is gone.
+    fn receive<T: Send + 'static>(
+        receiver: Self::Receiver<T>,
+    ) -> impl Future<Output = Option<T>> + Send;
+
+    /// Runs `future` as a task on a worker and waits for it on the calling thread.
+    fn inside<F>(&self, future: F) -> F::Output
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.block_on(self.spawn_outside(future))
+    }
+}
+
+/// A runtime by its name, with the cases instantiated for it.
+pub struct Peer {
+    /// The name on the command line and in reports.
+    pub name: &'static str,
+    /// Every case, ready to run on this runtime.
+    pub cases: fn() -> Vec<Case>,
+}
+
+/// The peer that every ratio refers to.
+pub const BASE: &str = "tokio";
+
+/// The runtime the project is about: targets and the baseline are its.
+pub const OURS: &str = "tress";
+
+/// All runtimes this binary was built with, in the order of a report.
+pub const PEERS: &[Peer] = &[
+    #[cfg(feature = "tress")]
+    Peer {
+        name: OURS,
+        cases: cases::all::<tress::Tress>,
+    },
+    Peer {
+        name: BASE,
+        cases: cases::all::<tokio::Tokio>,
+    },
+    Peer {
+        name: "smol",
+        cases: cases::all::<smol::Smol>,
+    },
+];
+
+/// The peer called `name`.
+pub fn peer(name: &str) -> Option<&'static Peer> {
+    PEERS.iter().find(|peer| peer.name == name)
+}
+
+/// The names of all peers, for messages.
+pub fn names() -> String {
+    PEERS
+        .iter()
+        .map(|peer| peer.name)
+        .collect::<Vec<_>>()
+        .join(", ")
+}

@@ -1,0 +1,387 @@
+//! The shared part of a `LocalSet`: its tasks, its queues, and who may touch what.
+//!
+//! | part | touched by |
+//! |---|---|
+//! | `owner` | its slab: the set's thread; large cells and frees: everybody |
+//! | `local` | the set's thread only |
+//! | `remote` | everybody |
+//!
+//! Tasks hold the `Arc` through their cells, so wakers and handles may outlive the `LocalSet` and be
+//! used and dropped anywhere. What makes that harmless is that the `LocalSet`, which cannot leave its
+//! thread, completes every task before it goes: afterwards no wake-up can ask for a queue, and no
+//! cell holds a future. Until then a wake-up from elsewhere only puts the task into `remote`.
+
+use super::remote::Remote;
+use crate::runtime::context::{self, Enter};
+use crate::task::home::Home;
+use crate::task::{
+    self, Header, Id, JoinHandle, Keep, Order, Origin, Owner, OwnerVTable, Ran, Slab, Source,
+    TaskRef,
+};
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::panic::Location;
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+use std::task::Waker;
+
+/// Tasks run in one poll of a driver.
+const TICK: u32 = 61;
+/// Every so many polls a task that was woken elsewhere goes first.
+const REMOTE_INTERVAL: u32 = 31;
+/// Spawns served by the system allocator. A set that lives for a handful of tasks is not worth a
+/// page, which is 64 KiB of zeroed memory.
+const BEFORE_PAGES: usize = 32;
+
+/// See the module documentation.
+pub(crate) struct Set {
+    owner: Owner,
+    home: Home,
+    local: Local,
+    remote: Remote,
+}
+
+// SAFETY: `owner` and `remote` synchronise by themselves. `local` is only reached through `local()`,
+// whose callers are on the set's thread; on any other thread the value is at most dropped, and
+// then the queue in it is empty.
+unsafe impl Send for Set {}
+// SAFETY: as above.
+unsafe impl Sync for Set {}
+
+struct Local {
+    queue: RefCell<VecDeque<NonNull<Header>>>,
+    until_remote: Cell<u32>,
+    spawned: Cell<usize>,
+    /// Tasks that are not complete.
+    alive: Cell<usize>,
+    /// A driver is being polled, and will look at the queue before it returns.
+    driven: Cell<bool>,
+    ticking: Cell<bool>,
+    closed: Cell<bool>,
+}
+
+static OWNER_VTABLE: OwnerVTable = OwnerVTable {
+    schedule,
+    keep: Keep { retain, release },
+};
+
+unsafe fn retain(slab: NonNull<Slab>) {
+    // SAFETY: an owner's parent is the `Arc<Set>` it lives in, alive during the call.
+    unsafe { Arc::increment_strong_count(Owner::of_slab(slab).as_ref().parent::<Set>()) }
+}
+
+unsafe fn release(slab: NonNull<Slab>) {
+    // SAFETY: pairs with a `retain`.
+    unsafe { Arc::decrement_strong_count(Owner::of_slab(slab).as_ref().parent::<Set>()) }
+}
+
+unsafe fn schedule(owner: NonNull<Owner>, task: NonNull<Header>, _: Order) {
+    // SAFETY: the task is unfinished, so its owner, and with it the set, is alive.
+    unsafe {
+        let set = owner.as_ref().parent::<Set>();
+        if (*set).home.is_here() && (*set).local().driven.get() {
+            (*set).local().queue.borrow_mut().push_back(task);
+            return;
+        }
+        // Subtle: once the task is queued or a waker is called, everything that kept the set alive
+        // may go.
+        Arc::increment_strong_count(set);
+        Arc::from_raw(set).schedule_slow(task);
+    }
+}
+
+impl Set {
+    pub(super) fn new() -> Arc<Set> {
+        let set = Arc::new(Set {
+            owner: Owner::new(&OWNER_VTABLE),
+            home: Home::here(),
+            local: Local {
+                queue: RefCell::new(VecDeque::new()),
+                until_remote: Cell::new(REMOTE_INTERVAL),
+                spawned: Cell::new(0),
+                alive: Cell::new(0),
+                driven: Cell::new(false),
+                ticking: Cell::new(false),
+                closed: Cell::new(false),
+            },
+            remote: Remote::new(),
+        });
+        set.owner.set_parent(Arc::as_ptr(&set));
+        set
+    }
+
+    /// The part that belongs to the set's thread, on which the caller is: a `LocalSet` or its
+    /// context is at hand, which stay there, or `home` was asked.
+    fn local(&self) -> &Local {
+        debug_assert!(self.home.is_here());
+        &self.local
+    }
+
+    pub(super) fn alive(&self) -> usize {
+        self.local().alive.get()
+    }
+
+    /// Queues a task from outside of a poll of the set, and tells its drivers.
+    fn schedule_slow(&self, task: NonNull<Header>) {
+        if self.home.is_here() {
+            self.local().queue.borrow_mut().push_back(task);
+            self.remote.notify();
+        } else {
+            self.remote.push(task);
+        }
+    }
+
+    /// Spawns a task. The caller is on the set's thread.
+    pub(super) fn spawn<F>(
+        &self,
+        future: F,
+        name: Option<&str>,
+        at: &'static Location<'static>,
+    ) -> JoinHandle<F::Output>
+    where
+        F: Future + 'static,
+        F::Output: 'static,
+    {
+        let local = self.local();
+        let owner = NonNull::from(&self.owner);
+        let (id, origin) = (Id::next(), Origin::new(at, name));
+        if local.closed.get() {
+            // SAFETY: the system allocator needs no slab. The future is dropped here and now, on
+            // the thread it was made on.
+            return unsafe {
+                let (task, handle) = task::new(future, owner, Source::System, id, origin);
+                TaskRef::refuse(task);
+                handle
+            };
+        }
+        local.spawned.set(local.spawned.get() + 1);
+        local.alive.set(local.alive.get() + 1);
+        let source = match local.spawned.get() <= BEFORE_PAGES {
+            true => Source::System,
+            false => Source::Page,
+        };
+        // SAFETY: this thread owns the slab until `close`. The future stays here: only this thread
+        // takes tasks out of the queues, and `close` completes those that are left.
+        let (task, handle) = unsafe { task::new(future, owner, source, id, origin) };
+        local.queue.borrow_mut().push_back(task);
+        if !local.driven.get() {
+            self.remote.notify();
+        }
+        handle
+    }
+
+    fn next(&self) -> Option<NonNull<Header>> {
+        let local = self.local();
+        let until = local.until_remote.get();
+        // SAFETY (for both accesses): we are on the set's thread.
+        if until == 0 {
+            local.until_remote.set(REMOTE_INTERVAL);
+            // SAFETY: see above.
+            if let Some(task) = unsafe { self.remote.pop() } {
+                return Some(task);
+            }
+        } else {
+            local.until_remote.set(until - 1);
+        }
+        let mut queue = local.queue.borrow_mut();
+        if queue.is_empty() {
+            // SAFETY: see above.
+            unsafe { self.remote.drain_into(&mut queue) };
+        }
+        queue.pop_front()
+    }
+
+    /// Runs tasks, but not for ever.
+    pub(super) fn tick(&self) {
+        /// Also when a waker panics.
+        struct Ticking<'a>(&'a Cell<bool>);
+        impl Drop for Ticking<'_> {
+            fn drop(&mut self) {
+                self.0.set(false);
+            }
+        }
+
+        let local = self.local();
+        if local.ticking.replace(true) {
+            // One of our own tasks drives the set. Running others inside of its poll would nest
+            // as deep as there are such tasks; the tick that runs it goes on with them.
+            return;
+        }
+        let _ticking = Ticking(&local.ticking);
+        for _ in 0..TICK {
+            let Some(task) = self.next() else { break };
+            // SAFETY: the task came out of the set's queue, on the set's thread.
+            match unsafe { task::run(task) } {
+                Ran::Idle => {}
+                Ran::Complete => local.alive.set(local.alive.get() - 1),
+                Ran::Requeue => local.queue.borrow_mut().push_back(task),
+            }
+        }
+    }
+
+    /// Makes sure that a driver is polled again when there is something to run.
+    pub(super) fn wait(&self, driver: usize, waker: &Waker) {
+        let local = self.local();
+        if local.ticking.get() {
+            // It is polled by a task of the set itself: whoever drives that one is told.
+            return;
+        }
+        if local.queue.borrow().is_empty() {
+            // SAFETY: this thread owns the slab until `close`.
+            unsafe { self.owner.tidy() };
+            if self.remote.register(driver, waker) {
+                return;
+            }
+        }
+        waker.wake_by_ref();
+    }
+
+    /// A driver is done, or dropped. If it leaves work behind, the others are told.
+    pub(super) fn leave(&self, driver: usize) {
+        self.remote.forget(driver);
+        let local = self.local();
+        if !local.driven.get() && !local.queue.borrow().is_empty() {
+            self.remote.notify();
+        }
+    }
+
+    /// Drops all tasks, in the order in which they were spawned, except that those which are woken
+    /// meanwhile come last. Refuses new ones from now on.
+    pub(super) fn close(self: &Arc<Self>) {
+        enum Doomed {
+            Queued(NonNull<Header>),
+            Live(TaskRef),
+        }
+
+        let entered = Entered::new(self);
+        let local = self.local();
+        local.closed.set(true);
+        while local.alive.get() > 0 {
+            let mut queued = std::mem::take(&mut *local.queue.borrow_mut());
+            // SAFETY: we are on the set's thread.
+            unsafe { self.remote.drain_into(&mut queued) };
+            let mut doomed: Vec<(Id, Doomed)> = Vec::with_capacity(local.alive.get());
+            for task in queued {
+                // SAFETY: a queued task is not complete, so it is alive.
+                doomed.push((unsafe { task.as_ref() }.id(), Doomed::Queued(task)));
+            }
+            for task in self.owner.live_tasks() {
+                if !task.is_complete() {
+                    doomed.push((task.header().id(), Doomed::Live(task)));
+                }
+            }
+            // Stable: of the two entries of a queued task the one that holds the right to it stays
+            // first. All were spawned by this thread, whose ids grow.
+            doomed.sort_by_key(|(id, _)| *id);
+            let before = local.alive.get();
+            for (_, task) in doomed {
+                // SAFETY: we are on the set's thread; queued ones were taken out of their queue.
+                let completed = match task {
+                    Doomed::Queued(task) => unsafe {
+                        TaskRef::refuse(task);
+                        true
+                    },
+                    // SAFETY: as above.
+                    Doomed::Live(task) => unsafe { task.shut_down() },
+                };
+                if completed {
+                    local.alive.set(local.alive.get() - 1);
+                }
+            }
+            if local.alive.get() == before && local.queue.borrow().is_empty() {
+                // None could be had: another thread has woken what is left and is about to
+                // queue it.
+                self.remote.wait_for_push();
+            }
+        }
+        drop(entered);
+        // SAFETY: this thread owns the slab and, as the set is closed, allocates nothing from it
+        // any more; nor is it the thread's current one. We hold a reference to the set.
+        unsafe { self.owner.retire() };
+    }
+
+    /// The set in whose context this thread is.
+    pub(super) fn current() -> Option<Arc<Set>> {
+        let set = context::with(|cx| cx.local_set.get());
+        // SAFETY: the cell holds a count on what it points to.
+        (!set.is_null()).then(|| unsafe {
+            Arc::increment_strong_count(set);
+            Arc::from_raw(set)
+        })
+    }
+}
+
+/// Replaces the set in whose context this thread is.
+///
+/// The cell owns a count, since guards may be dropped in any order and long after their sets.
+fn swap_current(set: Option<Arc<Set>>) -> Option<Arc<Set>> {
+    let raw = set.map_or(ptr::null(), Arc::into_raw);
+    let old = context::with(|cx| cx.local_set.replace(raw));
+    // SAFETY: what is in the cell was put there by `into_raw` above and has just been taken out.
+    (!old.is_null()).then(|| unsafe { Arc::from_raw(old) })
+}
+
+/// This thread is in the set's context: `spawn_local` finds it.
+pub(super) struct InContext {
+    previous: Option<Arc<Set>>,
+    /// It belongs to this thread's context.
+    _not_send: PhantomData<*const ()>,
+}
+
+impl InContext {
+    pub(super) fn new(set: &Arc<Set>) -> InContext {
+        InContext {
+            previous: swap_current(Some(set.clone())),
+            _not_send: PhantomData,
+        }
+    }
+}
+
+impl Drop for InContext {
+    fn drop(&mut self) {
+        drop(swap_current(self.previous.take()));
+    }
+}
+
+/// This thread runs or drops tasks of the set.
+pub(super) struct Entered<'a> {
+    set: &'a Set,
+    driven: bool,
+    slab: Option<NonNull<Slab>>,
+    enter: Enter,
+    _context: InContext,
+}
+
+impl<'a> Entered<'a> {
+    pub(super) fn new(set: &'a Arc<Set>) -> Entered<'a> {
+        let slab = Owner::slab(NonNull::from(&set.owner));
+        context::with(|cx| {
+            let enter = cx.enter.get();
+            if let Enter::Driving { .. } = enter {
+                // No other thread could take the set over.
+                cx.enter.set(Enter::Driving {
+                    allow_block_in_place: false,
+                });
+            }
+            Entered {
+                set,
+                driven: set.local().driven.replace(true),
+                slab: cx.slab.replace(Some(slab)),
+                enter,
+                _context: InContext::new(set),
+            }
+        })
+    }
+}
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        self.set.local().driven.set(self.driven);
+        context::with(|cx| {
+            cx.slab.set(self.slab);
+            cx.enter.set(self.enter);
+        });
+    }
+}
