@@ -6,7 +6,6 @@
 
 mod smol;
 mod tokio;
-#[cfg(feature = "tress")]
 mod tress;
 
 use std::fmt::Debug;
@@ -106,9 +105,8 @@ pub const BASE: &str = "tokio";
 /// The runtime the project is about: targets and the baseline are its.
 pub const OURS: &str = "tress";
 
-/// All runtimes this binary was built with, in the order of a report.
+/// All runtimes, in the order of a report.
 pub const PEERS: &[Peer] = &[
-    #[cfg(feature = "tress")]
     Peer {
         name: OURS,
         cases: cases::all::<tress::Tress>,

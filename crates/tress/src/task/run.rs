@@ -1,7 +1,6 @@
 //! What happens between taking a task out of a queue and letting go of it.
 
 use super::header::Header;
-use super::owner::Owner;
 use super::state::{Complete, Park, Start};
 use super::waker;
 use super::{cell, coop};
@@ -161,8 +160,9 @@ impl TaskRef {
         }
     }
 
-    pub(crate) fn owner(&self) -> NonNull<Owner> {
-        self.header().owner
+    /// The task itself: a pointer to the whole cell, where `header` only borrows its first part.
+    pub(super) fn as_raw(&self) -> NonNull<Header> {
+        self.0
     }
 }
 

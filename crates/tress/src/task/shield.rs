@@ -92,10 +92,9 @@ impl Raised {
 
 impl Drop for Raised {
     fn drop(&mut self) {
-        let header = self.0.header();
-        if header.state.unshield() == Wake::Submit {
+        if self.0.header().state.unshield() == Wake::Submit {
             // SAFETY: the transition made it SCHEDULED, in no queue.
-            unsafe { Owner::schedule(NonNull::from(header), Order::Newest) };
+            unsafe { Owner::schedule(self.0.as_raw(), Order::Newest) };
         }
     }
 }

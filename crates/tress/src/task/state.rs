@@ -216,6 +216,7 @@ impl State {
         &self.0
     }
 
+    #[inline]
     pub(crate) fn load(&self) -> Snapshot {
         Snapshot(self.0.load(Ordering::Acquire))
     }
@@ -243,15 +244,14 @@ impl State {
     /// SCHEDULED → RUNNING, by the thread that took the task out of its queue.
     #[inline]
     pub(crate) fn start(&self) -> Start {
-        self.update(|s| {
-            debug_assert_eq!(s.lifecycle(), SCHEDULED);
-            let action = if s.cancel_is_effective() {
-                Start::Cancel
-            } else {
-                Start::Poll
-            };
-            (action, Some(s.with_lifecycle(RUNNING)))
-        })
+        // Nobody else moves a SCHEDULED task on, so an addition does for the exchange.
+        let prev = Snapshot(self.0.fetch_add(RUNNING - SCHEDULED, Ordering::AcqRel));
+        debug_assert_eq!(prev.lifecycle(), SCHEDULED);
+        if prev.cancel_is_effective() {
+            Start::Cancel
+        } else {
+            Start::Poll
+        }
     }
 
     /// RUNNING → IDLE after a poll that returned `Pending`; or back to SCHEDULED if it was woken
