@@ -1,5 +1,5 @@
-use super::sleep::Sleep;
 use super::Instant;
+use super::sleep::Sleep;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -54,11 +54,18 @@ pub enum MissedTickBehavior {
     Skip,
 }
 
+/// `duration` after `start`; as good as never if the clock does not go that far.
+fn after(start: Instant, duration: Duration) -> Instant {
+    start
+        .checked_add(duration)
+        .unwrap_or_else(Instant::far_future)
+}
+
 impl MissedTickBehavior {
     fn next(self, scheduled: Instant, now: Instant, period: Duration) -> Instant {
         match self {
-            MissedTickBehavior::Burst => scheduled + period,
-            MissedTickBehavior::Delay => now + period,
+            MissedTickBehavior::Burst => after(scheduled, period),
+            MissedTickBehavior::Delay => after(now, period),
             MissedTickBehavior::Skip => {
                 let late = now.saturating_duration_since(scheduled);
                 let into_period = late.as_nanos() % period.as_nanos();
@@ -67,7 +74,7 @@ impl MissedTickBehavior {
                     (into_period / 1_000_000_000) as u64,
                     (into_period % 1_000_000_000) as u32,
                 );
-                now + (period - into_period)
+                after(now, period - into_period)
             }
         }
     }
@@ -109,9 +116,7 @@ impl Interval {
         let next = if now > scheduled + TOLERANCE {
             self.missed.next(scheduled, now, self.period)
         } else {
-            scheduled
-                .checked_add(self.period)
-                .unwrap_or_else(Instant::far_future)
+            after(scheduled, self.period)
         };
         self.sleep.as_mut().reset(next);
         Poll::Ready(scheduled)
@@ -129,7 +134,7 @@ impl Interval {
 
     /// The next tick comes after `after`.
     pub fn reset_after(&mut self, after: Duration) {
-        self.reset_at(Instant::now() + after);
+        self.reset_at(self::after(Instant::now(), after));
     }
 
     /// The next tick comes at `deadline`.

@@ -42,6 +42,16 @@ pub(crate) use clock::Clock;
 pub(crate) use timers::{Armed, Timers};
 
 use crate::runtime;
+use std::sync::Arc;
+
+// Returns instead of calling back, because a closure would hide the caller from the panics.
+#[track_caller]
+fn current_runtime() -> Arc<runtime::Shared> {
+    match runtime::context::runtime() {
+        Some(shared) => shared,
+        None => runtime::no_runtime("changing the clock"),
+    }
+}
 
 /// Stops the current runtime's clock.
 ///
@@ -52,7 +62,7 @@ use crate::runtime;
 /// Outside of a current-thread runtime, and if the clock is already stopped.
 #[track_caller]
 pub fn pause() {
-    runtime::current_clock(Clock::pause);
+    current_runtime().clock.pause();
 }
 
 /// Lets the current runtime's clock run again, from where it stands.
@@ -61,7 +71,7 @@ pub fn pause() {
 /// Outside of a current-thread runtime, and if the clock is not stopped.
 #[track_caller]
 pub fn resume() {
-    runtime::current_clock(Clock::resume);
+    current_runtime().clock.resume();
 }
 
 /// Moves the current runtime's stopped clock on, and lets the timers that are then due fire.

@@ -115,7 +115,10 @@ impl Sleep {
     }
 
     /// As `poll`, without a look at the budget.
-    pub(crate) fn poll_elapsed(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+    ///
+    /// A deadline that has passed is noticed at once, unless it is a `new` one: made just now, so
+    /// that another look at the clock would be wasted.
+    fn poll_elapsed(self: Pin<&mut Self>, cx: &mut Context<'_>, new: bool) -> Poll<()> {
         let this = self.project();
         let entry = this.entry.as_ref();
         loop {
@@ -132,6 +135,12 @@ impl Sleep {
                 // It fired just now.
                 continue;
             }
+            // The wheel stands where it was turned to last, and takes what is later than that. A
+            // bound one goes by a clock that need not be this thread's.
+            if !new && this.bound.is_none() && *this.deadline <= Instant::now() {
+                entry.mark_fired();
+                continue;
+            }
             let deadline = this.deadline.into_std();
             let armed = runtime::with_timers(this.bound.as_ref(), |timers| {
                 entry.arm(timers, deadline, cx.waker())
@@ -143,18 +152,27 @@ impl Sleep {
             }
         }
     }
+
+    /// As `poll`; see `poll_elapsed` for what is `new`.
+    pub(super) fn poll_in_budget(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        new: bool,
+    ) -> Poll<()> {
+        let proceed = ready!(coop::poll_proceed(cx));
+        let polled = self.poll_elapsed(cx, new);
+        if polled.is_ready() {
+            proceed.made_progress();
+        }
+        polled
+    }
 }
 
 impl Future for Sleep {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let proceed = ready!(coop::poll_proceed(cx));
-        let polled = self.poll_elapsed(cx);
-        if polled.is_ready() {
-            proceed.made_progress();
-        }
-        polled
+        self.poll_in_budget(cx, false)
     }
 }
 

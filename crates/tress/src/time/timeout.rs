@@ -1,6 +1,7 @@
+use super::Instant;
 use super::error::Elapsed;
 use super::sleep::Sleep;
-use super::Instant;
+use super::timers::Entry;
 use crate::runtime;
 use crate::task::coop;
 use pin_project_lite::pin_project;
@@ -83,6 +84,8 @@ pin_project! {
     enum Delay {
         // The inner future has not been pending yet.
         For { duration: Duration },
+        // On a worker: the time counts from the end of its tick.
+        Counting { #[pin] entry: Entry },
         Until { #[pin] sleep: Sleep },
     }
 }
@@ -113,20 +116,38 @@ impl<T: Future> Future for Timeout<T> {
         if let Poll::Ready(value) = this.value.poll(cx) {
             return Poll::Ready(Ok(value));
         }
+        let mut new = false;
         if let DelayProjection::For { duration } = this.delay.as_mut().project() {
-            let deadline = Instant::now().checked_add(*duration);
+            let duration = *duration;
+            new = !duration.is_zero();
+            let counting = new
+                && runtime::with_own_timers(|timers| {
+                    this.delay.set(Delay::Counting {
+                        entry: Entry::new(),
+                    });
+                    let DelayProjection::Counting { entry } = this.delay.as_mut().project() else {
+                        unreachable!("set just now");
+                    };
+                    entry.as_ref().arm_after(timers, duration, cx.waker())
+                });
+            if counting {
+                return Poll::Pending;
+            }
+            let deadline = Instant::now().checked_add(duration);
             let sleep = Sleep::new(deadline.unwrap_or_else(Instant::far_future));
             this.delay.set(Delay::Until { sleep });
         }
-        let DelayProjection::Until { sleep } = this.delay.project() else {
-            unreachable!("set just now");
+        let poll_delay = || match this.delay.project() {
+            DelayProjection::Until { sleep } => sleep.poll_in_budget(cx, new),
+            DelayProjection::Counting { entry } => entry.as_ref().poll_in_budget(cx),
+            DelayProjection::For { .. } => unreachable!("started just now"),
         };
         // If the inner future used the budget up, it must not keep its own deadline from being
         // noticed; if it was used up before, everybody waits.
         let elapsed = if had_budget && !coop::has_budget_remaining() {
-            coop::with_unconstrained(|| sleep.poll(cx))
+            coop::with_unconstrained(poll_delay)
         } else {
-            sleep.poll(cx)
+            poll_delay()
         };
         elapsed.map(|()| Err(Elapsed(())))
     }

@@ -17,18 +17,21 @@
 
 use super::wheel::{Node, Wheel};
 use crate::scheduler::Counter;
+use crate::task::coop;
 use crate::sys::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::sys::{Mutex, Parker, UnsafeCell};
 use std::marker::PhantomPinned;
 use std::pin::Pin;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::task::Waker;
+use std::task::{Context, Poll, Waker, ready};
 use std::time::{Duration, Instant};
 
 /// Wakers taken out of the wheel under one lock.
 const BATCH: usize = 32;
 const NEVER: u64 = u64::MAX;
+/// There are entries whose time has not begun to count: the next tick must see to that.
+const AT_ONCE: u64 = 0;
 
 /// The timers of one worker. See the module documentation.
 pub(crate) struct Timers {
@@ -102,13 +105,12 @@ impl Timers {
 
     /// The first tick at which `deadline` has passed.
     fn tick_after(&self, deadline: Instant) -> u64 {
-        let since = deadline.saturating_duration_since(self.start);
-        let millis = u64::from(since.subsec_nanos().div_ceil(1_000_000));
-        since.as_secs().saturating_mul(1000).saturating_add(millis)
+        ticks(deadline.saturating_duration_since(self.start))
     }
 
     /// When `fire` next has something to do.
     pub(crate) fn next_due(&self) -> Option<Instant> {
+        // Not `AT_ONCE` for the worker itself: it has fired at the end of its last tick.
         match self.next.load(Ordering::Acquire) {
             NEVER => None,
             // A tick too far for the clock is as good as never.
@@ -133,6 +135,9 @@ impl Timers {
         loop {
             let mut n = 0;
             let mut inner = self.wheel.lock();
+            if inner.wheel.has_unsettled() {
+                inner.wheel.settle(tick + 1);
+            }
             while n < BATCH {
                 let Some(node) = inner.wheel.pop_due(tick) else {
                     break;
@@ -168,8 +173,12 @@ impl Timers {
     }
 
     fn publish_next(&self, wheel: &Wheel) {
-        self.next
-            .store(wheel.next_tick().unwrap_or(NEVER), Ordering::Release);
+        let next = if wheel.has_unsettled() {
+            AT_ONCE
+        } else {
+            wheel.next_tick().unwrap_or(NEVER)
+        };
+        self.next.store(next, Ordering::Release);
     }
 
     /// Ends all waits: the runtime goes away.
@@ -194,6 +203,12 @@ impl Timers {
     pub(crate) fn len(&self) -> usize {
         self.wheel.lock().wheel.len()
     }
+}
+
+/// A duration in ticks, rounded up.
+fn ticks(duration: Duration) -> u64 {
+    let millis = u64::from(duration.subsec_nanos().div_ceil(1_000_000));
+    duration.as_secs().saturating_mul(1000).saturating_add(millis)
 }
 
 impl Entry {
@@ -255,6 +270,44 @@ impl Entry {
             if inner.wheel.insert(node, tick).is_err() {
                 return Armed::Due;
             }
+            self.fill(timers, waker);
+        }
+        timers.note_earlier(&inner.wheel)
+    }
+
+    /// Registers an unarmed entry whose time begins to count at the worker's next tick.
+    ///
+    /// Only for the thread whose timers these are, which looks at them at every tick and before it
+    /// sleeps: it saves the look at the clock, and most timeouts are over by then.
+    pub(crate) fn arm_after(
+        self: Pin<&Self>,
+        timers: &Arc<Timers>,
+        delay: Duration,
+        waker: &Waker,
+    ) -> Armed {
+        debug_assert!(!self.is_armed());
+        let waker = waker.clone();
+        let mut inner = timers.wheel.lock();
+        if inner.closed {
+            return Armed::Closed;
+        }
+        let node = NonNull::from(self.get_ref()).cast::<Node>();
+        // SAFETY: as in `arm`.
+        unsafe {
+            inner.wheel.insert_unsettled(node, ticks(delay));
+            self.fill(timers, waker);
+        }
+        timers.next.store(AT_ONCE, Ordering::Release);
+        Armed::Waiting
+    }
+
+    /// Fills the fields of an entry that was just linked.
+    ///
+    /// # Safety
+    /// The wheel's lock is held, and the entry was unarmed until now.
+    unsafe fn fill(&self, timers: &Arc<Timers>, waker: Waker) {
+        // SAFETY: by the caller's promise.
+        unsafe {
             self.waker.with_mut(|slot| *slot = Some(waker));
             self.timers.with_mut(|slot| match &*slot {
                 Some(same) if Arc::ptr_eq(same, timers) => {}
@@ -262,7 +315,6 @@ impl Entry {
             });
         }
         self.state.store(ARMED, Ordering::Release);
-        timers.note_earlier(&inner.wheel)
     }
 
     /// Moves an armed entry to another deadline.
@@ -311,6 +363,24 @@ impl Entry {
             unsafe { self.waker.with_mut(|slot| std::mem::swap(&mut *slot, &mut waker)) };
         })
         .is_some()
+    }
+
+    /// Has an entry that was armed before fired? Takes a unit of the budget if so.
+    pub(crate) fn poll_in_budget(self: Pin<&Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let proceed = ready!(coop::poll_proceed(cx));
+        loop {
+            if self.has_fired() {
+                proceed.made_progress();
+                return Poll::Ready(());
+            }
+            if self.is_closed() {
+                crate::runtime::panic_shut_down();
+            }
+            if self.set_waker(cx.waker()) {
+                return Poll::Pending;
+            }
+            // It fired, or was closed, just now.
+        }
     }
 
     /// Takes the entry out of the wheel, if it is in.

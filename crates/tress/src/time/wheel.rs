@@ -75,8 +75,8 @@ const LEVELS: usize = 5;
 /// Takes the digits that have a level; the ones above tell one turn of the top
 /// level from another.
 const TURN_MASK: u64 = (1 << (DIGIT_BITS * LEVELS as u32)) - 1;
-/// Every slot of every level, and the overflow list.
-const LISTS: usize = LEVELS * SLOTS + 1;
+/// Every slot of every level, the overflow list, and the unsettled one.
+const LISTS: usize = LEVELS * SLOTS + 2;
 
 const _: () = assert!(SLOTS == u64::BITS as usize);
 const _: () = assert!(mem::size_of::<Node>() <= 32);
@@ -127,7 +127,7 @@ impl Node {
     }
 }
 
-/// Which list a node is in: `level * 64 + slot`, or one of the two constants.
+/// Which list a node is in: `level * 64 + slot`, or one of the three constants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Place(u16);
 
@@ -135,6 +135,9 @@ impl Place {
     /// The overflow list. It counts as slot 0 of a level above the top, and so
     /// has an occupancy bit like any slot.
     const OVERFLOW: Place = Place((LEVELS * SLOTS) as u16);
+    /// The list of nodes that do not know their deadline yet: slot 1 of that
+    /// level.
+    const UNSETTLED: Place = Place((LEVELS * SLOTS) as u16 + 1);
     /// In no list. The index is out of range for [`Wheel::lists`].
     const NOWHERE: Place = Place(u16::MAX);
 
@@ -203,8 +206,8 @@ pub(crate) struct Wheel {
     /// that its earliest deadline falls into. Too early, but still in the
     /// future, if that node has been removed. Stale if the list is empty.
     overflow_turn: u64,
-    /// A word for each level and one for the overflow list. A bit is set
-    /// exactly if the list is not empty.
+    /// A word for each level and one for the other lists. A bit is set exactly
+    /// if the list is not empty.
     occupied: [u64; LEVELS + 1],
     /// Indexed by [`Place`].
     lists: [List; LISTS],
@@ -291,6 +294,54 @@ impl Wheel {
         Ok(())
     }
 
+    /// Adds `node` with a deadline that is `delay` ticks after the clock of the
+    /// next [`settle`](Wheel::settle). Until then it is never due.
+    ///
+    /// For an owner that does not want to look at the clock each time.
+    ///
+    /// # Panics
+    ///
+    /// If the node is in a wheel already, as a safety net.
+    ///
+    /// # Safety
+    ///
+    /// As for [`insert`](Wheel::insert).
+    #[inline]
+    pub(crate) unsafe fn insert_unsettled(&mut self, node: NonNull<Node>, delay: u64) {
+        // SAFETY: the caller vouches that the node is alive and ours to access.
+        let fields = unsafe { node.as_ref() };
+        assert!(!fields.is_linked(), "timer node inserted twice");
+        fields.deadline.set(delay);
+        // SAFETY: as above; and the node is in no list.
+        unsafe { self.append(node, Place::UNSETTLED) };
+        self.len += 1;
+    }
+
+    /// Whether there are nodes that wait for [`settle`](Wheel::settle).
+    #[inline]
+    pub(crate) fn has_unsettled(&self) -> bool {
+        self.lists[Place::UNSETTLED.index()].head.is_some()
+    }
+
+    /// Gives the nodes added by [`insert_unsettled`](Wheel::insert_unsettled)
+    /// their deadlines, counted from `now`, or from the wheel's clock if that
+    /// is later. A delay of 0 counts as 1.
+    pub(crate) fn settle(&mut self, now: u64) {
+        let start = now.max(self.now);
+        let list = mem::take(&mut self.lists[Place::UNSETTLED.index()]);
+        self.occupied[LEVELS] &= !Place::UNSETTLED.bit();
+        let mut rest = list.head;
+        while let Some(node) = rest {
+            // SAFETY: as in `cascade`.
+            let fields = unsafe { node.as_ref() };
+            rest = fields.next.get();
+            let deadline = start.saturating_add(fields.deadline.get().max(1));
+            fields.deadline.set(deadline);
+            // SAFETY: as in `cascade`.
+            unsafe { self.link(node, deadline) };
+        }
+    }
+
     /// Takes `node` out of the wheel, wherever in it the node may be; nodes
     /// that are due, but have not been popped yet, are no exception.
     ///
@@ -309,7 +360,7 @@ impl Wheel {
     }
 
     /// The tick at which [`pop_due`](Wheel::pop_due) has something to do next;
-    /// `None` if the wheel is empty.
+    /// `None` if the wheel is empty, but for unsettled nodes.
     ///
     /// This is never later than the earliest deadline, but may be earlier: on
     /// the way there the clock may have to stop for a cascade, after which
@@ -348,6 +399,9 @@ impl Wheel {
     /// Takes some node out of the wheel, whatever its deadline, and leaves the
     /// clock alone. For shutting down.
     pub(crate) fn pop_any(&mut self) -> Option<NonNull<Node>> {
+        if self.has_unsettled() {
+            return self.pop_front(Place::UNSETTLED);
+        }
         let (_, place) = self.next_stop()?;
         self.pop_front(place)
     }
@@ -368,10 +422,15 @@ impl Wheel {
                 return Some((tick, Place::slot(level, slot as usize)));
             }
         }
-        if self.occupied[LEVELS] != 0 {
+        if self.has_overflow() {
             return Some((self.overflow_turn, Place::OVERFLOW));
         }
         None
+    }
+
+    #[inline]
+    fn has_overflow(&self) -> bool {
+        self.occupied[LEVELS] & Place::OVERFLOW.bit() != 0
     }
 
     /// Finds new places for all the nodes of a list, the clock having reached
@@ -418,14 +477,24 @@ impl Wheel {
         let place = Place::of(deadline, self.now);
         if place == Place::OVERFLOW {
             let turn = deadline & !TURN_MASK;
-            let alone = self.occupied[LEVELS] == 0;
+            let alone = !self.has_overflow();
             self.overflow_turn = if alone {
                 turn
             } else {
                 turn.min(self.overflow_turn)
             };
         }
+        // SAFETY: by the caller's promise.
+        unsafe { self.append(node, place) };
+    }
 
+    /// Appends `node` to a list.
+    ///
+    /// # Safety
+    ///
+    /// As for [`link`](Wheel::link).
+    #[inline]
+    unsafe fn append(&mut self, node: NonNull<Node>, place: Place) {
         let list = &mut self.lists[place.index()];
         let tail = list.tail.replace(node);
         match tail {
@@ -461,7 +530,9 @@ impl Wheel {
         let Some(list) = self.lists.get_mut(place.index()) else {
             panic!("timer node is in no wheel");
         };
-        debug_assert_eq!(place, Place::of(fields.deadline.get(), self.now));
+        debug_assert!(
+            place == Place::UNSETTLED || place == Place::of(fields.deadline.get(), self.now)
+        );
 
         let prev = fields.prev.get();
         let next = fields.next.get();

@@ -98,7 +98,9 @@ fn check(wheel: &Wheel) {
             // SAFETY: as in `seq`.
             let fields = unsafe { node.as_ref() };
             assert_eq!(fields.place.get(), place);
-            assert_eq!(Place::of(fields.deadline(), wheel.now), place);
+            if place != Place::UNSETTLED {
+                assert_eq!(Place::of(fields.deadline(), wheel.now), place);
+            }
             assert_eq!(fields.prev.get(), prev);
             if place == Place::OVERFLOW {
                 assert!(wheel.overflow_turn > wheel.now);
@@ -109,7 +111,7 @@ fn check(wheel: &Wheel) {
         }
         assert_eq!(tail, prev);
     }
-    assert_eq!(wheel.occupied[LEVELS] & !1, 0);
+    assert_eq!(wheel.occupied[LEVELS] & !3, 0);
     assert_eq!(wheel.len(), count);
     assert_eq!(wheel.is_empty(), count == 0);
 }
@@ -451,6 +453,54 @@ fn insertion_between_pops_joins_the_run() {
 }
 
 #[test]
+fn unsettled_nodes_wait_for_the_clock() {
+    let mut wheel = Wheel::new(100);
+    let nodes: Vec<_> = [0, 1, 5, 5, u64::MAX].into_iter().enumerate().collect();
+    for &(seq, delay) in &nodes {
+        let node = timer(seq as u64);
+        // SAFETY: as in `insert`.
+        unsafe { wheel.insert_unsettled(node, delay) };
+    }
+    check(&wheel);
+    assert_eq!((wheel.len(), wheel.next_tick()), (5, None));
+    assert_eq!(fire(&mut wheel, 5000), []);
+    wheel.settle(6000);
+    check(&wheel);
+    assert!(wheel.next_tick() <= Some(6001));
+    assert_eq!(fire(&mut wheel, 6004), [(0, 6001), (1, 6001)]);
+    assert_eq!(fire(&mut wheel, 6005), [(2, 6005), (3, 6005)]);
+    let never = wheel.pop_any().unwrap();
+    assert_eq!(deadline(never), u64::MAX);
+    free(never);
+    assert!(wheel.is_empty());
+}
+
+#[test]
+fn settling_does_not_go_back_in_time() {
+    let mut wheel = Wheel::new(100);
+    let node = timer(0);
+    // SAFETY: as in `insert`.
+    unsafe { wheel.insert_unsettled(node, 7) };
+    wheel.settle(3);
+    assert_eq!(fire(&mut wheel, 200), [(0, 107)]);
+}
+
+#[test]
+fn unsettled_nodes_are_popped_at_the_end_too() {
+    let mut wheel = Wheel::new(0);
+    let (a, b) = (timer(0), timer(1));
+    // SAFETY: as in `insert`.
+    unsafe { wheel.insert_unsettled(a, 7) };
+    assert_eq!(insert(&mut wheel, b, u64::MAX), Ok(()));
+    for node in [a, b] {
+        assert_eq!(wheel.pop_any(), Some(node));
+        check(&wheel);
+        free(node);
+    }
+    assert_eq!(wheel.pop_any(), None);
+}
+
+#[test]
 fn pop_any_empties_the_wheel() {
     let mut wheel = Wheel::new(17);
     for (seq, deadline) in (0..).zip([18, 18, 81, 5000, 1 << 22, 1 << 29, 1 << 31, u64::MAX]) {
@@ -671,6 +721,23 @@ impl Sim {
     fn insert(&mut self) {
         let deadline = self.deadline();
         let node = self.spare.pop().unwrap_or_else(|| timer(0));
+        // Half of those in the future take the way through the unsettled list.
+        if deadline > self.wheel.now() && self.rng.below(2) == 0 {
+            let delay = deadline - self.wheel.now();
+            // SAFETY: as in the function `insert`.
+            unsafe { self.wheel.insert_unsettled(node, delay) };
+            assert!(self.wheel.has_unsettled());
+            if self.rng.below(8) == 0 {
+                remove(&mut self.wheel, node);
+                self.spare.push(node);
+                assert!(!self.wheel.has_unsettled());
+                return;
+            }
+            self.wheel.settle(self.wheel.now());
+            assert!(!self.wheel.has_unsettled());
+            self.inserted(node, deadline);
+            return;
+        }
         let result = insert(&mut self.wheel, node, deadline);
         if deadline <= self.wheel.now() {
             assert_eq!(result, Err(Due));
@@ -679,6 +746,10 @@ impl Sim {
             return;
         }
         assert_eq!(result, Ok(()));
+        self.inserted(node, deadline);
+    }
+
+    fn inserted(&mut self, node: NonNull<Node>, deadline: u64) {
         self.seq += 1;
         // SAFETY: `seq` and `at` belong to this test alone. There is no
         // reference to the timer, and none to its node but inside of the
