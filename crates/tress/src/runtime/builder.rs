@@ -1,9 +1,11 @@
 use super::handle::Id;
+use super::local_runtime::{LocalOptions, LocalRuntime};
 use super::runtime::Runtime;
 use super::{Scheduler, Shared};
 use crate::blocking;
 use crate::scheduler::{self, Config, Counter, Current, Hook, Multi};
 use crate::sys::SeedGenerator;
+use crate::task::Home;
 use crate::time::Clock;
 use std::fmt;
 use std::io;
@@ -36,6 +38,7 @@ pub struct Builder {
     kind: Kind,
     workers: usize,
     enable_time: bool,
+    eager_start: bool,
     stealing: bool,
     lifo_limit: u8,
     global_interval: Option<u32>,
@@ -81,6 +84,7 @@ impl Builder {
             kind,
             workers: 0,
             enable_time: false,
+            eager_start: false,
             stealing: true,
             lifo_limit: scheduler::MAX_LIFO_STREAK,
             global_interval: None,
@@ -209,6 +213,19 @@ impl Builder {
         self
     }
 
+    /// Starts the threads of all workers when the runtime is built, instead of when there is work
+    /// for them. Default: false.
+    ///
+    /// ```
+    /// let rt = tress::runtime::Builder::new_multi_thread().eager_start(true).build()?;
+    /// # drop(rt);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn eager_start(&mut self, yes: bool) -> &mut Self {
+        self.eager_start = yes;
+        self
+    }
+
     /// Whether workers take tasks from each other. Default: true.
     ///
     /// Without it a task that was woken on a worker runs there, however busy that is.
@@ -278,10 +295,14 @@ impl Builder {
         Ok(())
     }
 
-    pub(super) fn build_shared(&self) -> io::Result<Arc<Shared>> {
+    fn build_shared(&self, home: Option<Home>) -> io::Result<Arc<Shared>> {
         self.check()?;
         let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
-        let workers = if self.workers == 0 { cores } else { self.workers };
+        let workers = if self.workers == 0 {
+            cores
+        } else {
+            self.workers
+        };
         let config = Config {
             workers,
             stealing: self.stealing,
@@ -322,9 +343,17 @@ impl Builder {
             time_enabled: self.enable_time,
             name: self.name.clone(),
             id: Id::next(),
+            home,
         });
         match &shared.scheduler {
-            Scheduler::Multi(multi) => multi.adopt(Arc::as_ptr(&shared)),
+            Scheduler::Multi(multi) => {
+                multi.adopt(Arc::as_ptr(&shared));
+                if self.eager_start {
+                    for worker in 0..workers {
+                        multi.poke(worker);
+                    }
+                }
+            }
             Scheduler::Current(current) => current.adopt(Arc::as_ptr(&shared)),
         }
         if self.start_paused {
@@ -338,7 +367,32 @@ impl Builder {
     /// # Errors
     /// An option is out of range, or the operating system refused something.
     pub fn build(&mut self) -> io::Result<Runtime> {
-        self.build_shared().map(Runtime::from_shared)
+        self.build_shared(None).map(Runtime::from_shared)
+    }
+
+    /// Builds a runtime that stays on this thread and runs tasks that are not `Send`.
+    ///
+    /// ```
+    /// use tress::runtime::{Builder, LocalOptions};
+    ///
+    /// let rt = Builder::new_current_thread()
+    ///     .enable_all()
+    ///     .build_local(LocalOptions::default())?;
+    /// let word = std::rc::Rc::new("not Send");
+    /// rt.spawn_local(async move { assert_eq!(word.len(), 8) });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`build`](Builder::build); also if the builder is for a multi-thread runtime.
+    pub fn build_local(&mut self, _options: LocalOptions) -> io::Result<LocalRuntime> {
+        if self.kind == Kind::Multi {
+            return Err(invalid(
+                "a local runtime has one thread: use Builder::new_current_thread".into(),
+            ));
+        }
+        self.build_shared(Some(Home::here()))
+            .map(LocalRuntime::from_shared)
     }
 }
 
@@ -353,6 +407,7 @@ impl fmt::Debug for Builder {
             .field("thread_name", &(self.thread_name)())
             .field("thread_stack_size", &self.stack_size)
             .field("enable_time", &self.enable_time)
+            .field("eager_start", &self.eager_start)
             .field("enable_stealing", &self.stealing)
             .field("lifo_limit", &self.lifo_limit)
             .field("global_queue_interval", &self.global_interval)

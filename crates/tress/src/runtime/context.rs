@@ -7,7 +7,7 @@ use crate::runtime::Shared;
 use crate::scheduler::{Driving, Worker};
 use crate::sys::FastRand;
 use crate::task::coop::Budget;
-use crate::task::{Header, Id, Slab};
+use crate::task::{Header, LocalSetShared, Slab};
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
@@ -21,7 +21,6 @@ pub(crate) struct Context {
     pub(crate) slab: Cell<Option<NonNull<Slab>>>,
     /// The task being polled or dropped.
     pub(crate) task: Cell<Option<NonNull<Header>>>,
-    pub(crate) task_id: Cell<Option<Id>>,
     /// The running task asked to go to the tail of its queue.
     pub(crate) yielded: Cell<bool>,
     pub(crate) budget: Cell<Budget>,
@@ -34,8 +33,8 @@ pub(crate) struct Context {
     /// Guards alive on this thread, to notice when they go in the wrong order.
     depth: Cell<usize>,
     pub(crate) enter: Cell<Enter>,
-    /// The `LocalSet` (its shared part) whose tasks may be spawned here.
-    pub(crate) local_set: Cell<*const ()>,
+    /// The `LocalSet` (its shared part) whose tasks may be spawned here; the cell owns a count.
+    pub(crate) local_set: Cell<*const LocalSetShared>,
 }
 
 /// How the thread came to be in a runtime.
@@ -54,7 +53,6 @@ impl Context {
             driving: Cell::new(ptr::null()),
             slab: Cell::new(None),
             task: Cell::new(None),
-            task_id: Cell::new(None),
             yielded: Cell::new(false),
             budget: Cell::new(Budget::UNCONSTRAINED),
             ids: Cell::new((0, 0)),
@@ -89,15 +87,13 @@ pub(crate) fn with<R>(f: impl FnOnce(&Context) -> R) -> R {
 /// task must not be taken for one of the inner.
 pub(crate) struct TaskGuard {
     task: Option<NonNull<Header>>,
-    id: Option<Id>,
     yielded: bool,
 }
 
 #[inline]
-pub(crate) fn enter_task(task: NonNull<Header>, id: Id) -> TaskGuard {
+pub(crate) fn enter_task(task: NonNull<Header>) -> TaskGuard {
     with(|cx| TaskGuard {
         task: cx.task.replace(Some(task)),
-        id: cx.task_id.replace(Some(id)),
         yielded: cx.yielded.replace(false),
     })
 }
@@ -107,7 +103,6 @@ impl Drop for TaskGuard {
     fn drop(&mut self) {
         with(|cx| {
             cx.task.set(self.task);
-            cx.task_id.set(self.id);
             cx.yielded.set(self.yielded);
         });
     }

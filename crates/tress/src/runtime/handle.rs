@@ -69,6 +69,9 @@ pub struct EnterGuard<'a> {
     _handle: PhantomData<&'a Handle>,
 }
 
+// SAFETY: nothing can be done with a shared reference to it but print its name.
+unsafe impl Sync for EnterGuard<'_> {}
+
 impl fmt::Debug for EnterGuard<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EnterGuard").finish_non_exhaustive()

@@ -140,8 +140,8 @@ impl RuntimeMetrics {
     /// Tasks spawned since the runtime was built.
     pub fn spawned_tasks_count(&self) -> u64 {
         let outside = match &self.shared.scheduler {
-            Scheduler::Multi(multi) => multi.outside_spawned.get(),
-            Scheduler::Current(current) => current.outside_spawned.get(),
+            Scheduler::Multi(multi) => multi.outside_spawned(),
+            Scheduler::Current(current) => current.outside_spawned(),
         };
         outside + self.workers().map(|w| w.tasks_spawned).sum::<u64>()
     }

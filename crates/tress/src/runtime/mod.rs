@@ -20,14 +20,16 @@ mod blocking_task;
 mod builder;
 pub(crate) mod context;
 mod handle;
+pub(crate) mod local_runtime;
 mod metrics;
-mod park_thread;
+pub(crate) mod park_thread;
 #[allow(clippy::module_inception)]
 mod runtime;
 mod shutdown;
 
 pub use builder::Builder;
 pub use handle::{EnterGuard, Handle, Id, RuntimeFlavor, TryCurrentError};
+pub use local_runtime::{LocalOptions, LocalRuntime};
 pub use metrics::{RuntimeMetrics, WorkerMetrics};
 pub use runtime::Runtime;
 pub use shutdown::{ShutdownReport, StuckTask};
@@ -57,6 +59,8 @@ pub(crate) struct Shared {
     pub(crate) time_enabled: bool,
     pub(crate) name: Option<String>,
     pub(crate) id: Id,
+    /// The thread a `LocalRuntime` lives on; none for other runtimes.
+    pub(crate) home: Option<task::Home>,
 }
 
 pub(crate) enum Scheduler {
@@ -291,6 +295,22 @@ pub(crate) fn with_timers(
             None => no_runtime("polling a timer"),
         },
     }
+}
+
+/// Calls `f` with the timers of the worker that this thread is. False if it is none.
+pub(crate) fn with_own_timers(f: impl FnOnce(&Arc<Timers>) -> Armed) -> bool {
+    let armed = context::with(|cx| {
+        // SAFETY: set by this thread for as long as the worker lives.
+        let worker = unsafe { cx.worker.get().as_ref() }?;
+        let timers = worker.timers()?;
+        // It may have entered another runtime.
+        let entered = context::with_runtime(|shared| std::ptr::eq(shared, worker.shared()));
+        (entered == Some(true)).then(|| f(timers))
+    });
+    if armed == Some(Armed::Closed) {
+        panic_shut_down();
+    }
+    armed.is_some()
 }
 
 /// Calls `f` with the current runtime's clock.

@@ -68,6 +68,8 @@ impl fmt::Display for StuckTask {
 /// Shuts down, waiting for at most `timeout`, or as long as it takes.
 pub(super) fn run(shared: &Arc<Shared>, timeout: Option<Duration>) -> ShutdownReport {
     let deadline = timeout.and_then(|t| Instant::now().checked_add(t));
+    // The futures dropped here see the runtime they lived in.
+    let _entered = context::enter_runtime(shared.clone());
     match &shared.scheduler {
         Scheduler::Multi(multi) => {
             multi.close();
@@ -77,15 +79,12 @@ pub(super) fn run(shared: &Arc<Shared>, timeout: Option<Duration>) -> ShutdownRe
                 let worker = unsafe { cx.worker.get().as_ref() };
                 worker.is_some_and(|w| std::ptr::eq(w.shared(), Arc::as_ptr(shared)))
             });
-            if !on_worker {
-                multi.wait_closed(deadline);
+            if !on_worker && !multi.wait_closed(deadline) {
+                // The workers are stuck, but what waits behind them need not be.
+                multi.drop_everything();
             }
         }
-        Scheduler::Current(current) => {
-            // The dropped futures see the runtime they lived in.
-            let _entered = context::enter_runtime(shared.clone());
-            current.close();
-        }
+        Scheduler::Current(current) => current.close(),
     }
     let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
     let pool = shared.blocking.shutdown(left);

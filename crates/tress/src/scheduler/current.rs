@@ -3,6 +3,7 @@
 
 use super::Config;
 use super::inject::Inject;
+use super::outside::Outside;
 use super::spin::Spin;
 use super::stats::{Counter, WorkerStats};
 use crate::runtime::{Shared, context};
@@ -32,14 +33,13 @@ pub(crate) struct Current {
     pub(crate) config: Config,
     /// Tasks spawned by the driving thread.
     owner: Owner,
-    outside: Owner,
-    /// Guards the outside owner's slab; true once no task may be added.
-    outside_closed: Mutex<bool>,
+    outside: Outside,
+    /// Tasks of the blocking pool: shutdown leaves them to the pool.
+    blocking: Outside,
     pub(crate) inject: Inject,
     pub(crate) timers: Arc<Timers>,
     root: Arc<Root>,
     pub(crate) stats: WorkerStats,
-    pub(crate) outside_spawned: Counter,
     pub(crate) outside_completed: Counter,
     pub(crate) remote_schedules: Counter,
     pub(crate) thread: Mutex<Option<std::thread::ThreadId>>,
@@ -142,8 +142,8 @@ impl Current {
         Current {
             config,
             owner: Owner::new(&OWNER_VTABLE),
-            outside: Owner::new(&OWNER_VTABLE),
-            outside_closed: Mutex::new(false),
+            outside: Outside::new(&OWNER_VTABLE),
+            blocking: Outside::new(&OWNER_VTABLE),
             inject: Inject::new(),
             timers: Arc::new(Timers::new(start, parker.clone())),
             root: Arc::new(Root {
@@ -151,7 +151,6 @@ impl Current {
                 parker,
             }),
             stats: WorkerStats::default(),
-            outside_spawned: Counter::default(),
             outside_completed: Counter::default(),
             remote_schedules: Counter::default(),
             thread: Mutex::new(None),
@@ -166,7 +165,8 @@ impl Current {
 
     pub(crate) fn adopt(&self, shared: *const Shared) {
         self.owner.set_parent(shared);
-        self.outside.set_parent(shared);
+        self.outside.owner().set_parent(shared);
+        self.blocking.owner().set_parent(shared);
     }
 
     pub(crate) fn is_closing(&self) -> bool {
@@ -208,23 +208,17 @@ impl Current {
             return handle;
         }
         let (future, origin) = future.zip(origin).expect("not used above");
-        let owner = NonNull::from(&self.outside);
-        let closed = self.outside_closed.lock();
-        if *closed {
-            drop(closed);
-            // SAFETY: any thread may use the system allocator; the task is in no queue.
-            return unsafe {
-                let (task, handle) = task::new(future, owner, Source::System, id, origin);
+        // SAFETY: by the caller's promise. A refused task is in no queue, and its future may be
+        // dropped here, where it came from.
+        unsafe {
+            let (task, handle, accepted) = self.outside.make(future, id, origin);
+            if accepted {
+                self.push_outside(task);
+            } else {
                 TaskRef::refuse(task);
-                handle
-            };
+            }
+            handle
         }
-        // SAFETY: the lock makes this thread the owner of the outside slab for the moment.
-        let (task, handle) = unsafe { task::new(future, owner, Source::Page, id, origin) };
-        self.outside_spawned.add_shared(1);
-        drop(closed);
-        self.push_outside(task);
-        handle
     }
 
     /// # Safety
@@ -235,11 +229,9 @@ impl Current {
         id: Id,
         origin: Origin,
     ) -> (NonNull<Header>, JoinHandle<F::Output>) {
-        let owner = NonNull::from(&self.outside);
-        let closed = self.outside_closed.lock();
-        let source = if *closed { Source::System } else { Source::Page };
-        // SAFETY: the lock makes this thread the owner of the outside slab for the moment.
-        unsafe { task::new(future, owner, source, id, origin) }
+        // SAFETY: by the caller's promise. If the pool is closed too it says so itself.
+        let (task, handle, _) = unsafe { self.blocking.make(future, id, origin) };
+        (task, handle)
     }
 
     pub(crate) fn with_timers(
@@ -442,14 +434,18 @@ impl Current {
         self.stats.park_unpark.bump();
     }
 
+    pub(crate) fn outside_spawned(&self) -> u64 {
+        self.outside.spawned()
+    }
+
     pub(crate) fn alive(&self) -> u64 {
         let completed = self.stats.completed.get() + self.outside_completed.get();
-        let spawned = self.stats.spawned.get() + self.outside_spawned.get();
+        let spawned = self.stats.spawned.get() + self.outside.spawned();
         spawned.saturating_sub(completed)
     }
 
     pub(crate) fn live_tasks(&self) -> Vec<TaskRef> {
-        [&self.owner, &self.outside]
+        [&self.owner, self.outside.owner()]
             .into_iter()
             .flat_map(Owner::live_tasks)
             .filter(|task| !task.is_complete())
@@ -461,7 +457,7 @@ impl Current {
         if self.closing.swap(true, Ordering::AcqRel) {
             return;
         }
-        *self.outside_closed.lock() = true;
+        self.outside.close();
         // Nobody drives any more: the runtime is being dropped.
         let Some(core) = self.take_core() else { return };
         // Tasks that wake each other while they are dropped must not queue locally.
@@ -485,13 +481,10 @@ impl Current {
             std::thread::yield_now();
         }
         self.timers.close();
-        let _closed = self.outside_closed.lock();
-        // SAFETY: nobody drives, and the lock's value keeps outside spawns away. The caller holds
-        // the runtime.
-        unsafe {
-            self.owner.retire();
-            self.outside.retire();
-        }
+        // SAFETY: nobody drives, and the caller holds the runtime.
+        unsafe { self.owner.retire() };
+        self.outside.retire();
+        self.blocking.retire();
     }
 }
 

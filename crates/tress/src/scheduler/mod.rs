@@ -7,6 +7,7 @@ mod inject;
 mod lifo;
 mod monitor;
 mod multi;
+mod outside;
 mod queue;
 mod spin;
 mod stats;

@@ -5,6 +5,7 @@ use super::idle::IdleSet;
 use super::inject::Inject;
 use super::lifo::LifoSlot;
 use super::monitor::Monitor;
+use super::outside::Outside;
 use super::queue::{self, Steal};
 use super::stats::{Counter, WorkerStats};
 use super::worker::{self, Core};
@@ -28,17 +29,18 @@ pub(crate) struct Multi {
     pub(crate) idle: IdleSet,
     pub(super) monitor: Monitor,
     /// Tasks spawned by threads that are no workers of this runtime.
-    outside: Owner,
-    /// Guards the outside owner's slab; true once no task may be added to it any more.
-    outside_closed: Mutex<bool>,
-    /// Spawned from outside; completed outside of a worker. Many writers.
-    pub(crate) outside_spawned: Counter,
+    outside: Outside,
+    /// Tasks of the blocking pool: shutdown leaves them to the pool.
+    blocking: Outside,
+    /// Completed outside of a worker. Many writers.
     pub(crate) outside_completed: Counter,
     pub(crate) remote_schedules: Counter,
     pub(super) monitor_timers_fired: Counter,
     closing: AtomicBool,
     /// Cores not yet put away by shutdown.
     cores_left: AtomicUsize,
+    /// Tasks polled by threads that gave their core away.
+    pub(super) in_place: AtomicUsize,
     /// Next worker whose timers a thread from outside uses.
     next_timers: AtomicUsize,
     threads: Threads,
@@ -161,14 +163,14 @@ impl Multi {
             monitor: Monitor::new()?,
             remotes,
             inject: Inject::new(),
-            outside: Owner::new(&OWNER_VTABLE),
-            outside_closed: Mutex::new(false),
-            outside_spawned: Counter::default(),
+            outside: Outside::new(&OWNER_VTABLE),
+            blocking: Outside::new(&OWNER_VTABLE),
             outside_completed: Counter::default(),
             remote_schedules: Counter::default(),
             monitor_timers_fired: Counter::default(),
             closing: AtomicBool::new(false),
             cores_left: AtomicUsize::new(config.workers),
+            in_place: AtomicUsize::new(0),
             next_timers: AtomicUsize::new(0),
             threads: Threads {
                 state: std::sync::Mutex::default(),
@@ -183,7 +185,8 @@ impl Multi {
         for remote in &self.remotes {
             remote.owner.set_parent(shared);
         }
-        self.outside.set_parent(shared);
+        self.outside.owner().set_parent(shared);
+        self.blocking.owner().set_parent(shared);
     }
 
     #[inline]
@@ -235,26 +238,19 @@ impl Multi {
         id: Id,
         origin: Origin,
     ) -> JoinHandle<F::Output> {
-        let owner = NonNull::from(&self.outside);
-        let closed = self.outside_closed.lock();
-        if *closed {
-            drop(closed);
-            // SAFETY: any thread may use the system allocator. The task is in no queue, and its
-            // future may be dropped here, where it came from.
-            return unsafe {
-                let (task, handle) = task::new(future, owner, Source::System, id, origin);
+        // SAFETY: by the caller's promise. A refused task is in no queue, and its future may be
+        // dropped here, where it came from.
+        unsafe {
+            let (task, handle, accepted) = self.outside.make(future, id, origin);
+            if accepted {
+                self.remote_schedules.add_shared(1);
+                self.inject.push(task);
+                self.notify();
+            } else {
                 TaskRef::refuse(task);
-                handle
-            };
+            }
+            handle
         }
-        // SAFETY: the lock makes this thread the owner of the outside slab for the moment.
-        let (task, handle) = unsafe { task::new(future, owner, Source::Page, id, origin) };
-        self.outside_spawned.add_shared(1);
-        drop(closed);
-        self.remote_schedules.add_shared(1);
-        self.inject.push(task);
-        self.notify();
-        handle
     }
 
     /// Makes a task that the blocking pool will run.
@@ -267,11 +263,9 @@ impl Multi {
         id: Id,
         origin: Origin,
     ) -> (NonNull<Header>, JoinHandle<F::Output>) {
-        let owner = NonNull::from(&self.outside);
-        let closed = self.outside_closed.lock();
-        let source = if *closed { Source::System } else { Source::Page };
-        // SAFETY: the lock makes this thread the owner of the outside slab for the moment.
-        unsafe { task::new(future, owner, source, id, origin) }
+        // SAFETY: by the caller's promise. If the pool is closed too it says so itself.
+        let (task, handle, _) = unsafe { self.blocking.make(future, id, origin) };
+        (task, handle)
     }
 
     /// Wakes a worker for work that was just made visible, unless one is already looking.
@@ -322,7 +316,7 @@ impl Multi {
 
     /// The runtime this is part of.
     fn shared(&self) -> Arc<Shared> {
-        let raw = self.outside.parent::<Shared>();
+        let raw = self.outside.owner().parent::<Shared>();
         // SAFETY: `self` is inside the `Arc`, which is therefore alive.
         unsafe {
             Arc::increment_strong_count(raw);
@@ -337,10 +331,12 @@ impl Multi {
             return Err(io::Error::other("the runtime is shutting down"));
         }
         let remote = &self.remotes[worker];
-        if threads.spares > 0 && !remote.core.load(Ordering::Relaxed).is_null() {
+        let free_spares = threads.spares > threads.orphans.len();
+        if free_spares && !remote.core.load(Ordering::Relaxed).is_null() {
             threads.orphans.push(worker);
-            drop(threads);
+            // Before a spare can run and park it: a claim would start another thread.
             remote.started.store(true, Ordering::Release);
+            drop(threads);
             self.threads.changed.notify_all();
             return Ok(());
         }
@@ -367,6 +363,7 @@ impl Multi {
     /// Gives a core away while its thread blocks. Another thread takes over.
     pub(super) fn hand_off(&self, core: Box<Core>) {
         let worker = core.index();
+        self.in_place.fetch_add(1, Ordering::AcqRel);
         let before = self.remotes[worker].core.swap(Box::into_raw(core), Ordering::AcqRel);
         debug_assert!(before.is_null());
         if let Err(error) = self.start_thread(worker) {
@@ -455,20 +452,24 @@ impl Multi {
         }
     }
 
+    pub(crate) fn outside_spawned(&self) -> u64 {
+        self.outside.spawned()
+    }
+
     /// Tasks spawned and not completed.
     pub(crate) fn alive(&self) -> u64 {
         // Completions first: a task completed between the two sums must not be missing from both.
         let completed: u64 = self.remotes.iter().map(|r| r.stats.completed.get()).sum::<u64>()
             + self.outside_completed.get();
         let spawned: u64 = self.remotes.iter().map(|r| r.stats.spawned.get()).sum::<u64>()
-            + self.outside_spawned.get();
+            + self.outside.spawned();
         spawned.saturating_sub(completed)
     }
 
     pub(crate) fn live_tasks(&self) -> Vec<TaskRef> {
         let owners = self.remotes.iter().map(|r| &r.owner);
         owners
-            .chain([&self.outside])
+            .chain([self.outside.owner()])
             .flat_map(Owner::live_tasks)
             .filter(|task| !task.is_complete())
             .collect()
@@ -479,7 +480,7 @@ impl Multi {
         if self.closing.swap(true, Ordering::AcqRel) {
             return;
         }
-        *self.outside_closed.lock() = true;
+        self.outside.close();
         self.lock_threads().closed = true;
         self.threads.changed.notify_all();
         self.monitor.stop();
@@ -505,22 +506,25 @@ impl Multi {
         if self.cores_left.fetch_sub(1, Ordering::AcqRel) != 1 {
             return;
         }
-        // Nothing runs and nothing can be added. What is left are wake-ups that made a task
-        // SCHEDULED and are about to push it.
-        while self.alive() > 0 {
+        // Nothing can be added, and nothing runs but what blocks in place: such a thread cleans up
+        // after itself. What is left are wake-ups that made a task SCHEDULED and are about to
+        // push it.
+        loop {
             self.drop_everything();
+            if self.alive() <= self.in_place.load(Ordering::Acquire) as u64 {
+                break;
+            }
             std::thread::yield_now();
         }
         for remote in &self.remotes {
             remote.timers.close();
         }
-        let _closed = self.outside_closed.lock();
-        // SAFETY: the lock makes us the owner, and its value keeps others away for good.
-        unsafe { self.outside.retire() };
+        self.outside.retire();
+        self.blocking.retire();
     }
 
     /// Cancels every task that is not running right now.
-    pub(super) fn drop_everything(&self) {
+    pub(crate) fn drop_everything(&self) {
         for task in self.live_tasks() {
             // SAFETY: tasks of this scheduler may be dropped on any thread.
             if unsafe { task.shut_down() } {

@@ -1,21 +1,26 @@
 //! Whether to spin for a moment before parking.
 //!
 //! Waking a parked thread costs tens of microseconds on a virtual machine, so a worker whose waits
-//! have been short lately looks around a little longer before it parks (seed 003's 4 tight rounds,
-//! then yields, then block, made adaptive). It remembers how its last eight waits ended; if none of
-//! the last four was short it does not spin at all, so that an idle runtime uses no CPU. At most
-//! one thread in two cores spins, over all runtimes of the process.
+//! have been short lately looks around a little longer before it parks (seed 003's spin, made
+//! adaptive). It remembers how its last eight waits ended; if none of the last four was short it
+//! does not spin at all, so that an idle runtime uses no CPU. At most one thread per two cores spins,
+//! over all runtimes of the process.
+//!
+//! It never yields to the kernel while it spins, as seed 003 does: on a machine with other work that
+//! gives the core away for a whole time slice (4 ms measured), where a parked thread would have been
+//! woken at once. A spin that lasted much longer than its window was preempted: the machine is
+//! oversubscribed, and spinning stops until a wait has been short again.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// Rounds without a system call.
-const TIGHT: u32 = 4;
-/// Looks per round.
+/// Looks between two looks at the clock.
 const LOOKS: u32 = 16;
 /// Processor pauses between two looks, so that what is looked at can also be written.
 const PAUSES: u32 = 4;
+/// A spin that took this many windows was preempted.
+const PREEMPTED: u32 = 4;
 /// A parked wait that ended within this would have been worth a spin: the window, and what the
 /// wake-up itself took.
 const SHORT_PARK: u32 = 3;
@@ -63,7 +68,6 @@ impl Spin {
         if others >= self.max_spinners {
             return false;
         }
-        let mut round = 0;
         loop {
             for _ in 0..LOOKS {
                 if ready() {
@@ -74,12 +78,11 @@ impl Spin {
                     std::hint::spin_loop();
                 }
             }
-            round += 1;
-            if round > TIGHT {
-                // Lets a thread run that has no core because of us.
-                std::thread::yield_now();
-            }
-            if start.elapsed() >= self.window {
+            let elapsed = start.elapsed();
+            if elapsed >= self.window {
+                if elapsed >= self.window * PREEMPTED {
+                    self.history.set(0);
+                }
                 return false;
             }
         }

@@ -11,13 +11,17 @@ use crate::runtime::{Shared, enter_driving};
 use crate::sys::FastRand;
 use crate::task::coop;
 use crate::task::{self, Header, Order, Owner, Ran};
+use crate::time::Timers;
 use std::cell::{Cell, RefCell};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// Tasks taken from the LIFO slot in a row before it is flushed to the ring (seed 002).
 pub(crate) const MAX_LIFO_STREAK: u8 = 3;
+/// A tick that took this long is followed by a look at the global queue.
+const LONG_TICK: Duration = Duration::from_micros(200);
 /// A spinning thief takes the only task of a ring whose owner has been in one poll this long. Before
 /// that the owner is most likely about to run it, and taking it would only make it change cores.
 const LONE_AGE: Duration = Duration::from_micros(2);
@@ -214,6 +218,12 @@ impl Worker {
         self.core.get().map(|core| unsafe { core.as_ref() })
     }
 
+    /// The timers of the worker that this thread is.
+    pub(crate) fn timers(&self) -> Option<&Arc<Timers>> {
+        let core = self.core()?;
+        Some(&self.multi().remotes[core.index].timers)
+    }
+
     #[inline]
     fn multi(&self) -> &Multi {
         self.shared.multi()
@@ -251,7 +261,7 @@ impl Worker {
                     break;
                 };
                 polls += 1;
-                if !self.run_task(remote, task) {
+                if !self.run_task(remote, task) || multi.is_closing() {
                     return;
                 }
             }
@@ -262,6 +272,7 @@ impl Worker {
                     if !self.run_task(remote, task) {
                         return;
                     }
+                    now = Instant::now();
                 }
                 continue;
             }
@@ -273,6 +284,10 @@ impl Worker {
                 .stats
                 .mean_poll_ns
                 .set(core.adapt.average().as_nanos() as u64);
+            if took >= LONG_TICK {
+                // The global queue has waited long enough, whatever the number of polls.
+                core.until_global.set(0);
+            }
             // Yielding tasks notify nobody when they are queued again.
             if core.ring.len() > 0 && multi.config.stealing {
                 multi.notify();
@@ -301,6 +316,8 @@ impl Worker {
                 true
             }
             None => {
+                // Before the task is counted or queued: see `Multi::put_away`.
+                self.multi().in_place.fetch_sub(1, Ordering::AcqRel);
                 match ran {
                     Ran::Idle => {}
                     Ran::Complete => self.multi().outside_completed.add_shared(1),
@@ -384,6 +401,9 @@ impl Worker {
                 Spun::Task(task)
             }
             (true, None) => {
+                // Subtle: a token that stayed would end every later spin at once, and the worker
+                // would never get to the park that takes it.
+                remote.parker.park(Some(Duration::ZERO));
                 remote.stats.spin_hits.bump();
                 Spun::Something
             }
@@ -403,15 +423,18 @@ impl Worker {
             multi.monitor.watch();
             return Instant::now();
         }
-        let timeout = remote
-            .timers
-            .next_due()
-            .map(|due| due.saturating_duration_since(Instant::now()));
         call(&multi.config.on_park);
-        remote.stats.parked.bump();
-        remote.stats.park_unpark.bump();
-        remote.parker.park(timeout);
-        remote.stats.park_unpark.bump();
+        // The hook may have made something ready. In our own slot nobody else would see it.
+        if remote.queue_depth() == 0 {
+            let timeout = remote
+                .timers
+                .next_due()
+                .map(|due| due.saturating_duration_since(Instant::now()));
+            remote.stats.parked.bump();
+            remote.stats.park_unpark.bump();
+            remote.parker.park(timeout);
+            remote.stats.park_unpark.bump();
+        }
         call(&multi.config.on_unpark);
         if multi.idle.unpark(core.index) == Unparked::Claimed {
             core.searching.set(true);
@@ -453,6 +476,9 @@ pub(super) fn thread_main(shared: Arc<Shared>, index: usize) {
                 if let Some(core) = worker.give_up() {
                     multi.put_away(core);
                 }
+            } else if multi.is_closing() {
+                // The last core may have been put away while our task blocked in place.
+                multi.drop_everything();
             }
             core = None;
         }
@@ -501,6 +527,7 @@ pub(crate) fn block_in_place<R>(f: impl FnOnce() -> R) -> R {
         fn drop(&mut self) {
             if let Some((worker, index)) = self.lost {
                 if let Some(core) = worker.multi().take_core(index) {
+                    worker.multi().in_place.fetch_sub(1, Ordering::AcqRel);
                     worker.adopt(core);
                 }
             }
@@ -509,8 +536,12 @@ pub(crate) fn block_in_place<R>(f: impl FnOnce() -> R) -> R {
         }
     }
 
-    // SAFETY: set by this thread for as long as the worker lives on its stack.
-    let worker = context::with(|cx| unsafe { cx.worker.get().as_ref() });
+    // Subtle: outside of a task, in a hook or a foreign waker, the worker is in the middle of
+    // something and needs its core.
+    let worker = context::with(|cx| {
+        // SAFETY: set by this thread for as long as the worker lives on its stack.
+        cx.task.get().and_then(|_| unsafe { cx.worker.get().as_ref() })
+    });
     let lost = worker.and_then(|worker| {
         let core = worker.give_up()?;
         let index = core.index;

@@ -65,5 +65,6 @@ pub fn id() -> Id {
 
 /// The id of the task that is running, if one is.
 pub fn try_id() -> Option<Id> {
-    context::with(|cx| cx.task_id.get())
+    // SAFETY: the running task is alive.
+    context::with(|cx| cx.task.get().map(|task| unsafe { task.as_ref() }.id()))
 }

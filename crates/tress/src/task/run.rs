@@ -37,7 +37,7 @@ pub(crate) unsafe fn run(task: NonNull<Header>) -> Ran {
                 Ran::Complete
             }
             Start::Poll => {
-                let _entered = context::enter_task(task, header.id);
+                let _entered = context::enter_task(task);
                 let waker = waker::borrowed(task);
                 let mut cx = Context::from_waker(&waker);
                 let ready = coop::with_fresh_budget(|| (header.vtable.poll)(task, &mut cx));
@@ -67,7 +67,7 @@ pub(crate) unsafe fn run(task: NonNull<Header>) -> Ran {
 unsafe fn tear_down(task: NonNull<Header>) {
     // SAFETY: by the caller's promise.
     unsafe {
-        let _entered = context::enter_task(task, task.as_ref().id);
+        let _entered = context::enter_task(task);
         (task.as_ref().vtable.cancel)(task);
         complete(task);
     }

@@ -1,0 +1,255 @@
+use super::handle::{EnterGuard, Handle};
+use super::metrics::RuntimeMetrics;
+use super::shutdown::{self, ShutdownReport};
+use super::{Builder, Shared, enter_driving};
+use crate::task::JoinHandle;
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::marker::PhantomData;
+use std::panic::Location;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A current-thread runtime that stays on the thread that built it, so that its tasks need not be
+/// `Send`.
+///
+/// On it [`spawn_local`](crate::task::spawn_local()) works without a
+/// [`LocalSet`](crate::task::LocalSet). Its [`Handle`] may go to other threads, which can spawn tasks
+/// that are `Send`. Dropping it shuts it down, as for a [`Runtime`](super::Runtime).
+///
+/// ```
+/// use std::rc::Rc;
+/// use tress::runtime::LocalRuntime;
+///
+/// let rt = LocalRuntime::new()?;
+/// let word = Rc::new("not Send");
+/// let len = rt.block_on(async move {
+///     tress::task::spawn_local(async move { word.len() }).await.unwrap()
+/// });
+/// assert_eq!(len, 8);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// It cannot leave its thread:
+///
+/// ```compile_fail,E0277
+/// let rt = tress::runtime::LocalRuntime::new().unwrap();
+/// std::thread::spawn(move || drop(rt));
+/// ```
+#[derive(Debug)]
+pub struct LocalRuntime {
+    handle: Handle,
+    _not_send: PhantomData<*const ()>,
+}
+
+/// Options of a [`LocalRuntime`]. There are none yet.
+///
+/// ```
+/// use tress::runtime::{Builder, LocalOptions};
+///
+/// let rt = Builder::new_current_thread().build_local(LocalOptions::default())?;
+/// # drop(rt);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Default)]
+#[non_exhaustive]
+pub struct LocalOptions {
+    /// They stay on their thread, so that callbacks among them need not be `Send`.
+    _not_send: PhantomData<*const ()>,
+}
+
+impl fmt::Debug for LocalOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocalOptions").finish_non_exhaustive()
+    }
+}
+
+impl LocalRuntime {
+    /// A runtime for this thread, with everything enabled.
+    ///
+    /// ```
+    /// let rt = tress::runtime::LocalRuntime::new()?;
+    /// assert_eq!(rt.block_on(async { 3 }), 3);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The operating system refused something.
+    pub fn new() -> io::Result<LocalRuntime> {
+        Builder::new_current_thread()
+            .enable_all()
+            .build_local(LocalOptions::default())
+    }
+
+    /// The caller is on the thread that `shared` names as its home.
+    pub(super) fn from_shared(shared: Arc<Shared>) -> LocalRuntime {
+        LocalRuntime {
+            handle: Handle { shared },
+            _not_send: PhantomData,
+        }
+    }
+
+    /// A handle to the runtime.
+    ///
+    /// ```
+    /// let rt = tress::runtime::LocalRuntime::new()?;
+    /// let handle = rt.handle().clone();
+    /// let elsewhere = std::thread::spawn(move || handle.spawn(async { "run at home" }));
+    /// let task = elsewhere.join().unwrap();
+    /// assert_eq!(rt.block_on(task).unwrap(), "run at home");
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    /// Spawns a task. It runs when the runtime is in [`block_on`](LocalRuntime::block_on).
+    ///
+    /// ```
+    /// let rt = tress::runtime::LocalRuntime::new()?;
+    /// let word = std::rc::Rc::new("here");
+    /// let task = rt.spawn_local(async move { word.len() });
+    /// assert_eq!(rt.block_on(task).unwrap(), 4);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn spawn_local<F>(&self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + 'static,
+        F::Output: 'static,
+    {
+        spawn(&self.handle.shared, future, None, Location::caller())
+    }
+
+    /// Runs a closure on the blocking pool. See [`Handle::spawn_blocking`].
+    ///
+    /// ```
+    /// let rt = tress::runtime::LocalRuntime::new()?;
+    /// let task = rt.spawn_blocking(|| 5);
+    /// assert_eq!(rt.block_on(task).unwrap(), 5);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    /// As [`spawn_blocking`](crate::task::spawn_blocking).
+    #[track_caller]
+    pub fn spawn_blocking<F, R>(&self, f: F) -> JoinHandle<R>
+    where
+        F: FnOnce() -> R + Send + 'static,
+        R: Send + 'static,
+    {
+        self.handle.shared.spawn_blocking(f, None, false)
+    }
+
+    /// Runs a future to its end on this thread, and the runtime's tasks meanwhile.
+    ///
+    /// ```
+    /// let rt = tress::runtime::LocalRuntime::new()?;
+    /// assert_eq!(rt.block_on(async { tress::spawn(async { 3 }).await.unwrap() }), 3);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If this thread drives asynchronous tasks already, or the future panics.
+    #[track_caller]
+    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+        let shared = &self.handle.shared;
+        let future = pin!(future);
+        let _entered = enter_driving(shared, false);
+        shared.current().block_on(shared, future)
+    }
+
+    /// Puts this thread into the runtime's context. See [`Handle::enter`].
+    ///
+    /// ```
+    /// let rt = tress::runtime::LocalRuntime::new()?;
+    /// let task = {
+    ///     let _guard = rt.enter();
+    ///     tress::task::spawn_local(async { 3 })
+    /// };
+    /// assert_eq!(rt.block_on(task).unwrap(), 3);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn enter(&self) -> EnterGuard<'_> {
+        self.handle.enter()
+    }
+
+    /// What the runtime has done so far.
+    ///
+    /// ```
+    /// let rt = tress::runtime::LocalRuntime::new()?;
+    /// assert_eq!(rt.metrics().num_workers(), 1);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn metrics(&self) -> RuntimeMetrics {
+        self.handle.metrics()
+    }
+
+    /// Shuts the runtime down, waiting at most `timeout` for blocking closures. See
+    /// [`Runtime::shutdown_timeout`](super::Runtime::shutdown_timeout) for the order.
+    ///
+    /// ```
+    /// let rt = tress::runtime::LocalRuntime::new()?;
+    /// rt.spawn_local(std::future::pending::<()>());
+    /// assert!(rt.shutdown_timeout(std::time::Duration::from_secs(1)).is_clean());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn shutdown_timeout(self, timeout: Duration) -> ShutdownReport {
+        shutdown::run(&self.handle.shared, Some(timeout))
+    }
+
+    /// Shuts the runtime down without waiting for blocking closures.
+    ///
+    /// The only way to end a runtime from inside asynchronous code.
+    ///
+    /// ```
+    /// let rt = tress::runtime::LocalRuntime::new()?;
+    /// rt.shutdown_background();
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn shutdown_background(self) {
+        self.shutdown_timeout(Duration::ZERO);
+    }
+}
+
+impl Drop for LocalRuntime {
+    fn drop(&mut self) {
+        shutdown::on_drop(&self.handle.shared);
+    }
+}
+
+/// Spawns a task that is not `Send` on a runtime, if it is a local one of this thread.
+#[track_caller]
+pub(crate) fn spawn<F>(
+    shared: &Shared,
+    future: F,
+    name: Option<&str>,
+    at: &'static Location<'static>,
+) -> JoinHandle<F::Output>
+where
+    F: Future + 'static,
+    F::Output: 'static,
+{
+    match shared.home {
+        // SAFETY: only a `LocalRuntime`, which has not left this thread, drives this runtime's tasks
+        // and, when it is shut down, drops them. So the future stays here. The bounds make it and
+        // its output `'static`; the handle of an output that is not `Send` is not `Send` either.
+        Some(home) if home.is_here() => unsafe { shared.spawn_unchecked(future, name, at) },
+        Some(_) => panic!(
+            "Local tasks can only be spawned on a LocalRuntime from the thread the runtime was \
+             created on; from this one use `Handle::spawn`, which needs a future that is `Send`"
+        ),
+        None => nowhere_to_spawn(),
+    }
+}
+
+#[cold]
+#[track_caller]
+pub(crate) fn nowhere_to_spawn() -> ! {
+    panic!(
+        "`spawn_local` called from outside of a `task::LocalSet` or `runtime::LocalRuntime`: call it \
+         from inside `LocalSet::run_until`, a task spawned that way, or `LocalRuntime::block_on`"
+    )
+}

@@ -1,0 +1,696 @@
+//! The races of the queues and of the parking protocol, in every order (`ci/loom`).
+//!
+//! `README.md` in this folder names them. The ring has four slots here, so that two pushes wrap it
+//! and five overflow it. Queue entries are real tasks, which are never run but cancelled when a
+//! queue has given them back: every one exactly once, or their cells are not all freed.
+//!
+//! The last part runs the real `IdleSet`, `Parker` and `Inject` under a worker loop that follows
+//! `worker.rs` step by step. A lost wake-up shows as a deadlock, which loom reports.
+
+use super::idle::{IdleSet, Unparked};
+use super::inject::Inject;
+use super::lifo::LifoSlot;
+use super::queue::{self, Local, Steal};
+use crate::sys::atomic::{AtomicBool, Ordering};
+use crate::sys::{Mutex, Parker};
+use crate::task::model::{Depot, explore};
+use crate::task::{Header, JoinHandle, TaskRef};
+use loom::thread;
+use std::cell::Cell;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+/// A number of tasks to queue, and the proof that each came out once.
+struct Tasks {
+    depot: Arc<Depot>,
+    made: Vec<(NonNull<Header>, JoinHandle<()>)>,
+    /// The tasks that came out again.
+    seen: Mutex<Vec<usize>>,
+}
+
+// SAFETY: the pointers are compared, or are queue entries of tasks that may go to any thread.
+unsafe impl Send for Tasks {}
+// SAFETY: as above.
+unsafe impl Sync for Tasks {}
+
+impl Tasks {
+    fn new(n: usize) -> Arc<Tasks> {
+        let depot = Depot::new();
+        let made = (0..n).map(|_| depot.make(async {})).collect();
+        Arc::new(Tasks {
+            depot,
+            made,
+            seen: Mutex::new(Vec::new()),
+        })
+    }
+
+    fn get(&self, index: usize) -> NonNull<Header> {
+        self.made[index].0
+    }
+
+    fn index(&self, task: NonNull<Header>) -> usize {
+        self.made.iter().position(|(made, _)| *made == task).expect("a task of ours")
+    }
+
+    fn saw(&self, task: NonNull<Header>) {
+        let index = self.index(task);
+        self.seen.lock().push(index);
+    }
+
+    /// Each of them came out exactly once.
+    fn finish(self: Arc<Self>) {
+        let tasks = Arc::into_inner(self).expect("the threads have ended");
+        let mut seen = tasks.seen.lock().clone();
+        seen.sort_unstable();
+        let all: Vec<usize> = (0..tasks.made.len()).collect();
+        assert_eq!(seen, all, "lost, or seen twice");
+        for (task, handle) in tasks.made {
+            // SAFETY: it is in no queue any more.
+            unsafe { TaskRef::refuse(task) };
+            assert!(handle.is_finished());
+        }
+        tasks.depot.finish();
+    }
+}
+
+/// Takes everything out of a ring.
+fn empty(ring: &Local, tasks: &Tasks) {
+    while let Some(task) = ring.pop() {
+        tasks.saw(task);
+    }
+}
+
+fn empty_inject(inject: &Inject, tasks: &Tasks) {
+    while let Some(task) = inject.pop() {
+        tasks.saw(task);
+    }
+    assert_eq!(inject.len(), 0);
+}
+
+/// Steals `times`, and what was stolen comes out of the thief's own ring.
+fn thief(steal: Arc<Steal>, tasks: Arc<Tasks>, times: usize) -> thread::JoinHandle<()> {
+    thread::spawn(move || {
+        let (own, _) = queue::ring();
+        for _ in 0..times {
+            if let Some((task, n)) = steal.steal_into(&own) {
+                assert_eq!(own.len() + 1, n);
+                tasks.saw(task);
+                empty(&own, &tasks);
+            }
+        }
+    })
+}
+
+#[test]
+fn ring_push_and_pop_vs_thief() {
+    explore(4, || {
+        let tasks = Tasks::new(4);
+        let inject = Inject::new();
+        let (ring, steal) = queue::ring();
+        // Beginning in the middle, so that the positions wrap around the slots.
+        ring.push(tasks.get(0), &inject);
+        ring.push(tasks.get(1), &inject);
+        let thief = thief(Arc::new(steal), tasks.clone(), 2);
+        ring.push(tasks.get(2), &inject);
+        if let Some(task) = ring.pop() {
+            tasks.saw(task);
+        }
+        ring.push(tasks.get(3), &inject);
+        empty(&ring, &tasks);
+        thief.join().unwrap();
+        empty(&ring, &tasks);
+        assert!(inject.is_empty());
+        tasks.finish();
+    });
+}
+
+#[test]
+fn ring_vs_two_thieves() {
+    explore(3, || {
+        let tasks = Tasks::new(4);
+        let inject = Inject::new();
+        let (ring, steal) = queue::ring();
+        let steal = Arc::new(steal);
+        for i in 0..3 {
+            ring.push(tasks.get(i), &inject);
+        }
+        let first = thief(steal.clone(), tasks.clone(), 1);
+        let second = thief(steal, tasks.clone(), 1);
+        if let Some(task) = ring.pop() {
+            tasks.saw(task);
+        }
+        ring.push(tasks.get(3), &inject);
+        first.join().unwrap();
+        second.join().unwrap();
+        empty(&ring, &tasks);
+        assert!(inject.is_empty());
+        tasks.finish();
+    });
+}
+
+/// The ring is full: half of it moves to the inject queue, or, if a thief is at work, the new task.
+#[test]
+fn ring_overflow_vs_thief() {
+    explore(4, || {
+        let tasks = Tasks::new(6);
+        let inject = Inject::new();
+        let (ring, steal) = queue::ring();
+        for i in 0..4 {
+            assert!(!ring.push(tasks.get(i), &inject));
+        }
+        let thief = thief(Arc::new(steal), tasks.clone(), 1);
+        ring.push(tasks.get(4), &inject);
+        ring.push(tasks.get(5), &inject);
+        thief.join().unwrap();
+        empty_inject(&inject, &tasks);
+        empty(&ring, &tasks);
+        tasks.finish();
+    });
+}
+
+#[test]
+fn ring_overflow_vs_two_thieves() {
+    explore(2, || {
+        let tasks = Tasks::new(5);
+        let inject = Inject::new();
+        let (ring, steal) = queue::ring();
+        let steal = Arc::new(steal);
+        for i in 0..4 {
+            assert!(!ring.push(tasks.get(i), &inject));
+        }
+        let first = thief(steal.clone(), tasks.clone(), 1);
+        let second = thief(steal, tasks.clone(), 1);
+        ring.push(tasks.get(4), &inject);
+        if let Some(task) = ring.pop() {
+            tasks.saw(task);
+        }
+        first.join().unwrap();
+        second.join().unwrap();
+        empty_inject(&inject, &tasks);
+        empty(&ring, &tasks);
+        tasks.finish();
+    });
+}
+
+/// Two workers steal from each other.
+#[test]
+fn thieves_of_each_other() {
+    explore(3, || {
+        let tasks = Tasks::new(4);
+        let inject = Arc::new(Inject::new());
+        let (ring_a, steal_a) = queue::ring();
+        let (ring_b, steal_b) = queue::ring();
+        let steal_a = Arc::new(steal_a);
+        ring_a.push(tasks.get(0), &inject);
+        ring_a.push(tasks.get(1), &inject);
+        let other = {
+            let (tasks, inject, steal_a) = (tasks.clone(), inject.clone(), steal_a.clone());
+            thread::spawn(move || {
+                ring_b.push(tasks.get(2), &inject);
+                ring_b.push(tasks.get(3), &inject);
+                if let Some((task, _)) = steal_a.steal_into(&ring_b) {
+                    tasks.saw(task);
+                }
+                empty(&ring_b, &tasks);
+            })
+        };
+        if let Some((task, _)) = steal_b.steal_into(&ring_a) {
+            tasks.saw(task);
+        }
+        empty(&ring_a, &tasks);
+        other.join().unwrap();
+        empty(&ring_a, &tasks);
+        assert!(inject.is_empty());
+        tasks.finish();
+    });
+}
+
+#[test]
+fn lifo_replace_vs_take() {
+    explore(5, || {
+        let tasks = Tasks::new(3);
+        let slot = Arc::new(LifoSlot::new());
+        let thief = {
+            let (slot, tasks) = (slot.clone(), tasks.clone());
+            thread::spawn(move || {
+                for _ in 0..2 {
+                    if let Some(task) = slot.take() {
+                        // The owner's link is what a thief would overwrite next.
+                        // SAFETY: taken out of the slot, so in no queue.
+                        unsafe { Header::set_queue_next(task, None) };
+                        tasks.saw(task);
+                    }
+                }
+            })
+        };
+        for i in 0..3 {
+            // SAFETY: in no queue yet.
+            unsafe { Header::set_queue_next(tasks.get(i), None) };
+            if let Some(older) = slot.replace(tasks.get(i)) {
+                // SAFETY: displaced, so in no queue.
+                unsafe { Header::set_queue_next(older, None) };
+                tasks.saw(older);
+            }
+        }
+        if let Some(task) = slot.take() {
+            tasks.saw(task);
+        }
+        thief.join().unwrap();
+        assert!(slot.is_empty());
+        tasks.finish();
+    });
+}
+
+#[test]
+fn lifo_replace_vs_two_takers() {
+    explore(4, || {
+        let tasks = Tasks::new(2);
+        let slot = Arc::new(LifoSlot::new());
+        assert!(slot.replace(tasks.get(0)).is_none());
+        let takers: Vec<_> = (0..2)
+            .map(|_| {
+                let (slot, tasks) = (slot.clone(), tasks.clone());
+                thread::spawn(move || {
+                    if let Some(task) = slot.take() {
+                        tasks.saw(task);
+                    }
+                })
+            })
+            .collect();
+        if let Some(older) = slot.replace(tasks.get(1)) {
+            tasks.saw(older);
+        }
+        for taker in takers {
+            taker.join().unwrap();
+        }
+        if let Some(task) = slot.take() {
+            tasks.saw(task);
+        }
+        tasks.finish();
+    });
+}
+
+#[test]
+fn inject_push_vs_pop() {
+    explore(4, || {
+        let tasks = Tasks::new(4);
+        let inject = Arc::new(Inject::new());
+        let other = {
+            let (inject, tasks) = (inject.clone(), tasks.clone());
+            thread::spawn(move || {
+                inject.push(tasks.get(0));
+                if let Some(task) = inject.pop() {
+                    tasks.saw(task);
+                }
+                inject.push(tasks.get(1));
+            })
+        };
+        // A chain of two under one lock.
+        // SAFETY: both are in no queue.
+        unsafe {
+            Header::set_queue_next(tasks.get(2), Some(tasks.get(3)));
+            Header::set_queue_next(tasks.get(3), None);
+            inject.push_batch(tasks.get(2), tasks.get(3), 2);
+        }
+        if let Some(task) = inject.pop() {
+            tasks.saw(task);
+        }
+        other.join().unwrap();
+        let left = tasks.made.len() - tasks.seen.lock().len();
+        assert_eq!(inject.len(), left, "wrong length at rest");
+        empty_inject(&inject, &tasks);
+        tasks.finish();
+    });
+}
+
+/// The batch goes into a ring from which a thief steals at the same time.
+#[test]
+fn inject_pop_batch_vs_push_vs_thief() {
+    explore(3, || {
+        let tasks = Tasks::new(5);
+        let inject = Arc::new(Inject::new());
+        for i in 0..4 {
+            inject.push(tasks.get(i));
+        }
+        let (ring, steal) = queue::ring();
+        let thief = thief(Arc::new(steal), tasks.clone(), 1);
+        let pusher = {
+            let (inject, tasks) = (inject.clone(), tasks.clone());
+            thread::spawn(move || inject.push(tasks.get(4)))
+        };
+        let first = inject.pop_batch(&ring, 1).expect("four were there");
+        tasks.saw(first);
+        // The oldest comes first, and the others stay in order.
+        if let Some(task) = ring.pop() {
+            assert!(tasks.index(task) > 0);
+            tasks.saw(task);
+        }
+        thief.join().unwrap();
+        pusher.join().unwrap();
+        empty(&ring, &tasks);
+        let left = tasks.made.len() - tasks.seen.lock().len();
+        assert_eq!(inject.len(), left, "wrong length at rest");
+        empty_inject(&inject, &tasks);
+        tasks.finish();
+    });
+}
+
+/// Two workers fetch their shares.
+#[test]
+fn inject_two_pop_batches() {
+    explore(4, || {
+        let tasks = Tasks::new(6);
+        let inject = Arc::new(Inject::new());
+        for i in 0..6 {
+            inject.push(tasks.get(i));
+        }
+        let other = {
+            let (inject, tasks) = (inject.clone(), tasks.clone());
+            thread::spawn(move || {
+                let (ring, _steal) = queue::ring();
+                if let Some(task) = inject.pop_batch(&ring, 2) {
+                    tasks.saw(task);
+                }
+                empty(&ring, &tasks);
+            })
+        };
+        let (ring, _steal) = queue::ring();
+        if let Some(task) = inject.pop_batch(&ring, 2) {
+            tasks.saw(task);
+        }
+        empty(&ring, &tasks);
+        other.join().unwrap();
+        empty_inject(&inject, &tasks);
+        tasks.finish();
+    });
+}
+
+/// What `Multi` is to the workers of a model.
+struct Floor {
+    tasks: Arc<Tasks>,
+    inject: Inject,
+    idle: IdleSet,
+    parkers: Vec<Parker>,
+    rings: Vec<Steal>,
+    closing: AtomicBool,
+    /// Tasks run so far. Not loom's: it decides only when to close.
+    done: AtomicUsize,
+}
+
+/// What `Core` is to a worker.
+struct Hand {
+    index: usize,
+    ring: Local,
+    searching: Cell<bool>,
+    /// It begins in the middle of a park.
+    parked: bool,
+}
+
+impl Floor {
+    /// Workers that are awake: claimed, as the threads of all are that ever began.
+    fn awake(workers: usize, tasks: usize) -> (Arc<Floor>, Vec<Hand>) {
+        let (floor, mut hands) = Floor::parked(workers, tasks);
+        for hand in &mut hands {
+            assert!(floor.idle.claim_worker(hand.index));
+            hand.searching.set(true);
+            hand.parked = false;
+        }
+        (floor, hands)
+    }
+
+    /// Workers that sleep.
+    fn parked(workers: usize, tasks: usize) -> (Arc<Floor>, Vec<Hand>) {
+        let (hands, rings) = (0..workers)
+            .map(|index| {
+                let (ring, steal) = queue::ring();
+                let hand = Hand {
+                    index,
+                    ring,
+                    searching: Cell::new(false),
+                    parked: true,
+                };
+                (hand, steal)
+            })
+            .unzip();
+        let floor = Floor {
+            tasks: Tasks::new(tasks),
+            inject: Inject::new(),
+            idle: IdleSet::all_parked(workers),
+            parkers: (0..workers).map(|_| Parker::new()).collect(),
+            rings,
+            closing: AtomicBool::new(false),
+            done: AtomicUsize::new(0),
+        };
+        (Arc::new(floor), hands)
+    }
+
+    /// `Multi::notify`.
+    fn notify(&self) {
+        if let Some(worker) = self.idle.claim_for_work() {
+            self.parkers[worker].unpark();
+        }
+    }
+
+    /// A push from outside.
+    fn push(&self, index: usize) {
+        self.inject.push(self.tasks.get(index));
+        self.notify();
+    }
+
+    /// `Multi::close`.
+    fn close(&self) {
+        self.closing.store(true, Ordering::Release);
+        self.parkers.iter().for_each(Parker::unpark);
+    }
+
+    fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Acquire)
+    }
+
+    /// `Core::work_in_sight`.
+    fn work_in_sight(&self) -> bool {
+        !self.inject.is_empty() || self.rings.iter().any(|ring| !ring.is_empty())
+    }
+
+    /// `Worker::run_task`, with `run` for the poll. The one that runs the last task closes.
+    fn run_task(&self, hand: &Hand, task: NonNull<Header>, run: &impl Fn(&Floor, &Hand, usize)) {
+        if hand.searching.take() && self.idle.stop_searching() && self.work_in_sight() {
+            self.notify();
+        }
+        self.tasks.saw(task);
+        run(self, hand, self.tasks.index(task));
+        if self.done.fetch_add(1, SeqCst) + 1 == self.tasks.made.len() {
+            self.close();
+        }
+    }
+
+    fn steal(&self, hand: &Hand) -> Option<NonNull<Header>> {
+        let others = self.rings.iter().enumerate().filter(|(i, _)| *i != hand.index);
+        others
+            .filter_map(|(_, ring)| ring.steal_into(&hand.ring))
+            .map(|(task, _)| task)
+            .next()
+    }
+
+    /// `Worker::run` and what it calls, without clock, timers, LIFO slot and spinning: those add
+    /// looks but take none away.
+    fn work(&self, hand: &Hand, run: impl Fn(&Floor, &Hand, usize)) {
+        if hand.parked {
+            self.sleep(hand);
+        }
+        while !self.is_closing() {
+            if let Some(task) = hand.ring.pop().or_else(|| self.inject.pop()) {
+                self.run_task(hand, task, &run);
+                continue;
+            }
+            if !hand.searching.get() && self.idle.try_search() {
+                hand.searching.set(true);
+            }
+            if hand.searching.get() {
+                if let Some(task) = self.steal(hand) {
+                    self.run_task(hand, task, &run);
+                    continue;
+                }
+            }
+            self.idle.park(hand.index, hand.searching.take());
+            self.sleep(hand);
+        }
+        if hand.searching.take() {
+            // For the count at the end; a real worker does not care any more.
+            let _ = self.idle.stop_searching();
+        }
+    }
+
+    /// `Worker::park` from the look after the publication on.
+    fn sleep(&self, hand: &Hand) {
+        if self.work_in_sight() || self.is_closing() {
+            self.idle.claim_worker(hand.index);
+            hand.searching.set(true);
+            return;
+        }
+        self.parkers[hand.index].park(None);
+        if self.idle.unpark(hand.index) == Unparked::Claimed {
+            hand.searching.set(true);
+        }
+    }
+
+    /// Nothing is left, and nobody is counted as anything.
+    fn finish(self: Arc<Self>) {
+        let floor = Arc::into_inner(self).expect("the threads have ended");
+        assert_eq!(floor.idle.num_searching(), 0, "the searching count drifted");
+        for worker in 0..floor.parkers.len() {
+            assert!(!floor.idle.is_parked(worker));
+            floor.idle.park(worker, false);
+        }
+        assert!(floor.idle.all_are_parked(), "the parked count drifted");
+        assert!(!floor.work_in_sight());
+        floor.tasks.finish();
+    }
+}
+
+/// What a task does in its poll.
+type Body = fn(&Floor, &Hand, usize, &Parker);
+
+/// Lets the workers run while `produce` does, until all tasks have run.
+fn run_all((floor, hands): (Arc<Floor>, Vec<Hand>), body: Body, produce: impl FnOnce(&Arc<Floor>)) {
+    let event = Arc::new(Parker::new());
+    let workers: Vec<_> = hands
+        .into_iter()
+        .map(|hand| {
+            let (floor, event) = (floor.clone(), event.clone());
+            thread::spawn(move || floor.work(&hand, |floor, hand, i| body(floor, hand, i, &event)))
+        })
+        .collect();
+    produce(&floor);
+    for worker in workers {
+        worker.join().unwrap();
+    }
+    floor.finish();
+}
+
+fn nothing(_: &Floor, _: &Hand, _: usize, _: &Parker) {}
+
+/// The first task blocks its worker until the second one has run. A wake-up that is merely late,
+/// because it is left to the worker that is stuck, is then a deadlock too.
+fn first_needs_second(_: &Floor, _: &Hand, index: usize, second_ran: &Parker) {
+    match index {
+        0 => while !second_ran.park(None) {},
+        1 => second_ran.unpark(),
+        _ => {}
+    }
+}
+
+/// The first task queues the others on its own worker, as a wake-up there does.
+fn first_queues_others(floor: &Floor, hand: &Hand, index: usize, _: &Parker) {
+    if index == 0 {
+        for other in 1..floor.tasks.made.len() {
+            hand.ring.push(floor.tasks.get(other), &floor.inject);
+            floor.notify();
+        }
+    }
+}
+
+/// The first task queues the second on its own worker and blocks it until a thief has run it.
+fn first_queues_and_needs_second(floor: &Floor, hand: &Hand, index: usize, second_ran: &Parker) {
+    if index == 0 {
+        hand.ring.push(floor.tasks.get(1), &floor.inject);
+        floor.notify();
+    }
+    first_needs_second(floor, hand, index, second_ran);
+}
+
+#[test]
+fn push_vs_park() {
+    explore(4, || {
+        run_all(Floor::awake(1, 2), nothing, |floor| {
+            floor.push(0);
+            floor.push(1);
+        });
+    });
+}
+
+#[test]
+fn two_producers_vs_one_worker() {
+    explore(3, || {
+        run_all(Floor::awake(1, 2), nothing, |floor| {
+            let other = floor.clone();
+            let producer = thread::spawn(move || other.push(0));
+            floor.push(1);
+            producer.join().unwrap();
+        });
+    });
+}
+
+#[test]
+fn push_vs_two_parking_workers() {
+    explore(2, || {
+        run_all(Floor::awake(2, 2), nothing, |floor| {
+            floor.push(0);
+            floor.push(1);
+        });
+    });
+}
+
+/// A producer sees a searcher and wakes nobody: the searcher must, when it finds something else.
+#[test]
+fn push_vs_last_searcher() {
+    explore(2, || {
+        run_all(Floor::awake(2, 2), first_needs_second, |floor| {
+            floor.push(0);
+            floor.push(1);
+        });
+    });
+}
+
+#[test]
+fn two_producers_vs_two_sleepers() {
+    explore(2, || {
+        run_all(Floor::parked(2, 2), first_needs_second, |floor| {
+            let other = floor.clone();
+            let producer = thread::spawn(move || other.push(0));
+            floor.push(1);
+            producer.join().unwrap();
+        });
+    });
+}
+
+/// A worker is woken for another reason, such as a timer, while a producer is claiming it.
+#[test]
+fn claim_vs_wake_up_for_another_reason() {
+    explore(3, || {
+        run_all(Floor::parked(2, 2), first_needs_second, |floor| {
+            let other = floor.clone();
+            let producer = thread::spawn(move || {
+                other.parkers[0].unpark();
+                other.push(1);
+            });
+            floor.push(0);
+            producer.join().unwrap();
+        });
+    });
+}
+
+/// A worker queues on itself while the other one goes to sleep.
+#[test]
+fn push_into_the_own_ring_vs_park_of_the_thief() {
+    explore(2, || {
+        run_all(Floor::awake(2, 3), first_queues_others, |floor| floor.push(0));
+    });
+}
+
+/// As above, and the pusher is stuck afterwards: only the thief can run the second task.
+#[test]
+fn task_in_the_ring_of_a_stuck_worker_is_stolen() {
+    explore(2, || {
+        run_all(Floor::awake(2, 2), first_queues_and_needs_second, |floor| floor.push(0));
+    });
+}
+
+/// Shutdown finds the workers on their way to sleep.
+#[test]
+fn close_vs_park() {
+    explore(3, || {
+        run_all(Floor::awake(2, 0), nothing, |floor| floor.close());
+    });
+}

@@ -1,0 +1,71 @@
+//! Tasks made by threads that own no slab of the runtime: other threads' spawns, blocking closures.
+
+use super::stats::Counter;
+use crate::sys::Mutex;
+use crate::task::{self, Header, Id, JoinHandle, Origin, Owner, OwnerVTable, Source};
+use std::future::Future;
+use std::ptr::NonNull;
+
+/// An owner that any thread may use, one at a time.
+pub(super) struct Outside {
+    owner: Owner,
+    /// Guards the owner's slab; true once no task may be added any more.
+    closed: Mutex<bool>,
+    /// Tasks accepted. Written under the lock.
+    spawned: Counter,
+}
+
+impl Outside {
+    pub(super) fn new(vtable: &'static OwnerVTable) -> Outside {
+        Outside {
+            owner: Owner::new(vtable),
+            closed: Mutex::new(false),
+            spawned: Counter::default(),
+        }
+    }
+
+    pub(super) fn owner(&self) -> &Owner {
+        &self.owner
+    }
+
+    pub(super) fn spawned(&self) -> u64 {
+        self.spawned.get()
+    }
+
+    /// Makes a task. False: it came too late, and must be refused instead of queued.
+    ///
+    /// # Safety
+    /// As for `task::new`, except for the slab.
+    pub(super) unsafe fn make<F: Future>(
+        &self,
+        future: F,
+        id: Id,
+        origin: Origin,
+    ) -> (NonNull<Header>, JoinHandle<F::Output>, bool) {
+        let owner = NonNull::from(&self.owner);
+        let closed = self.closed.lock();
+        // The slab has been retired, or will be: the system allocator serves any thread.
+        let source = if *closed {
+            Source::System
+        } else {
+            self.spawned.bump();
+            Source::Page
+        };
+        // SAFETY: by the caller's promise; the lock makes this thread the slab's owner.
+        let (task, handle) = unsafe { task::new(future, owner, source, id, origin) };
+        (task, handle, !*closed)
+    }
+
+    /// Accepts no more tasks.
+    pub(super) fn close(&self) {
+        *self.closed.lock() = true;
+    }
+
+    /// Ends the ownership of the slab. The caller holds a reference to the runtime.
+    pub(super) fn retire(&self) {
+        let mut closed = self.closed.lock();
+        *closed = true;
+        // SAFETY: the lock makes this thread the owner, and its value keeps others away for good.
+        unsafe { self.owner.retire() };
+    }
+}
