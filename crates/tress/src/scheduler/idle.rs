@@ -151,6 +151,7 @@ impl IdleSet {
         parked(self.counts.load(Ordering::Relaxed)) == self.workers
     }
 
+    #[cfg(loom)]
     pub(crate) fn num_searching(&self) -> usize {
         searching(self.counts.load(Ordering::Relaxed))
     }

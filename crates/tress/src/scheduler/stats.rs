@@ -48,8 +48,6 @@ pub(crate) struct WorkerStats {
     pub(crate) parked: Counter,
     /// Parks and unparks: odd while parked.
     pub(crate) park_unpark: Counter,
-    /// Wake-ups that found nothing to do.
-    pub(crate) futile_wakeups: Counter,
     pub(crate) lifo_hits: Counter,
     pub(crate) global_batches: Counter,
     pub(crate) overflows: Counter,
@@ -58,7 +56,6 @@ pub(crate) struct WorkerStats {
     pub(crate) busy_ns: Counter,
     pub(crate) mean_poll_ns: Counter,
     pub(crate) timers_fired: Counter,
-    pub(crate) forced_yields: Counter,
     /// Written by the monitor.
     pub(crate) slow_polls: Counter,
 }

@@ -214,7 +214,9 @@ unsafe fn with_stage<F: Future, R>(
     f: impl FnOnce(*mut Stage<F>) -> R,
 ) -> R {
     // SAFETY: every task's vtable was made for its own `F`; only the stage is borrowed.
-    unsafe { (*(&raw const (*task.cast::<Cell<F>>().as_ptr()).stage)).with_mut(f) }
+    let stage = unsafe { &raw const (*task.cast::<Cell<F>>().as_ptr()).stage };
+    // SAFETY: as above.
+    unsafe { (*stage).with_mut(f) }
 }
 
 /// Runs a destructor whose panic has nowhere to go: its task is over and nobody joins it.

@@ -53,7 +53,9 @@ impl Header {
     /// The memory at `this` is a task cell or a slot whose first word is an initialised state.
     pub(super) unsafe fn state_of<'a>(this: NonNull<Header>) -> &'a State {
         // SAFETY: `state` is the first field; only it is borrowed.
-        unsafe { &*(&raw const (*this.as_ptr()).state) }
+        let state = unsafe { &raw const (*this.as_ptr()).state };
+        // SAFETY: as above.
+        unsafe { &*state }
     }
 
     /// # Safety

@@ -34,11 +34,6 @@ impl Id {
             Id(NonZeroU64::new(next).expect("2^64 tasks cannot have been spawned"))
         })
     }
-
-    #[cfg(any(test, loom))]
-    pub(crate) fn as_u64(self) -> u64 {
-        self.0.get()
-    }
 }
 
 impl fmt::Display for Id {

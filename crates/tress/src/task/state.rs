@@ -204,7 +204,7 @@ impl fmt::Debug for State {
 impl State {
     /// A task on its way into its first queue: SCHEDULED, with the task's own reference and the
     /// handle's.
-    pub(crate) const NEW: u64 = SCHEDULED | JOIN_INTEREST | 2 * REF_ONE;
+    pub(crate) const NEW: u64 = SCHEDULED | JOIN_INTEREST | (2 * REF_ONE);
 
     #[cfg(any(test, loom))]
     pub(crate) fn new() -> Self {

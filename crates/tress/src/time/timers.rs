@@ -199,7 +199,7 @@ impl Timers {
         }
     }
 
-    #[cfg(any(test, loom))]
+    #[cfg(loom)]
     pub(crate) fn len(&self) -> usize {
         self.wheel.lock().wheel.len()
     }
@@ -356,11 +356,11 @@ impl Entry {
 
     /// Replaces the waker of an armed entry. False if it is not armed any more.
     pub(crate) fn set_waker(self: Pin<&Self>, waker: &Waker) -> bool {
-        // Before the lock: cloning and dropping a waker may be foreign code.
-        let mut waker = Some(waker.clone());
+        // Cloned before the lock, and the old one dropped after it: both may be foreign code.
+        let waker = waker.clone();
         self.with_armed(|_| {
             // SAFETY: armed, and the lock is held.
-            unsafe { self.waker.with_mut(|slot| std::mem::swap(&mut *slot, &mut waker)) };
+            unsafe { self.waker.with_mut(|slot| (*slot).replace(waker)) }
         })
         .is_some()
     }

@@ -114,7 +114,7 @@ impl Node {
     }
 
     /// The deadline of the latest successful insertion, 0 before the first.
-    #[inline]
+    #[cfg(test)]
     pub(crate) fn deadline(&self) -> u64 {
         self.deadline.get()
     }
@@ -236,20 +236,20 @@ impl Wheel {
     ///
     /// Between two pops it stands at the deadline of the node popped last,
     /// which may be well before the tick asked for.
-    #[inline]
+    #[cfg(test)]
     pub(crate) fn now(&self) -> u64 {
         self.now
     }
 
     /// How many nodes are in the wheel, those that are due and wait to be
     /// popped included.
-    #[inline]
+    #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
     /// Whether there is no node in the wheel.
-    #[inline]
+    #[cfg(test)]
     pub(crate) fn is_empty(&self) -> bool {
         self.len == 0
     }
