@@ -16,8 +16,12 @@
 #![warn(missing_docs, missing_debug_implementations, rust_2018_idioms)]
 
 mod blocking;
+pub mod io;
+#[doc(hidden)]
+pub mod macros;
 pub mod runtime;
 mod scheduler;
+pub mod sync;
 mod sys;
 pub mod task;
 pub mod time;

@@ -32,6 +32,10 @@ pub struct Handle {
     pub(crate) shared: Arc<Shared>,
 }
 
+// A task that panics leaves the runtime as it was.
+impl std::panic::UnwindSafe for Handle {}
+impl std::panic::RefUnwindSafe for Handle {}
+
 /// Which scheduler a runtime has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -44,6 +44,9 @@ pub struct LocalRuntime {
     _not_send: PhantomData<*const ()>,
 }
 
+impl std::panic::UnwindSafe for LocalRuntime {}
+impl std::panic::RefUnwindSafe for LocalRuntime {}
+
 /// Options of a [`LocalRuntime`]. There are none yet.
 ///
 /// ```

@@ -24,8 +24,12 @@ mod cell;
 pub mod coop;
 mod error;
 mod header;
+mod home;
 mod id;
 mod join;
+pub mod join_set;
+mod local;
+mod local_set;
 mod owner;
 mod run;
 mod shield;
@@ -35,6 +39,8 @@ mod state;
 mod waker;
 mod yield_now;
 
+#[cfg(all(test, loom))]
+pub(crate) mod model;
 
 pub use abort::AbortHandle;
 pub use builder::Builder;
@@ -42,11 +48,16 @@ pub use coop::{consume_budget, unconstrained};
 pub use error::JoinError;
 pub use id::{Id, id, try_id};
 pub use join::JoinHandle;
+pub use join_set::JoinSet;
+pub use local::{AccessError, LocalKey, futures};
+pub use local_set::{LocalEnterGuard, LocalSet, RunUntil, spawn_local};
 pub use shield::{Shield, shield};
 pub use spawn::{block_in_place, spawn, spawn_blocking};
 pub use yield_now::{YieldNow, yield_now};
 
 pub(crate) use header::{Header, Origin};
+pub(crate) use home::Home;
+pub(crate) use local_set::Set as LocalSetShared;
 pub(crate) use owner::{Order, Owner, OwnerVTable};
 pub(crate) use run::{Ran, TaskRef, run};
 pub(crate) use cell::Source;

@@ -277,13 +277,13 @@ impl Set {
             doomed.sort_by_key(|(id, _)| *id);
             let before = local.alive.get();
             for (_, task) in doomed {
-                // SAFETY: we are on the set's thread; queued ones were taken out of their queue.
                 let completed = match task {
-                    Doomed::Queued(task) => unsafe {
-                        TaskRef::refuse(task);
+                    Doomed::Queued(task) => {
+                        // SAFETY: we are on the set's thread and took it out of its queue.
+                        unsafe { TaskRef::refuse(task) };
                         true
-                    },
-                    // SAFETY: as above.
+                    }
+                    // SAFETY: we are on the set's thread.
                     Doomed::Live(task) => unsafe { task.shut_down() },
                 };
                 if completed {

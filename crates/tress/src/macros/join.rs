@@ -1,0 +1,153 @@
+/// Waits for several futures at once and returns all their outputs.
+///
+/// They run concurrently in the task that awaits, on one thread; spawn tasks to use several. Each
+/// time the task is polled another one of them is polled first, so that none can use up the
+/// [budget](crate::task::coop) for the others; `biased;` in front keeps the order as written.
+/// Anything that is [`IntoFuture`](std::future::IntoFuture) will do. At most 64.
+///
+/// ```
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let (a, b) = tress::join!(async { 1 }, async { "two" });
+/// assert_eq!((a, b), (1, "two"));
+/// # });
+/// ```
+///
+/// # Cancel safety
+/// Dropping it drops all the futures; outputs that were ready are lost.
+#[macro_export]
+macro_rules! join {
+    (biased; $($future:expr),* $(,)?) => {
+        $crate::__tress_join! { @numbers [join biased] $($future,)* }
+    };
+    ($($future:expr),* $(,)?) => {
+        $crate::__tress_join! { @numbers [join rotating] $($future,)* }
+    };
+}
+
+/// Waits for several futures at once and returns their values, or the first error.
+///
+/// As [`join!`](crate::join), but as soon as one of the futures ends with `Err` the others are
+/// dropped and that error is returned. They must have one error type.
+///
+/// ```
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let both = tress::try_join!(async { Ok::<_, String>(1) }, async { Ok(2) });
+/// assert_eq!(both, Ok((1, 2)));
+///
+/// let failed = tress::try_join!(
+///     async { Err::<(), _>("no luck") },
+///     std::future::pending::<Result<(), _>>(),
+/// );
+/// assert_eq!(failed, Err("no luck"));
+/// # });
+/// ```
+///
+/// # Cancel safety
+/// Dropping it drops all the futures; outputs that were ready are lost.
+#[macro_export]
+macro_rules! try_join {
+    (biased; $($future:expr),* $(,)?) => {
+        $crate::__tress_join! { @numbers [try biased] $($future,)* }
+    };
+    ($($future:expr),* $(,)?) => {
+        $crate::__tress_join! { @numbers [try rotating] $($future,)* }
+    };
+}
+
+// As in `select!`, the number that is left over is the count.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __tress_join {
+    (@numbers [join $order:ident]) => {
+        async {}.await
+    };
+    (@numbers [try $order:ident]) => {
+        async { ::core::result::Result::Ok(()) }.await
+    };
+    (@numbers $kind:tt $($futures:tt)+) => {
+        $crate::__tress_join! { @next $kind [] [
+            (0 _0) (1 _1) (2 _2) (3 _3) (4 _4) (5 _5) (6 _6) (7 _7) (8 _8) (9 _9) (10 _10)
+            (11 _11) (12 _12) (13 _13) (14 _14) (15 _15) (16 _16) (17 _17) (18 _18) (19 _19)
+            (20 _20) (21 _21) (22 _22) (23 _23) (24 _24) (25 _25) (26 _26) (27 _27) (28 _28)
+            (29 _29) (30 _30) (31 _31) (32 _32) (33 _33) (34 _34) (35 _35) (36 _36) (37 _37)
+            (38 _38) (39 _39) (40 _40) (41 _41) (42 _42) (43 _43) (44 _44) (45 _45) (46 _46)
+            (47 _47) (48 _48) (49 _49) (50 _50) (51 _51) (52 _52) (53 _53) (54 _54) (55 _55)
+            (56 _56) (57 _57) (58 _58) (59 _59) (60 _60) (61 _61) (62 _62) (63 _63) (64 _64)
+        ] $($futures)+ }
+    };
+
+    (@next $kind:tt $done:tt [($count:tt $next:tt) $($free:tt)*]) => {
+        $crate::__tress_join! { @run $kind $count $done }
+    };
+    (@next $kind:tt $done:tt [$last:tt] $($rest:tt)+) => {
+        ::core::compile_error!("join! and try_join! take at most 64 futures")
+    };
+    (@next $kind:tt [$($done:tt)*] [($i:tt $v:tt) $($free:tt)*] $future:expr, $($rest:tt)*) => {
+        $crate::__tress_join! { @next $kind [$($done)* ($i $future)] [$($free)*] $($rest)* }
+    };
+
+    (@run [$kind:ident $order:ident] $count:tt [$(($i:tt $future:expr))+]) => {{
+        let mut futures = ($($crate::macros::support::maybe_done($future),)+);
+        let futures = &mut futures;
+        #[allow(unreachable_code)]
+        let outputs = $crate::__tress_join!(@poll_fn [$order] $count first next {
+            let mut all_done = true;
+            for _ in 0..$count {
+                let turn = next;
+                next = if turn + 1 == $count { 0 } else { turn + 1 };
+                match turn {
+                    $( $i => {
+                        let future = &mut futures.$i;
+                        // SAFETY: the futures are dropped in place: all there is of them is a
+                        // reference that nothing outside of this closure can name.
+                        let mut future = unsafe { ::core::pin::Pin::new_unchecked(future) };
+                        if !future.as_mut().poll_done(cx) {
+                            all_done = false;
+                        } else {
+                            $crate::__tress_join!(@leave_early [$kind] future);
+                        }
+                    } )+
+                    _ => ::core::unreachable!(),
+                }
+            }
+            if !all_done {
+                return $crate::macros::support::Poll::Pending;
+            }
+            $crate::macros::support::Poll::Ready($crate::__tress_join!(@collect [$kind] ($(
+                // SAFETY: as above.
+                unsafe { ::core::pin::Pin::new_unchecked(&mut futures.$i) },
+            )+)))
+        } cx).await;
+        outputs
+    }};
+
+    // The closure owns the turn of the next poll; a biased one has none to keep.
+    (@poll_fn [rotating] $count:tt $first:ident $next:ident $body:block $cx:ident) => {{
+        let mut $first = 0usize;
+        $crate::macros::support::poll_fn(move |$cx| {
+            let mut $next = $first;
+            $first = if $first + 1 == $count { 0 } else { $first + 1 };
+            $body
+        })
+    }};
+    (@poll_fn [biased] $count:tt $first:ident $next:ident $body:block $cx:ident) => {
+        $crate::macros::support::poll_fn(move |$cx| {
+            let mut $next = 0usize;
+            $body
+        })
+    };
+
+    (@leave_early [join] $future:ident) => {};
+    (@leave_early [try] $future:ident) => {
+        if let ::core::option::Option::Some(error) = $future.take_error() {
+            return $crate::macros::support::Poll::Ready(::core::result::Result::Err(error));
+        }
+    };
+
+    (@collect [join] ($($future:expr,)+)) => {
+        ($($future.take().expect("it is done"),)+)
+    };
+    (@collect [try] ($($future:expr,)+)) => {
+        ::core::result::Result::Ok(($($future.take_value().expect("it is done"),)+))
+    };
+}

@@ -1,0 +1,183 @@
+use super::notify::Notify;
+use crate::sys::atomic::{AtomicU64, Ordering};
+use crate::task::consume_budget;
+
+#[cfg(all(test, loom))]
+mod model;
+
+/// Lets tasks wait for each other: none goes on before all have come.
+///
+/// ```
+/// use std::sync::Arc;
+/// use tress::sync::Barrier;
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let barrier = Arc::new(Barrier::new(3));
+/// let tasks: Vec<_> = (0..3)
+///     .map(|_| {
+///         let barrier = barrier.clone();
+///         tress::spawn(async move {
+///             // the first half of the work
+///             let result = barrier.wait().await;
+///             // all are here: the second half
+///             result.is_leader()
+///         })
+///     })
+///     .collect();
+/// let mut leaders = 0;
+/// for task in tasks {
+///     leaders += usize::from(task.await.unwrap());
+/// }
+/// assert_eq!(leaders, 1);
+/// # });
+/// ```
+///
+/// It can be used again and again: after it has opened, it waits for the next `n`.
+#[derive(Debug)]
+pub struct Barrier {
+    /// The round in the upper half, how many have come in the lower.
+    word: AtomicU64,
+    opened: Notify,
+    n: u32,
+}
+
+const ROUND: u64 = 1 << 32;
+
+fn round(word: u64) -> u64 {
+    word & !(ROUND - 1)
+}
+
+fn arrived(word: u64) -> u32 {
+    (word % ROUND) as u32
+}
+
+impl Barrier {
+    /// A barrier that opens when `n` have come. Zero is taken for one.
+    ///
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let barrier = tress::sync::Barrier::new(1);
+    /// assert!(barrier.wait().await.is_leader());
+    /// # });
+    /// ```
+    pub fn new(n: usize) -> Barrier {
+        Barrier {
+            word: AtomicU64::new(0),
+            opened: Notify::new(),
+            // More waiters than that do not fit into memory.
+            n: u32::try_from(n.max(1)).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// Waits until `n` have come, this one included.
+    ///
+    /// The one who came last is the leader; the others are not.
+    ///
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let barrier = std::sync::Arc::new(tress::sync::Barrier::new(2));
+    /// let other = {
+    ///     let barrier = barrier.clone();
+    ///     tress::spawn(async move { barrier.wait().await.is_leader() })
+    /// };
+    /// let one = barrier.wait().await.is_leader();
+    /// assert_ne!(one, other.await.unwrap());
+    /// # });
+    /// ```
+    ///
+    /// # Cancel safety
+    /// A wait that is dropped before the barrier has opened does not count: it takes another one to
+    /// open it. Dropped after that, only the result is lost.
+    pub async fn wait(&self) -> BarrierWaitResult {
+        consume_budget().await;
+        let Some(arrival) = self.arrive() else {
+            self.opened.notify_waiters();
+            return BarrierWaitResult(true);
+        };
+        loop {
+            // Before the look: an opening after it finds the future.
+            let opened = self.opened.notified();
+            if arrival.is_over() {
+                return BarrierWaitResult(false);
+            }
+            opened.await;
+        }
+    }
+
+    /// Counts one more. `None` if it was the last of its round; the next one has begun then.
+    fn arrive(&self) -> Option<Arrival<'_>> {
+        let mut word = self.word.load(Ordering::Relaxed);
+        loop {
+            let last = arrived(word) + 1 == self.n;
+            let next = if last {
+                round(word).wrapping_add(ROUND)
+            } else {
+                word + 1
+            };
+            // Acquire and release: all see what all the others did before.
+            match self
+                .word
+                .compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Relaxed)
+            {
+                Ok(_) if last => return None,
+                Ok(_) => {
+                    return Some(Arrival {
+                        barrier: self,
+                        round: round(word),
+                    });
+                }
+                Err(actual) => word = actual,
+            }
+        }
+    }
+}
+
+/// Somebody who has come. Taken back when dropped, if the barrier has not opened.
+struct Arrival<'a> {
+    barrier: &'a Barrier,
+    round: u64,
+}
+
+impl Arrival<'_> {
+    fn is_over(&self) -> bool {
+        round(self.barrier.word.load(Ordering::Acquire)) != self.round
+    }
+}
+
+impl Drop for Arrival<'_> {
+    fn drop(&mut self) {
+        let word = &self.barrier.word;
+        let mut current = word.load(Ordering::Relaxed);
+        while round(current) == self.round {
+            match word.compare_exchange_weak(
+                current,
+                current - 1,
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return,
+                Err(actual) => current = actual,
+            }
+        }
+    }
+}
+
+/// What [`Barrier::wait`] returns: whether this one was the leader.
+#[derive(Debug, Clone)]
+pub struct BarrierWaitResult(bool);
+
+impl BarrierWaitResult {
+    /// True for one of each round: the one who came last.
+    ///
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let barrier = tress::sync::Barrier::new(1);
+    /// if barrier.wait().await.is_leader() {
+    ///     println!("everybody is here");
+    /// }
+    /// # });
+    /// ```
+    pub fn is_leader(&self) -> bool {
+        self.0
+    }
+}

@@ -1,0 +1,17 @@
+//! Waiting with a thread instead of a task.
+
+use crate::runtime::{check_blocking_allowed, park_thread};
+use std::future::Future;
+use std::pin::pin;
+use std::time::Duration;
+
+/// Blocks this thread until `future` is ready. `what` names the caller's public function.
+///
+/// # Panics
+/// If the thread drives tasks.
+#[track_caller]
+pub(crate) fn block_on<F: Future>(what: &str, future: F) -> F::Output {
+    check_blocking_allowed(what);
+    // No spin: the primitives spin themselves where that pays.
+    park_thread::block_on(pin!(future), Duration::ZERO, 1)
+}

@@ -1,0 +1,200 @@
+//! Where messages are kept: slots, in blocks that are linked into a queue.
+//!
+//! A slot goes through these states, each change by exactly one side:
+//!
+//! | from | to | by | meaning |
+//! |---|---|---|---|
+//! | `EMPTY` | `WAITED` | receiver | it sleeps until this very slot is filled |
+//! | `WAITED` | `EMPTY` | receiver | it changed its mind |
+//! | `EMPTY`, `WAITED` | `READY` | the sender that claimed it | the message is in place |
+//! | `EMPTY`, `WAITED` | `END` | the sender that claimed it | nothing comes any more |
+//! | `EMPTY` | `UNWANTED` | receiver, when dropped | the sender keeps its message |
+//!
+//! Messages are received in the order of their positions, so the receiver only ever waits for one
+//! slot, and that slot's sender is the only one that has to look for it. Both sides meet in one
+//! read-modify-write on one word: there is no flag to set and no fence between a flag and a queue,
+//! and a sender wakes the receiver only when the message it waits for is there.
+//!
+//! A sender touches a slot last when it fills it, so a block of which every slot was received is the
+//! receiver's alone.
+
+use crate::sys::UnsafeCell;
+use crate::sys::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::mem::MaybeUninit;
+use std::ptr::{self, NonNull};
+
+/// Slots in a block.
+pub(super) const SLOTS: usize = if cfg!(loom) { 2 } else { 32 };
+
+const EMPTY: u32 = 0;
+const WAITED: u32 = 1;
+const READY: u32 = 2;
+const END: u32 = 3;
+const UNWANTED: u32 = 4;
+
+/// Room for one message.
+pub(super) struct Slot<T> {
+    state: AtomicU32,
+    message: UnsafeCell<MaybeUninit<T>>,
+}
+
+/// What the receiver finds in a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// The message, which is the receiver's to take.
+    Ready,
+    /// Nothing, and the receiver has not said that it waits.
+    Empty,
+    /// Nothing, and the slot's sender will wake the receiver.
+    Waited,
+    /// The end mark.
+    End,
+}
+
+/// What a sender that filled a slot owes.
+#[must_use]
+#[derive(Debug)]
+pub(super) enum Filled<T> {
+    Done,
+    /// The receiver sleeps: wake it.
+    Wake,
+    /// The receiver is gone: this comes back.
+    Unwanted(T),
+}
+
+impl<T> Slot<T> {
+    /// # Safety
+    /// The caller claimed this slot and has not filled it.
+    #[inline(always)]
+    pub(super) unsafe fn fill(&self, message: T) -> Filled<T> {
+        // SAFETY: until the state says READY the place belongs to the slot's claimer.
+        self.message.with_mut(|place| unsafe {
+            (*place).write(message);
+        });
+        match self.state.swap(READY, Ordering::AcqRel) {
+            EMPTY => Filled::Done,
+            WAITED => Filled::Wake,
+            // SAFETY: the receiver will not look here, and nobody else may.
+            _ => Filled::Unwanted(
+                self.message
+                    .with(|place| unsafe { (*place).assume_init_read() }),
+            ),
+        }
+    }
+
+    /// Puts the end mark. True if the receiver sleeps and must be woken.
+    ///
+    /// # Safety
+    /// The caller claimed this slot and has not filled it.
+    pub(super) unsafe fn end(&self) -> bool {
+        self.state.swap(END, Ordering::AcqRel) == WAITED
+    }
+
+    #[inline(always)]
+    pub(super) fn look(&self) -> Found {
+        match self.state.load(Ordering::Acquire) {
+            READY => Found::Ready,
+            EMPTY => Found::Empty,
+            WAITED => Found::Waited,
+            _ => Found::End,
+        }
+    }
+
+    /// # Safety
+    /// The caller is the receiver, has seen `Ready`, and takes the message for the only time.
+    #[inline(always)]
+    pub(super) unsafe fn take(&self) -> T {
+        // SAFETY: READY gave the message to the receiver.
+        self.message
+            .with(|place| unsafe { (*place).assume_init_read() })
+    }
+
+    /// The receiver sleeps from now on; the waker is in place. False if the slot has been filled.
+    #[must_use]
+    pub(super) fn wait(&self) -> bool {
+        self.state
+            .compare_exchange(EMPTY, WAITED, Ordering::AcqRel, Ordering::Acquire)
+            .is_ok()
+    }
+
+    /// The receiver takes `wait` back. False if the slot has been filled: its sender has, or will
+    /// have, taken the waker.
+    #[must_use]
+    pub(super) fn unwait(&self) -> bool {
+        self.state
+            .compare_exchange(WAITED, EMPTY, Ordering::AcqRel, Ordering::Acquire)
+            .is_ok()
+    }
+
+    /// The receiver will not come back for this one. False if the slot has been filled.
+    #[must_use]
+    pub(super) fn refuse(&self) -> bool {
+        self.state
+            .compare_exchange(EMPTY, UNWANTED, Ordering::AcqRel, Ordering::Acquire)
+            .is_ok()
+    }
+}
+
+/// Some slots, and the way to the next ones.
+pub(super) struct Block<T> {
+    slots: [Slot<T>; SLOTS],
+    /// Set by whoever claims the last slot, before it fills it.
+    next: AtomicPtr<Block<T>>,
+}
+
+impl<T> Block<T> {
+    pub(super) fn allocate() -> NonNull<Block<T>> {
+        let block = Box::into_raw(Box::<Block<T>>::new_uninit()).cast::<Block<T>>();
+        // SAFETY: fresh memory of the right layout; every field is initialised here, in place, so
+        // that no large block passes over the stack.
+        unsafe {
+            for i in 0..SLOTS {
+                let slot = (&raw mut (*block).slots).cast::<Slot<T>>().add(i);
+                (&raw mut (*slot).state).write(AtomicU32::new(EMPTY));
+                (&raw mut (*slot).message).write(UnsafeCell::new(MaybeUninit::uninit()));
+            }
+            (&raw mut (*block).next).write(AtomicPtr::new(ptr::null_mut()));
+            NonNull::new_unchecked(block)
+        }
+    }
+
+    /// # Safety
+    /// Nobody else can reach the block, and its messages have been taken.
+    pub(super) unsafe fn free(this: NonNull<Block<T>>) {
+        // SAFETY: made by `allocate`; the caller has it to itself.
+        drop(unsafe { Box::from_raw(this.as_ptr()) });
+    }
+
+    /// Makes the block as good as new.
+    ///
+    /// # Safety
+    /// As for `free`.
+    pub(super) unsafe fn reset(this: NonNull<Block<T>>) {
+        // SAFETY: by the caller's promise.
+        let block = unsafe { this.as_ref() };
+        for slot in &block.slots {
+            slot.state.store(EMPTY, Ordering::Relaxed);
+        }
+        block.next.store(ptr::null_mut(), Ordering::Relaxed);
+    }
+
+    #[inline(always)]
+    pub(super) fn slot(&self, position: u64) -> &Slot<T> {
+        &self.slots[position as usize % SLOTS]
+    }
+
+    /// True for the last position of a block.
+    #[inline(always)]
+    pub(super) fn is_last(position: u64) -> bool {
+        position as usize % SLOTS == SLOTS - 1
+    }
+
+    pub(super) fn set_next(&self, next: NonNull<Block<T>>) {
+        self.next.store(next.as_ptr(), Ordering::Release);
+    }
+
+    /// Null if nobody has claimed the last slot yet.
+    pub(super) fn next(&self) -> *mut Block<T> {
+        self.next.load(Ordering::Acquire)
+    }
+}

@@ -1,0 +1,141 @@
+//! Why a message could not be sent or received. What could not be sent comes back in the error.
+
+use std::error::Error;
+use std::fmt;
+
+/// The receiver was dropped or has closed the channel; the message comes back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct SendError<T>(pub T);
+
+/// Why a message was not sent at once; it comes back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum TrySendError<T> {
+    /// There is no free place, or others were first in line for it.
+    Full(T),
+    /// The receiver was dropped or has closed the channel.
+    Closed(T),
+}
+
+/// Why a message was not sent in time; it comes back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum SendTimeoutError<T> {
+    /// No place became free in time.
+    Timeout(T),
+    /// The receiver was dropped or has closed the channel.
+    Closed(T),
+}
+
+/// Why there was no message to receive at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TryRecvError {
+    /// There is none at the moment.
+    Empty,
+    /// There will be none: the channel is closed, or all senders were dropped.
+    Disconnected,
+}
+
+const CLOSED: &str = "the channel is closed: its receiver was dropped or has closed it, and nobody will get the message";
+
+impl<T> TrySendError<T> {
+    /// The message.
+    ///
+    /// ```
+    /// use tress::sync::mpsc;
+    ///
+    /// let (tx, _rx) = mpsc::channel(1);
+    /// tx.try_send(1).unwrap();
+    /// assert_eq!(tx.try_send(2).unwrap_err().into_inner(), 2);
+    /// ```
+    pub fn into_inner(self) -> T {
+        match self {
+            TrySendError::Full(message) | TrySendError::Closed(message) => message,
+        }
+    }
+}
+
+impl<T> SendTimeoutError<T> {
+    /// The message.
+    ///
+    /// ```
+    /// use tress::sync::mpsc::error::SendTimeoutError;
+    ///
+    /// assert_eq!(SendTimeoutError::Timeout(2).into_inner(), 2);
+    /// ```
+    pub fn into_inner(self) -> T {
+        match self {
+            SendTimeoutError::Timeout(message) | SendTimeoutError::Closed(message) => message,
+        }
+    }
+}
+
+impl<T> From<SendError<T>> for TrySendError<T> {
+    fn from(error: SendError<T>) -> TrySendError<T> {
+        TrySendError::Closed(error.0)
+    }
+}
+
+impl<T> fmt::Debug for SendError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SendError").finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Debug for TrySendError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            TrySendError::Full(_) => "Full(..)",
+            TrySendError::Closed(_) => "Closed(..)",
+        })
+    }
+}
+
+impl<T> fmt::Debug for SendTimeoutError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            SendTimeoutError::Timeout(_) => "Timeout(..)",
+            SendTimeoutError::Closed(_) => "Closed(..)",
+        })
+    }
+}
+
+impl<T> fmt::Display for SendError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(CLOSED)
+    }
+}
+
+impl<T> fmt::Display for TrySendError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            TrySendError::Full(_) => "the channel has no free place: use `send` to wait for one",
+            TrySendError::Closed(_) => CLOSED,
+        })
+    }
+}
+
+impl<T> fmt::Display for SendTimeoutError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            SendTimeoutError::Timeout(_) => {
+                "no place in the channel became free in time: the receiver is too slow or stuck"
+            }
+            SendTimeoutError::Closed(_) => CLOSED,
+        })
+    }
+}
+
+impl fmt::Display for TryRecvError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            TryRecvError::Empty => "the channel is empty: use `recv` to wait for a message",
+            TryRecvError::Disconnected => {
+                "the channel is empty and closed: no message will come any more"
+            }
+        })
+    }
+}
+
+impl<T> Error for SendError<T> {}
+impl<T> Error for TrySendError<T> {}
+impl<T> Error for SendTimeoutError<T> {}
+impl Error for TryRecvError {}

@@ -1,0 +1,170 @@
+//! The tail word of a channel: the bits, and the rules by which they change.
+//!
+//! ```text
+//!  63                              28  27                    4  3     0
+//! +----------------------------------+------------------------+-------+
+//! |        next position (36)        |     reserved (24)      | flags |
+//! +----------------------------------+------------------------+-------+
+//! ```
+//!
+//! **Position**: where the next message goes. A sender claims a position by moving the word on, and
+//! then fills the slot that belongs to it; positions wrap, and only their differences count.
+//!
+//! **Reserved**: places promised to permits, and to senders in line, that have no position yet.
+//! Messages in the channel and reserved places together never exceed the capacity: a claim or a
+//! reservation checks that against the receiver's head, which only moves on, and against the very
+//! word that it replaces.
+//!
+//! **Flags**
+//! - `INSTALLING`: the last position of a block was claimed and its claimer is hanging the next block
+//!   in. Claims wait for these few instructions.
+//! - `CLOSED`: the receiver takes no new messages. Claims and reservations fail; what was reserved
+//!   before may still be sent.
+//! - `GONE`: the receiver was dropped. No position is claimed any more.
+//! - `END`: the last position is the end mark. Nothing comes after it. It is set by the last
+//!   sender's drop, or when a closed channel's last reservation is given back.
+//!
+//! # Memory ordering
+//! Claims acquire and release, so that they form one order per channel, and whoever sees a position
+//! also sees the block it lies in.
+
+use crate::sys::atomic::{AtomicU64, Ordering};
+
+const INSTALLING: u64 = 1;
+const CLOSED: u64 = 1 << 1;
+const GONE: u64 = 1 << 2;
+const END: u64 = 1 << 3;
+
+const RESERVED_ONE: u64 = 1 << 4;
+const RESERVED_MASK: u64 = MAX_RESERVED << 4;
+const POSITION_ONE: u64 = 1 << 28;
+
+/// How many places can be reserved at once, however large the capacity.
+pub(super) const MAX_RESERVED: u64 = (1 << 24) - 1;
+/// How many messages can be told apart. A channel holds at most half as many.
+const POSITION_MASK: u64 = (1 << 36) - 1;
+/// The largest capacity that is counted; a channel with a larger one is bounded by this.
+pub(super) const MAX_COUNTED: u64 = POSITION_MASK / 2;
+
+/// `a - b` for positions.
+#[inline(always)]
+pub(super) fn distance(a: u64, b: u64) -> u64 {
+    a.wrapping_sub(b) & POSITION_MASK
+}
+
+/// The position after `position`.
+#[inline(always)]
+pub(super) fn after(position: u64) -> u64 {
+    (position + 1) & POSITION_MASK
+}
+
+/// The word at some moment, or what it is to become.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Tail(u64);
+
+impl Tail {
+    #[inline(always)]
+    pub(super) fn position(self) -> u64 {
+        self.0 / POSITION_ONE
+    }
+
+    #[inline(always)]
+    pub(super) fn reserved(self) -> u64 {
+        (self.0 & RESERVED_MASK) / RESERVED_ONE
+    }
+
+    pub(super) fn is_installing(self) -> bool {
+        self.0 & INSTALLING != 0
+    }
+
+    pub(super) fn is_closed(self) -> bool {
+        self.0 & CLOSED != 0
+    }
+
+    pub(super) fn is_gone(self) -> bool {
+        self.0 & GONE != 0
+    }
+
+    pub(super) fn is_ended(self) -> bool {
+        self.0 & END != 0
+    }
+
+    /// Neither `INSTALLING` nor `CLOSED`: the usual case, in one look.
+    #[inline(always)]
+    pub(super) fn is_open(self) -> bool {
+        self.0 & (INSTALLING | CLOSED) == 0
+    }
+
+    /// Messages before this tail when the receiver is at `head`.
+    #[inline]
+    pub(super) fn messages(self, head: u64) -> u64 {
+        distance(self.position(), head) - u64::from(self.is_ended())
+    }
+
+    /// The next position is claimed; `installing` if it is the last of its block.
+    #[inline(always)]
+    pub(super) fn claim(self, installing: bool) -> Tail {
+        let flag = if installing { INSTALLING } else { 0 };
+        Tail(self.0.wrapping_add(POSITION_ONE) | flag)
+    }
+
+    /// The next position becomes the end mark.
+    pub(super) fn end(self) -> Tail {
+        Tail(self.0.wrapping_add(POSITION_ONE) | END)
+    }
+
+    #[inline]
+    pub(super) fn reserve(self, count: u64) -> Tail {
+        debug_assert!(self.reserved() + count <= MAX_RESERVED);
+        Tail(self.0 + count * RESERVED_ONE)
+    }
+
+    #[inline]
+    pub(super) fn unreserve(self, count: u64) -> Tail {
+        debug_assert!(self.reserved() >= count);
+        Tail(self.0 - count * RESERVED_ONE)
+    }
+
+    /// Does giving the last reservations back make this the end of a closed channel?
+    pub(super) fn needs_end(self) -> bool {
+        self.0 & (CLOSED | GONE | END | RESERVED_MASK) == CLOSED
+    }
+}
+
+/// The word itself. See the module documentation for the rules.
+pub(super) struct TailWord(AtomicU64);
+
+impl TailWord {
+    pub(super) fn new() -> TailWord {
+        TailWord(AtomicU64::new(0))
+    }
+
+    #[inline(always)]
+    pub(super) fn load(&self) -> Tail {
+        Tail(self.0.load(Ordering::Acquire))
+    }
+
+    #[inline(always)]
+    pub(super) fn replace(&self, old: Tail, new: Tail) -> Result<(), Tail> {
+        match self
+            .0
+            .compare_exchange_weak(old.0, new.0, Ordering::AcqRel, Ordering::Acquire)
+        {
+            Ok(_) => Ok(()),
+            Err(actual) => Err(Tail(actual)),
+        }
+    }
+
+    /// The next block hangs.
+    pub(super) fn installed(&self) {
+        self.0.fetch_and(!INSTALLING, Ordering::Release);
+    }
+
+    pub(super) fn close(&self) -> Tail {
+        Tail(self.0.fetch_or(CLOSED, Ordering::AcqRel))
+    }
+
+    pub(super) fn close_and_go(&self) -> Tail {
+        Tail(self.0.fetch_or(CLOSED | GONE, Ordering::AcqRel))
+    }
+}

@@ -1,0 +1,578 @@
+//! # The word
+//! ```text
+//!  63                                2  1       0
+//! +------------------------------------+---------+
+//! |     calls of `notify_waiters`      |  state  |
+//! +------------------------------------+---------+
+//! ```
+//! - `EMPTY`: nobody waits and nothing is kept.
+//! - `KEPT`: nobody waits, and one notification is kept for the next who does.
+//! - `WAITING`: somebody is in line.
+//!
+//! `EMPTY` and `KEPT` turn into each other by a compare-exchange of anybody; `WAITING` is entered and
+//! left only with the queue's lock held.
+//!
+//! # `notify_waiters` and the two lists
+//! A future remembers the number of calls at its creation; a different number means that it was
+//! notified, whatever else happened to it. With waiters in line, `notify_waiters` moves them, under
+//! the lock, from `waiting` to `leaving`, and counts up in the same step: from then on they are
+//! notified, those who come later are not, and `notify_one` does not find them any more. They are
+//! then woken in batches. A waiter thus is in `waiting` if and only if its number is the current one.
+//!
+//! # Why no wake-up is lost
+//! All is decided by read-modify-writes of one word. Who gets in line has replaced `EMPTY` by
+//! `WAITING` with a compare-exchange that fails if a notification was kept or the number changed.
+
+use super::wait_list::{FIRST_OUTCOME, IDLE, WAITING as IN_LINE, WaitList, Waiter, WakeBatch};
+use crate::sys::Mutex;
+use crate::sys::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::task::{Poll, Waker};
+
+pub(crate) mod futures;
+#[cfg(all(test, loom))]
+mod model;
+
+use futures::{Notified, OwnedNotified};
+
+const EMPTY: usize = 0;
+const WAITING: usize = 1;
+const KEPT: usize = 2;
+const STATE: usize = 0b11;
+/// One call of `notify_waiters`.
+const CALL: usize = 0b100;
+
+/// Outcome of a waiter: `notify_one` chose it.
+const BY_ONE: u32 = FIRST_OUTCOME;
+/// Outcome of a waiter: `notify_last` chose it.
+const BY_LAST: u32 = FIRST_OUTCOME + 1;
+/// Outcome of a waiter: `notify_waiters` woke it.
+const BY_ALL: u32 = FIRST_OUTCOME + 2;
+/// Phase of a waiter whose future has returned: nothing to pass on.
+const DONE: u32 = FIRST_OUTCOME + 3;
+
+/// Tells one task, or all that wait, that something happened.
+///
+/// A notification carries no data: what happened is found elsewhere, behind a lock or in an atomic.
+///
+/// - [`notify_one`](Notify::notify_one) wakes one waiter. If nobody waits, it is kept, and the next
+///   [`notified().await`](Notify::notified) returns at once. At most one is kept.
+/// - [`notify_waiters`](Notify::notify_waiters) wakes all that wait now, and keeps nothing.
+///
+/// ```
+/// use std::sync::Arc;
+/// use tress::sync::Notify;
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let notify = Arc::new(Notify::new());
+/// let task = {
+///     let notify = notify.clone();
+///     tress::spawn(async move { notify.notified().await })
+/// };
+/// // Before or after the task waits: it is not lost.
+/// notify.notify_one();
+/// task.await.unwrap();
+/// # });
+/// ```
+///
+/// A queue with one consumer, made of a `VecDeque` and a `Notify`:
+///
+/// ```
+/// use std::collections::VecDeque;
+/// use std::sync::Mutex;
+/// use tress::sync::Notify;
+///
+/// struct Queue<T> {
+///     items: Mutex<VecDeque<T>>,
+///     filled: Notify,
+/// }
+///
+/// impl<T> Queue<T> {
+///     fn push(&self, item: T) {
+///         self.items.lock().unwrap().push_back(item);
+///         self.filled.notify_one();
+///     }
+///
+///     async fn pop(&self) -> T {
+///         loop {
+///             if let Some(item) = self.items.lock().unwrap().pop_front() {
+///                 return item;
+///             }
+///             // What was pushed since we looked has left a notification.
+///             self.filled.notified().await;
+///         }
+///     }
+/// }
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// # let queue = Queue { items: Mutex::default(), filled: Notify::new() };
+/// # queue.push(1);
+/// # queue.push(2);
+/// # assert_eq!((queue.pop().await, queue.pop().await), (1, 2));
+/// # });
+/// ```
+///
+/// With `notify_waiters`, or several consumers, make the future before you look at the condition;
+/// see [`Notified::enable`].
+#[derive(Debug)]
+pub struct Notify {
+    word: AtomicUsize,
+    queue: Mutex<Queue>,
+}
+
+/// Each waiter with the number of calls that its future remembers.
+#[derive(Debug)]
+struct Queue {
+    waiting: WaitList<usize>,
+    leaving: WaitList<usize>,
+}
+
+impl Queue {
+    const fn new() -> Self {
+        Queue {
+            waiting: WaitList::new(),
+            leaving: WaitList::new(),
+        }
+    }
+}
+
+/// Whom a single notification goes to.
+#[derive(Clone, Copy)]
+enum Choice {
+    /// Who waits longest.
+    First,
+    /// Who waits shortest.
+    Last,
+}
+
+fn state(word: usize) -> usize {
+    word & STATE
+}
+
+fn calls(word: usize) -> usize {
+    word & !STATE
+}
+
+impl Notify {
+    /// Nobody waits and nothing is kept.
+    ///
+    /// ```
+    /// let notify = tress::sync::Notify::new();
+    /// notify.notify_one();
+    /// ```
+    pub fn new() -> Notify {
+        Notify {
+            word: AtomicUsize::new(EMPTY),
+            queue: Mutex::new(Queue::new()),
+        }
+    }
+
+    const_fn! {
+        /// As [`new`](Notify::new), for statics.
+        ///
+        /// ```
+        /// use tress::sync::Notify;
+        ///
+        /// static NOTIFY: Notify = Notify::const_new();
+        /// NOTIFY.notify_one();
+        /// ```
+        pub fn const_new() -> Notify {
+            Notify {
+                word: AtomicUsize::new(EMPTY),
+                queue: Mutex::new(Queue::new()),
+            }
+        }
+    }
+
+    /// Waits for a notification.
+    ///
+    /// The future waits for [`notify_one`](Notify::notify_one) in turn from its first poll, or from
+    /// [`enable`](Notified::enable). [`notify_waiters`](Notify::notify_waiters) reaches it as soon
+    /// as it was made, polled or not.
+    ///
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let notify = tress::sync::Notify::new();
+    /// let notified = notify.notified();
+    /// notify.notify_waiters();
+    /// notified.await;
+    /// # });
+    /// ```
+    ///
+    /// # Cancel safety
+    /// Dropping the future gives up the place in line. A notification that it was chosen for and has
+    /// not returned goes to the next, or is kept.
+    #[inline]
+    pub fn notified(&self) -> Notified<'_> {
+        Notified::new(self, self.seen_calls())
+    }
+
+    /// As [`notified`](Notify::notified), with a share of the `Notify` instead of a borrow.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tress::sync::Notify;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let notify = Arc::new(Notify::new());
+    /// let task = tress::spawn(notify.clone().notified_owned());
+    /// notify.notify_one();
+    /// task.await.unwrap();
+    /// # });
+    /// ```
+    ///
+    /// # Cancel safety
+    /// As [`notified`](Notify::notified).
+    #[inline]
+    pub fn notified_owned(self: Arc<Self>) -> OwnedNotified {
+        let calls = self.seen_calls();
+        OwnedNotified::new(self, calls)
+    }
+
+    /// Acquire: if this sees a call of `notify_waiters`, the future's owner also sees what was
+    /// written before that call, and need not be told.
+    #[inline]
+    fn seen_calls(&self) -> usize {
+        calls(self.word.load(Ordering::Acquire))
+    }
+
+    /// Wakes the one who waits longest. If nobody waits, the next one who would does not have to.
+    ///
+    /// What was written before the call is visible to the one who is woken.
+    ///
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let notify = tress::sync::Notify::new();
+    /// notify.notify_one();
+    /// notify.notify_one(); // nobody waits yet: only one is kept
+    /// notify.notified().await;
+    /// # });
+    /// ```
+    #[inline]
+    pub fn notify_one(&self) {
+        self.notify(Choice::First);
+    }
+
+    /// As [`notify_one`](Notify::notify_one), but wakes the one who came last.
+    ///
+    /// For pools whose members are interchangeable: the one that worked last is likely to find its
+    /// data in the cache.
+    ///
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let notify = tress::sync::Notify::new();
+    /// let (mut first, mut last) = (Box::pin(notify.notified()), Box::pin(notify.notified()));
+    /// first.as_mut().enable();
+    /// last.as_mut().enable();
+    /// notify.notify_last();
+    /// last.await;
+    /// # });
+    /// ```
+    #[inline]
+    pub fn notify_last(&self) {
+        self.notify(Choice::Last);
+    }
+
+    #[inline]
+    fn notify(&self, choice: Choice) {
+        if !self.keep() {
+            self.notify_waiting(choice);
+        }
+    }
+
+    /// Keeps a notification, unless somebody is in line.
+    #[inline]
+    fn keep(&self) -> bool {
+        let mut word = self.word.load(Ordering::Relaxed);
+        while state(word) != WAITING {
+            // Also if one is kept already: whoever takes it shall see what this caller wrote.
+            match self.word.compare_exchange_weak(
+                word,
+                calls(word) | KEPT,
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return true,
+                Err(actual) => word = actual,
+            }
+        }
+        false
+    }
+
+    #[cold]
+    fn notify_waiting(&self, choice: Choice) {
+        let mut queue = self.queue.lock();
+        let settled = match choice {
+            Choice::First => queue.waiting.settle_front(BY_ONE),
+            Choice::Last => queue.waiting.settle_back(BY_LAST),
+        };
+        let Some((waker, _)) = settled else {
+            // The last one has left meanwhile, and with the lock held nobody gets in line.
+            let kept = self.keep();
+            debug_assert!(kept);
+            return;
+        };
+        if queue.waiting.is_empty() {
+            self.word.fetch_sub(WAITING, Ordering::AcqRel);
+        }
+        drop(queue);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Wakes all whose futures exist now. Nothing is kept: who comes later waits.
+    ///
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let notify = tress::sync::Notify::new();
+    /// let (one, two) = (notify.notified(), notify.notified());
+    /// notify.notify_waiters();
+    /// one.await;
+    /// two.await;
+    /// # });
+    /// ```
+    pub fn notify_waiters(&self) {
+        let mut word = self.word.load(Ordering::Relaxed);
+        loop {
+            if state(word) == WAITING {
+                if self.notify_all_waiting() {
+                    return;
+                }
+                word = self.word.load(Ordering::Relaxed);
+                continue;
+            }
+            match self.word.compare_exchange_weak(
+                word,
+                word.wrapping_add(CALL),
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return,
+                Err(actual) => word = actual,
+            }
+        }
+    }
+
+    /// False if nobody is in line any more.
+    #[cold]
+    fn notify_all_waiting(&self) -> bool {
+        let mut batch = WakeBatch::new();
+        let mut queue = self.queue.lock();
+        if queue.waiting.is_empty() {
+            return false;
+        }
+        let Queue { waiting, leaving } = &mut *queue;
+        leaving.append(waiting);
+        self.word
+            .fetch_add(CALL.wrapping_sub(WAITING), Ordering::AcqRel);
+        loop {
+            while !batch.is_full() {
+                let Some((waker, _)) = queue.leaving.settle_front(BY_ALL) else {
+                    drop(queue);
+                    batch.finish();
+                    return true;
+                };
+                batch.push(waker);
+            }
+            drop(queue);
+            batch.wake_all();
+            queue = self.queue.lock();
+        }
+    }
+
+    /// The poll of a future that remembers `seen` calls; without a waker, `enable`.
+    ///
+    /// # Safety
+    /// The caller is the waiter's future. It is pinned, and calls `cancel` before it goes.
+    #[inline]
+    unsafe fn poll(
+        &self,
+        waiter: &Waiter<usize>,
+        seen: usize,
+        waker: Option<&Waker>,
+    ) -> Poll<()> {
+        // SAFETY: by the caller's promise.
+        if (waiter.phase() == IDLE && self.take_kept(seen) == Taken::Yes)
+            || unsafe { self.poll_slow(waiter, seen, waker) }.is_ready()
+        {
+            waiter.set_phase(DONE);
+            return Poll::Ready(());
+        }
+        Poll::Pending
+    }
+
+    /// # Safety
+    /// As for `poll`.
+    #[cold]
+    unsafe fn poll_slow(
+        &self,
+        waiter: &Waiter<usize>,
+        seen: usize,
+        waker: Option<&Waker>,
+    ) -> Poll<()> {
+        // SAFETY: by the caller's promise, and the phase is what each of them asks for.
+        unsafe {
+            match waiter.phase() {
+                IDLE => self.get_in_line(waiter, seen, waker),
+                IN_LINE => self.poll_in_line(waiter, seen, waker),
+                _ => Poll::Ready(()),
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for `poll`; the waiter is in no list.
+    unsafe fn get_in_line(
+        &self,
+        waiter: &Waiter<usize>,
+        seen: usize,
+        waker: Option<&Waker>,
+    ) -> Poll<()> {
+        let waker = waker.cloned();
+        let mut queue = self.queue.lock();
+        loop {
+            let word = match self.take_kept(seen) {
+                Taken::Yes => {
+                    // Only then the waker is dropped, which is foreign code.
+                    drop(queue);
+                    return Poll::Ready(());
+                }
+                Taken::No(word) => word,
+            };
+            if state(word) == WAITING
+                || self
+                    .word
+                    .compare_exchange_weak(
+                        word,
+                        word | WAITING,
+                        Ordering::AcqRel,
+                        Ordering::Relaxed,
+                    )
+                    .is_ok()
+            {
+                break;
+            }
+        }
+        // SAFETY: by the caller's promise; this is the lock that guards both lists.
+        unsafe { queue.waiting.push_back(waiter, waker, seen) };
+        Poll::Pending
+    }
+
+    /// Takes a kept notification, or finds that all were notified. Otherwise nothing is kept in the
+    /// word that is returned, and its number is `seen`.
+    #[inline]
+    fn take_kept(&self, seen: usize) -> Taken {
+        let mut word = self.word.load(Ordering::Acquire);
+        loop {
+            if calls(word) != seen {
+                return Taken::Yes;
+            }
+            if state(word) != KEPT {
+                return Taken::No(word);
+            }
+            match self.word.compare_exchange_weak(
+                word,
+                calls(word) | EMPTY,
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            ) {
+                Ok(_) => return Taken::Yes,
+                Err(actual) => word = actual,
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for `poll`; the waiter has been linked.
+    unsafe fn poll_in_line(
+        &self,
+        waiter: &Waiter<usize>,
+        seen: usize,
+        waker: Option<&Waker>,
+    ) -> Poll<()> {
+        let leaving = calls(self.word.load(Ordering::Acquire)) != seen;
+        if !leaving {
+            // SAFETY: we speak for the waiter's future, and it has been linked.
+            if waker.is_none_or(|waker| unsafe { waiter.wakes(waker) }) {
+                return Poll::Pending;
+            }
+        }
+        let waker = waker.cloned();
+        let mut queue = self.queue.lock();
+        if waiter.phase() != IN_LINE {
+            drop(queue);
+            return Poll::Ready(());
+        }
+        let old;
+        let polled;
+        // With the lock held the number is the one that decided which list the waiter is in.
+        if calls(self.word.load(Ordering::Acquire)) != seen {
+            // Notified, and about to be woken: no need to wait for that.
+            // SAFETY: it is in this list; we speak for its future.
+            old = unsafe { queue.leaving.remove(waiter) }.0;
+            polled = Poll::Ready(());
+        } else {
+            // SAFETY: as above, in the other list.
+            old = waker.and_then(|new| unsafe { queue.waiting.replace_waker(waiter, new) });
+            polled = Poll::Pending;
+        }
+        drop(queue);
+        drop(old);
+        polled
+    }
+
+    /// The future goes away.
+    ///
+    /// # Safety
+    /// The caller is the waiter's future.
+    #[inline]
+    unsafe fn cancel(&self, waiter: &Waiter<usize>, seen: usize) {
+        match waiter.phase() {
+            IDLE | DONE => {}
+            // SAFETY: by the caller's promise.
+            _ => unsafe { self.cancel_waiting(waiter, seen) },
+        }
+    }
+
+    /// # Safety
+    /// As for `cancel`.
+    #[cold]
+    unsafe fn cancel_waiting(&self, waiter: &Waiter<usize>, seen: usize) {
+        if waiter.phase() == IN_LINE {
+            let mut queue = self.queue.lock();
+            if waiter.phase() == IN_LINE {
+                let waker;
+                if calls(self.word.load(Ordering::Relaxed)) == seen {
+                    // SAFETY: its number is the current one, so it is in this list.
+                    waker = unsafe { queue.waiting.remove(waiter) }.0;
+                    if queue.waiting.is_empty() {
+                        self.word.fetch_sub(WAITING, Ordering::AcqRel);
+                    }
+                } else {
+                    // SAFETY: it is not, so it is in that one.
+                    waker = unsafe { queue.leaving.remove(waiter) }.0;
+                }
+                drop(queue);
+                drop(waker);
+                return;
+            }
+        }
+        match waiter.phase() {
+            BY_ONE => self.notify(Choice::First),
+            BY_LAST => self.notify(Choice::Last),
+            _ => {}
+        }
+    }
+}
+
+#[derive(PartialEq, Eq)]
+enum Taken {
+    Yes,
+    No(usize),
+}
+
+impl Default for Notify {
+    fn default() -> Notify {
+        Notify::new()
+    }
+}

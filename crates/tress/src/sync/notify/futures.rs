@@ -1,0 +1,163 @@
+//! The futures of [`Notify`].
+
+use super::Notify;
+use crate::sync::wait_list::Waiter;
+use crate::task::coop;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+/// Waits for a notification; made by [`Notify::notified`].
+///
+/// It stays ready once it was.
+///
+/// # Cancel safety
+/// See [`Notify::notified`].
+#[must_use = "futures do nothing unless awaited"]
+#[derive(Debug)]
+pub struct Notified<'a> {
+    notify: &'a Notify,
+    seen: usize,
+    waiter: Waiter<usize>,
+}
+
+impl<'a> Notified<'a> {
+    #[inline]
+    pub(super) fn new(notify: &'a Notify, seen: usize) -> Self {
+        Notified {
+            notify,
+            seen,
+            waiter: Waiter::new(),
+        }
+    }
+
+    /// Gets in line without waiting, as a first poll would. True if there is a notification, which
+    /// this takes: awaiting then returns at once.
+    ///
+    /// To wait for a condition that several tasks wait for, get in line, then look at the condition,
+    /// then wait: what changes after the look finds the task in line.
+    ///
+    /// ```
+    /// use std::pin::pin;
+    /// use std::sync::atomic::{AtomicBool, Ordering};
+    /// use tress::sync::Notify;
+    ///
+    /// static OPEN: AtomicBool = AtomicBool::new(false);
+    /// static OPENED: Notify = Notify::const_new();
+    ///
+    /// async fn wait_until_open() {
+    ///     let mut opened = pin!(OPENED.notified());
+    ///     loop {
+    ///         opened.as_mut().enable();
+    ///         if OPEN.load(Ordering::Acquire) {
+    ///             return;
+    ///         }
+    ///         opened.as_mut().await;
+    ///         opened.set(OPENED.notified());
+    ///     }
+    /// }
+    ///
+    /// fn open() {
+    ///     OPEN.store(true, Ordering::Release);
+    ///     OPENED.notify_one();
+    /// }
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let task = tress::spawn(wait_until_open());
+    /// # open();
+    /// # task.await.unwrap();
+    /// # });
+    /// ```
+    pub fn enable(self: Pin<&mut Self>) -> bool {
+        let this = self.as_ref().get_ref();
+        // SAFETY: the waiter is pinned with us, and we cancel when dropped.
+        unsafe { this.notify.poll(&this.waiter, this.seen, None) }.is_ready()
+    }
+}
+
+impl Future for Notified<'_> {
+    type Output = ();
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let progress = ready!(coop::poll_proceed(cx));
+        let this = self.as_ref().get_ref();
+        // SAFETY: the waiter is pinned with us, and we cancel when dropped.
+        ready!(unsafe { this.notify.poll(&this.waiter, this.seen, Some(cx.waker())) });
+        progress.made_progress();
+        Poll::Ready(())
+    }
+}
+
+impl Drop for Notified<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: we are the waiter's future.
+        unsafe { self.notify.cancel(&self.waiter, self.seen) };
+    }
+}
+
+/// As [`Notified`], with a share of the [`Notify`] instead of a borrow; made by
+/// [`Notify::notified_owned`].
+///
+/// # Cancel safety
+/// See [`Notify::notified`].
+#[must_use = "futures do nothing unless awaited"]
+#[derive(Debug)]
+pub struct OwnedNotified {
+    notify: Arc<Notify>,
+    seen: usize,
+    waiter: Waiter<usize>,
+}
+
+impl OwnedNotified {
+    #[inline]
+    pub(super) fn new(notify: Arc<Notify>, seen: usize) -> Self {
+        OwnedNotified {
+            notify,
+            seen,
+            waiter: Waiter::new(),
+        }
+    }
+
+    /// As [`Notified::enable`].
+    ///
+    /// ```
+    /// use std::pin::pin;
+    /// use std::sync::Arc;
+    /// use tress::sync::Notify;
+    ///
+    /// let notify = Arc::new(Notify::new());
+    /// let mut notified = pin!(notify.clone().notified_owned());
+    /// assert!(!notified.as_mut().enable());
+    /// notify.notify_one();
+    /// assert!(notified.as_mut().enable());
+    /// ```
+    pub fn enable(self: Pin<&mut Self>) -> bool {
+        let this = self.as_ref().get_ref();
+        // SAFETY: the waiter is pinned with us, and we cancel when dropped.
+        unsafe { this.notify.poll(&this.waiter, this.seen, None) }.is_ready()
+    }
+}
+
+impl Future for OwnedNotified {
+    type Output = ();
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let progress = ready!(coop::poll_proceed(cx));
+        let this = self.as_ref().get_ref();
+        // SAFETY: the waiter is pinned with us, and we cancel when dropped.
+        ready!(unsafe { this.notify.poll(&this.waiter, this.seen, Some(cx.waker())) });
+        progress.made_progress();
+        Poll::Ready(())
+    }
+}
+
+impl Drop for OwnedNotified {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: we are the waiter's future.
+        unsafe { self.notify.cancel(&self.waiter, self.seen) };
+    }
+}

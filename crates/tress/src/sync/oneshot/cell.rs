@@ -1,0 +1,90 @@
+//! The one allocation that both ends of a oneshot channel point to.
+
+use super::state::State;
+use crate::sys::UnsafeCell;
+use std::mem::MaybeUninit;
+use std::ptr::NonNull;
+use std::task::Waker;
+
+/// What each field holds, and whose it is, follows from the state word.
+pub(super) struct Cell<T> {
+    pub(super) state: State,
+    value: UnsafeCell<MaybeUninit<T>>,
+    pub(super) rx_waker: WakerSlot,
+    pub(super) tx_waker: WakerSlot,
+}
+
+impl<T> Cell<T> {
+    #[inline]
+    pub(super) fn allocate() -> NonNull<Cell<T>> {
+        NonNull::from(Box::leak(Box::new(Cell {
+            state: State::new(),
+            value: UnsafeCell::new(MaybeUninit::uninit()),
+            rx_waker: WakerSlot::new(),
+            tx_waker: WakerSlot::new(),
+        })))
+    }
+
+    /// # Safety
+    /// Both sides have left, or the caller is the only one that has not and will not touch the
+    /// cell again. The value and the wakers have been taken out.
+    #[inline]
+    pub(super) unsafe fn free(this: NonNull<Cell<T>>) {
+        // SAFETY: made by `allocate`, and by the caller's promise freed once, by its only user.
+        drop(unsafe { Box::from_raw(this.as_ptr()) });
+    }
+
+    /// # Safety
+    /// The caller is the sender and has not announced a value yet.
+    #[inline]
+    pub(super) unsafe fn put(&self, value: T) {
+        // SAFETY: the value's place is the sender's until `VALUE` is set.
+        self.value.with_mut(|place| unsafe {
+            (*place).write(value);
+        });
+    }
+
+    /// # Safety
+    /// The place is filled and the caller's: the sender's before `VALUE` is set, the receiver's
+    /// after that. It counts as empty from now on.
+    #[inline]
+    pub(super) unsafe fn take(&self) -> T {
+        // SAFETY: by the caller's promise it is initialised and will not be read again.
+        self.value
+            .with(|place| unsafe { (*place).assume_init_read() })
+    }
+}
+
+/// Room for a waker that is handed from one side to the other by bits of the state word.
+pub(super) struct WakerSlot(UnsafeCell<MaybeUninit<Waker>>);
+
+impl WakerSlot {
+    fn new() -> WakerSlot {
+        WakerSlot(UnsafeCell::new(MaybeUninit::uninit()))
+    }
+
+    /// # Safety
+    /// The slot is empty and the caller's.
+    pub(super) unsafe fn fill(&self, waker: Waker) {
+        // SAFETY: by the caller's promise nobody else looks.
+        self.0.with_mut(|slot| unsafe {
+            (*slot).write(waker);
+        });
+    }
+
+    /// # Safety
+    /// The slot is filled and the caller's; it counts as empty from now on.
+    pub(super) unsafe fn take(&self) -> Waker {
+        // SAFETY: by the caller's promise. Only read, so that the owner may still compare.
+        self.0.with(|slot| unsafe { (*slot).assume_init_read() })
+    }
+
+    /// # Safety
+    /// The caller filled the slot and has not taken the waker back. The other side may have.
+    pub(super) unsafe fn will_wake(&self, waker: &Waker) -> bool {
+        // SAFETY: the slot was filled, and taking only reads it: the two pointers that are compared
+        // here are intact, and neither is followed.
+        self.0
+            .with(|slot| unsafe { (*slot).assume_init_ref().will_wake(waker) })
+    }
+}

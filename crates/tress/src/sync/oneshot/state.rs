@@ -1,0 +1,263 @@
+//! The state word of a oneshot channel: the bits, and the rules by which they change.
+//!
+//! | bit | set by | meaning |
+//! |---|---|---|
+//! | `VALUE` | sender | the value is in place and belongs to the receiver |
+//! | `TX_DONE` | sender | it has sent or given up; the receiver's waker, if `RX_WAKER`, is its to take |
+//! | `TX_GONE` | sender | it will not touch the cell again |
+//! | `RX_CLOSED` | receiver | nothing can be sent any more; the sender's waker, if `TX_WAKER`, is the receiver's to take |
+//! | `RX_GONE` | receiver | it will not touch the cell again |
+//! | `RX_WAKER` | receiver | its slot is filled; cleared by itself only, and never after `TX_DONE` |
+//! | `TX_WAKER` | sender | its slot is filled; cleared by itself only, and never after `RX_CLOSED` |
+//!
+//! - `VALUE` is set together with `TX_DONE` and never after `RX_CLOSED`: the receiver that sees
+//!   `TX_DONE` or has set `RX_CLOSED` knows for good whether there is a value.
+//! - Whoever leaves second frees the cell. A side leaves by setting its `GONE` bit, or without
+//!   touching the word if the other one's is set already.
+//! - A side takes its own waker with it, so whoever frees the cell finds the slots empty.
+//! - If there is no waker to look after, `DONE`/`CLOSED` and `GONE` are set in one step: a value
+//!   sent before it is awaited costs one read-modify-write in all.
+//!
+//! # Memory ordering
+//! Every change releases and every look acquires, so each side sees what the other one wrote before
+//! it handed a slot, the value or the whole cell over.
+
+use crate::sys::atomic::{AtomicU32, Ordering};
+use std::fmt;
+
+const VALUE: u32 = 1;
+const TX_DONE: u32 = 1 << 1;
+const TX_GONE: u32 = 1 << 2;
+const RX_CLOSED: u32 = 1 << 3;
+const RX_GONE: u32 = 1 << 4;
+const RX_WAKER: u32 = 1 << 5;
+const TX_WAKER: u32 = 1 << 6;
+
+pub(super) struct State(AtomicU32);
+
+/// The word at some moment.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Snapshot(u32);
+
+/// What a side that announced its end still has to do before it may leave.
+#[must_use]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Duties {
+    /// Take its own waker out.
+    pub(super) own_waker: bool,
+    /// Take the other side's waker out, to wake it.
+    pub(super) other_waker: bool,
+    /// The other side is gone: the cell is this side's alone. Nothing else is set then.
+    pub(super) alone: bool,
+}
+
+impl Duties {
+    const ALONE: Duties = Duties {
+        own_waker: false,
+        other_waker: false,
+        alone: true,
+    };
+
+    fn none(self) -> bool {
+        !self.own_waker && !self.other_waker
+    }
+
+    /// True if the side has left already.
+    #[inline]
+    pub(super) fn left(self) -> bool {
+        self.none() && !self.alone
+    }
+}
+
+/// The receiver has closed the channel.
+#[derive(Debug)]
+pub(super) struct Closed;
+
+impl Snapshot {
+    pub(super) fn has_value(self) -> bool {
+        self.0 & VALUE != 0
+    }
+
+    pub(super) fn is_tx_done(self) -> bool {
+        self.0 & TX_DONE != 0
+    }
+
+    pub(super) fn is_tx_gone(self) -> bool {
+        self.0 & TX_GONE != 0
+    }
+
+    pub(super) fn is_rx_closed(self) -> bool {
+        self.0 & RX_CLOSED != 0
+    }
+
+    pub(super) fn has_rx_waker(self) -> bool {
+        self.0 & RX_WAKER != 0
+    }
+
+    pub(super) fn has_tx_waker(self) -> bool {
+        self.0 & TX_WAKER != 0
+    }
+}
+
+impl State {
+    pub(super) fn new() -> State {
+        State(AtomicU32::new(0))
+    }
+
+    #[inline]
+    pub(super) fn load(&self) -> Snapshot {
+        Snapshot(self.0.load(Ordering::Acquire))
+    }
+
+    #[inline]
+    fn replace(&self, old: Snapshot, new: u32) -> Result<(), Snapshot> {
+        match self
+            .0
+            .compare_exchange(old.0, new, Ordering::AcqRel, Ordering::Acquire)
+        {
+            Ok(_) => Ok(()),
+            Err(actual) => Err(Snapshot(actual)),
+        }
+    }
+
+    /// The sender announces the value it has put in place. On `Err` nothing has changed.
+    #[inline]
+    pub(super) fn send(&self) -> Result<Duties, Closed> {
+        let mut state = self.load();
+        loop {
+            if state.is_rx_closed() {
+                return Err(Closed);
+            }
+            let duties = Duties {
+                own_waker: state.has_tx_waker(),
+                other_waker: state.has_rx_waker(),
+                alone: false,
+            };
+            let mut next = (state.0 | VALUE | TX_DONE) & !TX_WAKER;
+            if duties.none() {
+                next |= TX_GONE;
+            }
+            match self.replace(state, next) {
+                Ok(()) => return Ok(duties),
+                Err(actual) => state = actual,
+            }
+        }
+    }
+
+    /// The sender gives up.
+    pub(super) fn drop_sender(&self) -> Duties {
+        let mut state = self.load();
+        loop {
+            if state.0 & RX_GONE != 0 {
+                return Duties::ALONE;
+            }
+            let closed = state.is_rx_closed();
+            let duties = Duties {
+                own_waker: state.has_tx_waker() && !closed,
+                other_waker: state.has_rx_waker(),
+                alone: false,
+            };
+            let mut next = state.0 | TX_DONE;
+            if duties.own_waker {
+                next &= !TX_WAKER;
+            }
+            if duties.none() {
+                next |= TX_GONE;
+            }
+            match self.replace(state, next) {
+                Ok(()) => return duties,
+                Err(actual) => state = actual,
+            }
+        }
+    }
+
+    /// The receiver will take no value that has not been sent yet. True if the sender's waker is
+    /// now its to take.
+    #[must_use]
+    pub(super) fn close(&self) -> bool {
+        let mut state = self.load();
+        loop {
+            if state.is_tx_done() || state.is_rx_closed() {
+                return false;
+            }
+            match self.replace(state, state.0 | RX_CLOSED) {
+                Ok(()) => return state.has_tx_waker(),
+                Err(actual) => state = actual,
+            }
+        }
+    }
+
+    /// The receiver gives up before the sender is done. `Err` if it is done after all: the value,
+    /// if there is one, is the receiver's.
+    pub(super) fn drop_receiver(&self) -> Result<Duties, Snapshot> {
+        let mut state = self.load();
+        loop {
+            if state.is_tx_done() {
+                return Err(state);
+            }
+            let duties = Duties {
+                own_waker: state.has_rx_waker(),
+                other_waker: state.has_tx_waker() && !state.is_rx_closed(),
+                alone: false,
+            };
+            let mut next = (state.0 | RX_CLOSED) & !RX_WAKER;
+            if duties.none() {
+                next |= RX_GONE;
+            }
+            match self.replace(state, next) {
+                Ok(()) => return Ok(duties),
+                Err(actual) => state = actual,
+            }
+        }
+    }
+
+    /// The sender leaves. True if it was the second: the cell is its to free.
+    #[must_use]
+    pub(super) fn leave_sender(&self) -> bool {
+        self.0.fetch_or(TX_GONE, Ordering::AcqRel) & RX_GONE != 0
+    }
+
+    /// As `leave_sender`, for the receiver.
+    #[must_use]
+    pub(super) fn leave_receiver(&self) -> bool {
+        self.0.fetch_or(RX_GONE, Ordering::AcqRel) & TX_GONE != 0
+    }
+
+    /// The receiver has filled its slot. `Err` if the word is not `seen` any more.
+    pub(super) fn set_rx_waker(&self, seen: Snapshot) -> Result<(), Snapshot> {
+        debug_assert!(!seen.is_tx_done());
+        self.replace(seen, seen.0 | RX_WAKER)
+    }
+
+    /// The receiver wants its slot back. `Err` if the word is not `seen` any more; else what it is
+    /// now.
+    pub(super) fn unset_rx_waker(&self, seen: Snapshot) -> Result<Snapshot, Snapshot> {
+        debug_assert!(!seen.is_tx_done());
+        let next = seen.0 & !RX_WAKER;
+        self.replace(seen, next).map(|()| Snapshot(next))
+    }
+
+    /// As `set_rx_waker`, for the sender.
+    pub(super) fn set_tx_waker(&self, seen: Snapshot) -> Result<(), Snapshot> {
+        debug_assert!(!seen.is_rx_closed());
+        self.replace(seen, seen.0 | TX_WAKER)
+    }
+
+    /// As `unset_rx_waker`, for the sender.
+    pub(super) fn unset_tx_waker(&self, seen: Snapshot) -> Result<Snapshot, Snapshot> {
+        debug_assert!(!seen.is_rx_closed());
+        let next = seen.0 & !TX_WAKER;
+        self.replace(seen, next).map(|()| Snapshot(next))
+    }
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.load();
+        f.debug_struct("State")
+            .field("value", &state.has_value())
+            .field("sender_done", &state.is_tx_done())
+            .field("receiver_closed", &state.is_rx_closed())
+            .finish_non_exhaustive()
+    }
+}

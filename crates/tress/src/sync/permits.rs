@@ -1,0 +1,629 @@
+//! A counter of permits with a fair queue: what `Semaphore`, `Mutex`, `RwLock` and `OnceCell` are
+//! made of.
+//!
+//! # The word
+//! ```text
+//!  63                              2    1        0
+//! +----------------------------------+--------+---------+
+//! |        permits to be had         | CLOSED | WAITERS |
+//! +----------------------------------+--------+---------+
+//! ```
+//! - `WAITERS`: somebody is in line. Set and cleared only with the queue's lock held, so under the
+//!   lock it says exactly whether the queue is empty. While it is set nobody takes permits from the
+//!   word: they belong to those in line.
+//! - `CLOSED`: no permit will be given out any more. Never cleared.
+//!
+//! Without waiters, taking permits is one compare-exchange and giving them back one addition; the
+//! lock is not touched.
+//!
+//! # The queue
+//! First come, first served: the waiter at the head gathers permits, as they come back, until it has
+//! all that it wants, so a large request is not starved by small ones behind it. Whoever gives
+//! permits back while there are waiters hands them to the queue, under its lock. A waiter that has
+//! all its permits *owns* them from that moment, before it has been polled; a future that is dropped
+//! passes on what it owns or has gathered.
+//!
+//! # Why no wake-up is lost
+//! A waiter sets `WAITERS` by a compare-exchange on the word in which the permits are, after having
+//! seen there that they do not suffice; giving back is a read-modify-write of the same word. So
+//! either the addition comes first and the waiter's compare-exchange fails and sees it, or it comes
+//! second and returns `WAITERS`, upon which the giver takes the lock and hands out what is in the
+//! word. The lock is held from before the flag is set until the waiter is linked.
+//!
+//! # Memory ordering
+//! Taking acquires and giving back releases, and all changes of the word are read-modify-writes, so
+//! a taker sees what any of those did that had the permits before. Permits that travel through the
+//! queue are published by its lock and by the outcome stored into the waiter.
+
+use super::contention::SpinScore;
+use super::wait_list::{FIRST_OUTCOME, IDLE, WAITING, WaitList, Waiter, WakeBatch};
+use crate::sys::atomic::{AtomicUsize, Ordering};
+use crate::sys::{Mutex, MutexGuard};
+use crate::task::coop;
+use std::fmt;
+use std::future::Future;
+use std::mem;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker, ready};
+
+#[cfg(all(test, loom))]
+mod model;
+#[cfg(all(test, not(loom)))]
+mod tests;
+
+const WAITERS: usize = 1;
+const CLOSED: usize = 2;
+const FLAGS: usize = WAITERS | CLOSED;
+const SHIFT: u32 = 2;
+const ONE: usize = 1 << SHIFT;
+
+/// Outcome of a waiter: it owns what it asked for.
+const GRANTED: u32 = FIRST_OUTCOME;
+/// Outcome of a waiter: closed.
+const REFUSED: u32 = FIRST_OUTCOME + 1;
+
+pub(crate) struct Permits {
+    word: AtomicUsize,
+    queue: Mutex<WaitList<Request>>,
+    score: SpinScore,
+}
+
+/// What a waiter in line wants.
+#[derive(Clone, Copy)]
+struct Request {
+    total: usize,
+    /// Above zero while the waiter is in line.
+    missing: usize,
+}
+
+/// Why permits cannot be had right now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    Closed,
+    TooFew,
+}
+
+/// No permit will be given out any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Closed;
+
+impl Permits {
+    /// One bit less than the word could hold, so that a sum of two valid counts fits.
+    pub(crate) const MAX: usize = usize::MAX >> 3;
+
+    const_fn! {
+        #[track_caller]
+        pub(crate) fn new(permits: usize) -> Self {
+            assert!(
+                permits <= Self::MAX,
+                "a semaphore may not have more than MAX_PERMITS permits"
+            );
+            Permits {
+                word: AtomicUsize::new(permits << SHIFT),
+                queue: Mutex::new(WaitList::new()),
+                score: SpinScore::new(),
+            }
+        }
+    }
+
+    const_fn! {
+        pub(crate) fn new_closed() -> Self {
+            Permits {
+                word: AtomicUsize::new(CLOSED),
+                queue: Mutex::new(WaitList::new()),
+                score: SpinScore::new(),
+            }
+        }
+    }
+
+    pub(crate) fn available(&self) -> usize {
+        self.word.load(Ordering::Acquire) >> SHIFT
+    }
+
+    #[inline]
+    pub(crate) fn is_closed(&self) -> bool {
+        self.word.load(Ordering::Acquire) & CLOSED != 0
+    }
+
+    /// The word after `n` were taken from `word`, if that is possible.
+    #[inline(always)]
+    fn take_from(word: usize, n: usize) -> Result<usize, Refusal> {
+        if word & CLOSED != 0 {
+            return Err(Refusal::Closed);
+        }
+        // Nothing at all can be had also past a queue.
+        if (word & WAITERS != 0 && n != 0) || word >> SHIFT < n {
+            return Err(Refusal::TooFew);
+        }
+        Ok(word - (n << SHIFT))
+    }
+
+    /// Takes `n` permits if they are there and nobody is in line.
+    #[inline]
+    pub(crate) fn try_take(&self, n: usize) -> Result<(), Refusal> {
+        let mut word = self.word.load(Ordering::Relaxed);
+        loop {
+            let next = Self::take_from(word, n)?;
+            match self.word.compare_exchange_weak(
+                word,
+                next,
+                Ordering::Acquire,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return Ok(()),
+                Err(actual) => word = actual,
+            }
+        }
+    }
+
+    /// Takes `n` permits, in turn.
+    ///
+    /// Dropping the future loses nothing but the place in line.
+    #[inline]
+    pub(crate) fn take(&self, n: usize) -> Take<'_> {
+        assert!(
+            n <= Self::MAX,
+            "a semaphore may not have more than MAX_PERMITS permits"
+        );
+        Take {
+            permits: self,
+            n,
+            waiter: Waiter::new(),
+        }
+    }
+
+    /// Gives back `n` permits that were taken.
+    #[inline]
+    pub(crate) fn give_back(&self, n: usize) {
+        if self.word.load(Ordering::Relaxed) & WAITERS == 0 {
+            let word = self.word.fetch_add(n << SHIFT, Ordering::Release);
+            if (word >> SHIFT) + n > Self::MAX {
+                too_many();
+            }
+            if word & WAITERS != 0 {
+                self.hand_out(0);
+            }
+        } else {
+            self.hand_out(n);
+        }
+    }
+
+    /// Gives back the only permit there is.
+    #[inline]
+    pub(crate) fn give_back_only(&self) {
+        if self
+            .word
+            .compare_exchange(0, ONE, Ordering::Release, Ordering::Relaxed)
+            .is_err()
+        {
+            self.hand_out(1);
+        }
+    }
+
+    /// Adds new permits.
+    ///
+    /// # Panics
+    /// If there would be too many; none is added then.
+    #[track_caller]
+    pub(crate) fn add(&self, n: usize) {
+        if n == 0 {
+            return;
+        }
+        let mut word = self.word.load(Ordering::Relaxed);
+        loop {
+            if n > Self::MAX || (word >> SHIFT) + n > Self::MAX {
+                too_many();
+            }
+            if word & WAITERS != 0 {
+                return self.hand_out(n);
+            }
+            match self.word.compare_exchange_weak(
+                word,
+                word + (n << SHIFT),
+                Ordering::Release,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return,
+                Err(actual) => word = actual,
+            }
+        }
+    }
+
+    /// Takes up to `n` permits away for good; returns how many.
+    pub(crate) fn remove(&self, n: usize) -> usize {
+        let mut word = self.word.load(Ordering::Relaxed);
+        loop {
+            // In the presence of waiters, what is in the word is on its way to them.
+            if word & FLAGS == WAITERS {
+                return 0;
+            }
+            let removed = n.min(word >> SHIFT);
+            if removed == 0 {
+                return 0;
+            }
+            match self.word.compare_exchange_weak(
+                word,
+                word - (removed << SHIFT),
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return removed,
+                Err(actual) => word = actual,
+            }
+        }
+    }
+
+    /// Refuses everybody from now on, those in line included.
+    pub(crate) fn close(&self) {
+        let mut batch = WakeBatch::new();
+        let mut queue = self.queue.lock();
+        let mut word = self.word.fetch_or(CLOSED, Ordering::AcqRel);
+        // The flag is looked at anew after each batch: others may cancel, or close as well.
+        while word & WAITERS != 0 {
+            let mut gathered = 0;
+            while !batch.is_full() {
+                let Some((waker, request)) = queue.settle_front(REFUSED) else {
+                    break;
+                };
+                gathered += request.total - request.missing;
+                batch.push(waker);
+            }
+            self.return_closed(&queue, gathered);
+            drop(queue);
+            batch.wake_all();
+            queue = self.queue.lock();
+            word = self.word.load(Ordering::Relaxed);
+        }
+        drop(queue);
+        batch.finish();
+    }
+
+    /// Puts `n` permits back into the word of a closed counter, with the lock held.
+    fn return_closed(&self, queue: &WaitList<Request>, n: usize) {
+        let waiters = self.word.load(Ordering::Relaxed) & WAITERS;
+        let cleared = if queue.is_empty() { waiters } else { 0 };
+        self.word
+            .fetch_add((n << SHIFT).wrapping_sub(cleared), Ordering::AcqRel);
+    }
+
+    /// Hands `n` permits, and those in the word, to those in line.
+    #[cold]
+    #[inline(never)]
+    fn hand_out(&self, n: usize) {
+        self.hand_out_locked(self.queue.lock(), n);
+    }
+
+    /// As `hand_out`, with the lock, which is released.
+    #[inline]
+    fn hand_out_locked<'a>(
+        &'a self,
+        mut queue: MutexGuard<'a, WaitList<Request>>,
+        mut n: usize,
+    ) {
+        let mut batch = WakeBatch::new();
+        while !self.serve(&mut queue, &mut n, &mut batch) {
+            drop(queue);
+            batch.wake_all();
+            queue = self.queue.lock();
+        }
+        drop(queue);
+        batch.finish();
+    }
+
+    /// Serves waiters from the head, with the lock held. False if the batch is full: call again
+    /// once it was woken.
+    #[inline]
+    fn serve(
+        &self,
+        queue: &mut WaitList<Request>,
+        n: &mut usize,
+        batch: &mut WakeBatch,
+    ) -> bool {
+        let word = self.word.load(Ordering::Relaxed);
+        if word & CLOSED != 0 {
+            self.return_closed(queue, mem::take(n));
+            return true;
+        }
+        if word & WAITERS == 0 {
+            if *n != 0 {
+                self.word
+                    .fetch_add(mem::take(n) << SHIFT, Ordering::Release);
+            }
+            return true;
+        }
+        if word >> SHIFT != 0 {
+            // Added by somebody who then saw `WAITERS`; that one will find nothing left to do.
+            *n += self.word.fetch_and(FLAGS, Ordering::AcqRel) >> SHIFT;
+        }
+        loop {
+            let Some(served) = queue.with_front(|request| {
+                let given = request.missing.min(*n);
+                if given == request.missing && batch.is_full() {
+                    return None;
+                }
+                request.missing -= given;
+                *n -= given;
+                Some(request.missing == 0)
+            }) else {
+                // Nobody left: what remains is to be had by anybody, and the flag goes.
+                let remaining = mem::take(n) << SHIFT;
+                self.word
+                    .fetch_add(remaining.wrapping_sub(WAITERS), Ordering::AcqRel);
+                return true;
+            };
+            match served {
+                None => return false,
+                Some(false) => return true,
+                Some(true) => {
+                    if let Some((waker, _)) = queue.settle_front(GRANTED) {
+                        batch.push(waker);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Gets a waiter in line, unless its permits are there.
+    ///
+    /// # Safety
+    /// As for `WaitList::push_back`; the caller is the waiter's future.
+    unsafe fn enqueue(
+        &self,
+        waiter: &Waiter<Request>,
+        n: usize,
+        waker: Waker,
+    ) -> Result<Enqueued, Closed> {
+        let mut queue = self.queue.lock();
+        let mut word = self.word.load(Ordering::Relaxed);
+        let gathered = loop {
+            let (next, gathered) = match Self::take_from(word, n) {
+                Ok(next) => (next, n),
+                Err(Refusal::Closed) => {
+                    // Only now: dropping a waker is foreign code.
+                    drop(queue);
+                    return Err(Closed);
+                }
+                Err(Refusal::TooFew) if word & WAITERS != 0 => break 0,
+                Err(Refusal::TooFew) => (WAITERS, word >> SHIFT),
+            };
+            match self
+                .word
+                .compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Relaxed)
+            {
+                Ok(_) if gathered == n => {
+                    drop(queue);
+                    return Ok(Enqueued::Taken);
+                }
+                Ok(_) => break gathered,
+                Err(actual) => word = actual,
+            }
+        };
+        let request = Request {
+            total: n,
+            missing: n - gathered,
+        };
+        // SAFETY: by the caller's promise; this is the lock that guards the queue.
+        unsafe { queue.push_back(waiter, Some(waker), request) };
+        Ok(Enqueued::InLine)
+    }
+}
+
+impl fmt::Debug for Permits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = self.word.load(Ordering::Relaxed);
+        f.debug_struct("Permits")
+            .field("available", &(word >> SHIFT))
+            .field("closed", &(word & CLOSED != 0))
+            .field("waiters", &(word & WAITERS != 0))
+            .finish()
+    }
+}
+
+#[cold]
+#[track_caller]
+fn too_many() -> ! {
+    panic!(
+        "the semaphore would have more than MAX_PERMITS ({}) permits; \
+         add fewer, or release what was acquired first",
+        Permits::MAX
+    );
+}
+
+enum Enqueued {
+    InLine,
+    Taken,
+}
+
+/// Takes permits in turn; made by [`Permits::take`].
+#[must_use = "futures do nothing unless awaited"]
+pub(crate) struct Take<'a> {
+    permits: &'a Permits,
+    n: usize,
+    waiter: Waiter<Request>,
+}
+
+impl Future for Take<'_> {
+    type Output = Result<(), Closed>;
+
+    #[inline(always)]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.as_ref().get_ref();
+        if this.waiter.phase() == IDLE && this.permits.try_take(this.n).is_ok() {
+            return this.taken(cx);
+        }
+        this.poll_slow(cx)
+    }
+}
+
+impl<'a> Take<'a> {
+    /// Takes permits, then calls `f`.
+    ///
+    /// What an `async fn` could do as well, without a state machine of its own: it is on the way of
+    /// every lock.
+    #[inline]
+    pub(crate) fn then<G, F>(self, f: F) -> TakeThen<'a, F>
+    where
+        F: Fn(Result<(), Closed>) -> G,
+    {
+        TakeThen { take: self, f }
+    }
+
+    /// The permits were taken in this poll.
+    #[inline(always)]
+    fn taken(&self, cx: &mut Context<'_>) -> Poll<Result<(), Closed>> {
+        match coop::poll_proceed(cx) {
+            Poll::Ready(progress) => {
+                progress.made_progress();
+                Poll::Ready(Ok(()))
+            }
+            Poll::Pending => {
+                // A task that may not go on yet leaves the permits to those that may: taking them
+                // into its pause would make everybody else queue up behind it.
+                self.permits.give_back(self.n);
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Everything but a first poll that finds its permits.
+    ///
+    /// The caller is a poll of this future, which is therefore pinned.
+    #[cold]
+    #[inline(never)]
+    fn poll_slow(&self, cx: &mut Context<'_>) -> Poll<Result<(), Closed>> {
+        let outcome = match self.waiter.phase() {
+            IDLE => return self.poll_first(cx),
+            WAITING => ready!(self.poll_in_line(cx)),
+            outcome => outcome,
+        };
+        ready!(coop::poll_proceed(cx)).made_progress();
+        self.waiter.set_phase(IDLE);
+        Poll::Ready(match outcome {
+            GRANTED => Ok(()),
+            _ => Err(Closed),
+        })
+    }
+
+    fn poll_first(&self, cx: &mut Context<'_>) -> Poll<Result<(), Closed>> {
+        if self.take_by_spinning() {
+            return self.taken(cx);
+        }
+        let waker = cx.waker().clone();
+        // SAFETY: the waiter is not linked. It is pinned with this future, whose destructor takes
+        // it out of line.
+        match unsafe { self.permits.enqueue(&self.waiter, self.n, waker) } {
+            Ok(Enqueued::InLine) => Poll::Pending,
+            Ok(Enqueued::Taken) => self.taken(cx),
+            Err(Closed) => {
+                self.waiter.set_phase(REFUSED);
+                self.poll_slow(cx)
+            }
+        }
+    }
+
+    /// Sees to it that the right waker is in place. Ready with the outcome if there is one after
+    /// all.
+    fn poll_in_line(&self, cx: &mut Context<'_>) -> Poll<u32> {
+        // SAFETY: we are the waiter's future, and have linked it.
+        if unsafe { self.waiter.wakes(cx.waker()) } {
+            return Poll::Pending;
+        }
+        let waker = cx.waker().clone();
+        let mut queue = self.permits.queue.lock();
+        match self.waiter.phase() {
+            WAITING => {
+                // SAFETY: in line, and we are its future.
+                let old = unsafe { queue.replace_waker(&self.waiter, waker) };
+                drop(queue);
+                drop(old);
+                Poll::Pending
+            }
+            outcome => {
+                drop(queue);
+                Poll::Ready(outcome)
+            }
+        }
+    }
+
+    fn take_by_spinning(&self) -> bool {
+        let permits = self.permits;
+        permits.score.spin(|| {
+            let word = permits.word.load(Ordering::Relaxed);
+            match Permits::take_from(word, self.n) {
+                Ok(next) => Some(
+                    permits
+                        .word
+                        .compare_exchange(word, next, Ordering::Acquire, Ordering::Relaxed)
+                        .is_ok(),
+                ),
+                // Those in line come first.
+                Err(_) if word & FLAGS != 0 => None,
+                Err(_) => Some(false),
+            }
+        })
+    }
+
+    /// Leaves the line, or gives back what was granted and not collected.
+    #[cold]
+    #[inline(never)]
+    fn cancel(&self) {
+        if self.waiter.phase() == WAITING {
+            let mut queue = self.permits.queue.lock();
+            if self.waiter.phase() == WAITING {
+                // SAFETY: in line, and we are its future.
+                let (waker, request) = unsafe { queue.remove(&self.waiter) };
+                // Also if nothing was gathered: the flag may have to go.
+                self.permits
+                    .hand_out_locked(queue, request.total - request.missing);
+                drop(waker);
+                return;
+            }
+        }
+        if self.waiter.phase() == GRANTED {
+            self.permits.give_back(self.n);
+        }
+    }
+}
+
+impl Drop for Take<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.waiter.phase() != IDLE {
+            self.cancel();
+        }
+    }
+}
+
+/// Takes permits, then calls a function; made by [`Take::then`].
+#[must_use = "futures do nothing unless awaited"]
+pub(crate) struct TakeThen<'a, F> {
+    take: Take<'a>,
+    f: F,
+}
+
+impl<G, F> Future for TakeThen<'_, F>
+where
+    F: Fn(Result<(), Closed>) -> G,
+{
+    type Output = G;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<G> {
+        // SAFETY: `take` is pinned with us: it is not moved out, and we have no destructor. `f` is
+        // not pinned, and only called.
+        let (take, f) = unsafe {
+            let this = self.get_unchecked_mut();
+            (Pin::new_unchecked(&mut this.take), &this.f)
+        };
+        take.poll(cx).map(f)
+    }
+}
+
+impl fmt::Debug for Take<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Take")
+            .field("n", &self.n)
+            .field("waiter", &self.waiter)
+            .finish()
+    }
+}

@@ -1,0 +1,138 @@
+use super::RwLock;
+use std::fmt;
+use std::ops::Deref;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+/// A lock that is held to read. Dropping it unlocks, then gives up the share.
+pub(super) struct Held<T: ?Sized>(pub(super) Arc<RwLock<T>>);
+
+impl<T: ?Sized> Drop for Held<T> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.permits.give_back(1);
+    }
+}
+
+/// As [`RwLockReadGuard`](super::RwLockReadGuard), with a share of the lock instead of a borrow.
+///
+/// ```
+/// use std::sync::Arc;
+/// use tress::sync::{OwnedRwLockReadGuard, RwLock};
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let lock = Arc::new(RwLock::new(vec![1]));
+/// let guard: OwnedRwLockReadGuard<_> = lock.read_owned().await;
+/// assert_eq!(tress::spawn(async move { guard.len() }).await.unwrap(), 1);
+/// # });
+/// ```
+#[must_use = "the lock is released when the guard is dropped"]
+#[clippy::has_significant_drop]
+pub struct OwnedRwLockReadGuard<T: ?Sized, U: ?Sized = T> {
+    data: NonNull<U>,
+    held: Held<T>,
+}
+
+// SAFETY: it stands for a `&U`, and may unlock and drop the lock with its `T` on any thread.
+unsafe impl<T: ?Sized + Send + Sync, U: ?Sized + Sync> Send for OwnedRwLockReadGuard<T, U> {}
+// SAFETY: as above.
+unsafe impl<T, U> Sync for OwnedRwLockReadGuard<T, U>
+where
+    T: ?Sized + Send + Sync,
+    U: ?Sized + Send + Sync,
+{
+}
+
+impl<T: ?Sized> OwnedRwLockReadGuard<T> {
+    /// The caller has one permit of the lock.
+    #[inline]
+    pub(super) fn new(lock: Arc<RwLock<T>>) -> Self {
+        // SAFETY: the cell is not at address zero.
+        let data = unsafe { NonNull::new_unchecked(lock.data.get()) };
+        Self::from_parts(Held(lock), data)
+    }
+}
+
+impl<T: ?Sized, U: ?Sized> OwnedRwLockReadGuard<T, U> {
+    pub(super) fn from_parts(held: Held<T>, data: NonNull<U>) -> Self {
+        OwnedRwLockReadGuard { data, held }
+    }
+
+    /// A guard for a part of the data.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tress::sync::{OwnedRwLockReadGuard, RwLock};
+    ///
+    /// let lock = Arc::new(RwLock::new((1, "one")));
+    /// let guard = lock.try_read_owned().unwrap();
+    /// let number = OwnedRwLockReadGuard::map(guard, |pair| &pair.0);
+    /// assert_eq!(*number, 1);
+    /// ```
+    #[inline]
+    pub fn map<F, V: ?Sized>(this: Self, f: F) -> OwnedRwLockReadGuard<T, V>
+    where
+        F: FnOnce(&U) -> &V,
+    {
+        let part = NonNull::from(f(&*this));
+        OwnedRwLockReadGuard::from_parts(this.held, part)
+    }
+
+    /// A guard for a part of the data, if there is such a part; otherwise this guard again.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tress::sync::{OwnedRwLockReadGuard, RwLock};
+    ///
+    /// let lock = Arc::new(RwLock::new(vec![1]));
+    /// let guard = lock.try_read_owned().unwrap();
+    /// assert!(OwnedRwLockReadGuard::try_map(guard, |list| list.get(1)).is_err());
+    /// ```
+    #[inline]
+    pub fn try_map<F, V: ?Sized>(this: Self, f: F) -> Result<OwnedRwLockReadGuard<T, V>, Self>
+    where
+        F: FnOnce(&U) -> Option<&V>,
+    {
+        match f(&*this).map(NonNull::from) {
+            Some(part) => Ok(OwnedRwLockReadGuard::from_parts(this.held, part)),
+            None => Err(this),
+        }
+    }
+
+    /// The lock that is held.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tress::sync::{OwnedRwLockReadGuard, RwLock};
+    ///
+    /// let lock = Arc::new(RwLock::new(1));
+    /// let guard = lock.clone().try_read_owned().unwrap();
+    /// assert!(Arc::ptr_eq(OwnedRwLockReadGuard::rwlock(&guard), &lock));
+    /// ```
+    pub fn rwlock(this: &Self) -> &Arc<RwLock<T>> {
+        &this.held.0
+    }
+}
+
+impl<T: ?Sized, U: ?Sized> Deref for OwnedRwLockReadGuard<T, U> {
+    type Target = U;
+
+    #[inline]
+    fn deref(&self) -> &U {
+        // SAFETY: a read lock is ours, so nobody writes; the data is in the lock, which we keep
+        // alive, and the result borrows the guard.
+        unsafe { self.data.as_ref() }
+    }
+}
+
+impl<T: ?Sized, U: ?Sized + fmt::Debug> fmt::Debug for OwnedRwLockReadGuard<T, U> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T: ?Sized, U: ?Sized + fmt::Display> fmt::Display for OwnedRwLockReadGuard<T, U> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}

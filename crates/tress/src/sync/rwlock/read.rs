@@ -1,0 +1,122 @@
+use super::RwLock;
+use crate::sync::permits::Permits;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Deref;
+use std::ptr::NonNull;
+
+/// A read lock that is held, whatever the type of what it guards.
+pub(super) struct Held<'a>(pub(super) &'a Permits);
+
+impl Drop for Held<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.0.give_back(1);
+    }
+}
+
+/// A read lock on an [`RwLock`], and the way to its data. Unlocks when dropped.
+///
+/// ```
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let lock = tress::sync::RwLock::new(vec![1]);
+/// let guard = lock.read().await;
+/// assert_eq!(guard.len(), 1);
+/// # });
+/// ```
+#[must_use = "the lock is released when the guard is dropped"]
+#[clippy::has_significant_drop]
+pub struct RwLockReadGuard<'a, T: ?Sized> {
+    held: Held<'a>,
+    data: NonNull<T>,
+    _data: PhantomData<&'a T>,
+}
+
+// SAFETY: it stands for a `&T`, and may unlock on any thread.
+unsafe impl<T: ?Sized + Sync> Send for RwLockReadGuard<'_, T> {}
+// SAFETY: as above.
+unsafe impl<T: ?Sized + Send + Sync> Sync for RwLockReadGuard<'_, T> {}
+
+impl<'a, T: ?Sized> RwLockReadGuard<'a, T> {
+    /// The caller has one permit of the lock.
+    #[inline(always)]
+    pub(super) fn new(lock: &'a RwLock<T>) -> Self {
+        // SAFETY: the cell is not at address zero.
+        let data = unsafe { NonNull::new_unchecked(lock.data.get()) };
+        Self::from_parts(Held(&lock.permits), data)
+    }
+
+    #[inline(always)]
+    pub(super) fn from_parts(held: Held<'a>, data: NonNull<T>) -> Self {
+        RwLockReadGuard {
+            held,
+            data,
+            _data: PhantomData,
+        }
+    }
+
+    /// A guard for a part of the data.
+    ///
+    /// An associated function, so that it does not hide a method of the data.
+    ///
+    /// ```
+    /// use tress::sync::{RwLock, RwLockReadGuard};
+    ///
+    /// let lock = RwLock::new((1, "one"));
+    /// let name = RwLockReadGuard::map(lock.try_read().unwrap(), |pair| pair.1);
+    /// assert_eq!(&*name, "one");
+    /// ```
+    #[inline]
+    pub fn map<F, U: ?Sized>(this: Self, f: F) -> RwLockReadGuard<'a, U>
+    where
+        F: FnOnce(&T) -> &U,
+    {
+        let part = NonNull::from(f(&*this));
+        RwLockReadGuard::from_parts(this.held, part)
+    }
+
+    /// A guard for a part of the data, if there is such a part; otherwise this guard again.
+    ///
+    /// ```
+    /// use tress::sync::{RwLock, RwLockReadGuard};
+    ///
+    /// let lock = RwLock::new(vec![1]);
+    /// let guard = lock.try_read().unwrap();
+    /// let guard = RwLockReadGuard::try_map(guard, |list| list.get(1)).unwrap_err();
+    /// let first = RwLockReadGuard::try_map(guard, |list| list.first()).unwrap();
+    /// assert_eq!(*first, 1);
+    /// ```
+    #[inline]
+    pub fn try_map<F, U: ?Sized>(this: Self, f: F) -> Result<RwLockReadGuard<'a, U>, Self>
+    where
+        F: FnOnce(&T) -> Option<&U>,
+    {
+        match f(&*this).map(NonNull::from) {
+            Some(part) => Ok(RwLockReadGuard::from_parts(this.held, part)),
+            None => Err(this),
+        }
+    }
+}
+
+impl<T: ?Sized> Deref for RwLockReadGuard<'_, T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: a read lock is ours, so nobody writes; the data is in the lock, which is
+        // borrowed, and the result borrows the guard.
+        unsafe { self.data.as_ref() }
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLockReadGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T: ?Sized + fmt::Display> fmt::Display for RwLockReadGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}

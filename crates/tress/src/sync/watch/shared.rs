@@ -1,0 +1,131 @@
+//! What the two ends of a watch channel share: the value, its version, and who waits.
+
+use crate::sync::bell::Bell;
+use crate::sys::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+#[cfg(loom)]
+use loom::sync::{RwLock, RwLockReadGuard as ReadGuard, RwLockWriteGuard as WriteGuard};
+#[cfg(not(loom))]
+use std::sync::{
+    PoisonError, RwLock, RwLockReadGuard as ReadGuard, RwLockWriteGuard as WriteGuard,
+};
+
+pub(super) type Guard<'a, T> = ReadGuard<'a, T>;
+
+const CLOSED: u64 = 1;
+const STEP: u64 = 2;
+
+/// Counts the changes of the value. Only equality counts, so it may wrap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Version(u64);
+
+impl Version {
+    /// The version before this one.
+    pub(super) fn previous(self) -> Version {
+        Version(self.0.wrapping_sub(STEP))
+    }
+}
+
+/// The version, and whether all senders are gone, at some moment.
+#[derive(Clone, Copy)]
+pub(super) struct Snapshot(u64);
+
+impl Snapshot {
+    #[inline(always)]
+    pub(super) fn version(self) -> Version {
+        Version(self.0 & !CLOSED)
+    }
+
+    #[inline(always)]
+    pub(super) fn is_closed(self) -> bool {
+        self.0 & CLOSED != 0
+    }
+}
+
+pub(super) struct Shared<T> {
+    value: RwLock<T>,
+    /// The version changes only while the value is locked for writing, so who has it locked for
+    /// reading sees both match.
+    state: AtomicU64,
+    senders: AtomicUsize,
+    receivers: AtomicUsize,
+    /// Rung when the version has changed or the last sender has gone.
+    pub(super) changed: Bell,
+    /// Rung when the last receiver has gone.
+    pub(super) abandoned: Bell,
+}
+
+impl<T> Shared<T> {
+    /// With one sender and `receivers` receivers.
+    pub(super) fn new(value: T, receivers: usize) -> Shared<T> {
+        Shared {
+            value: RwLock::new(value),
+            state: AtomicU64::new(0),
+            senders: AtomicUsize::new(1),
+            receivers: AtomicUsize::new(receivers),
+            changed: Bell::new(),
+            abandoned: Bell::new(),
+        }
+    }
+
+    /// A panic under the lock, which only the user's closures can cause, leaves a value of the
+    /// right type: the lock does not poison.
+    #[cfg(not(loom))]
+    pub(super) fn read(&self) -> ReadGuard<'_, T> {
+        self.value.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[cfg(not(loom))]
+    pub(super) fn write(&self) -> WriteGuard<'_, T> {
+        self.value.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[cfg(loom)]
+    pub(super) fn read(&self) -> ReadGuard<'_, T> {
+        self.value.read().unwrap()
+    }
+
+    #[cfg(loom)]
+    pub(super) fn write(&self) -> WriteGuard<'_, T> {
+        self.value.write().unwrap()
+    }
+
+    #[inline(always)]
+    pub(super) fn state(&self) -> Snapshot {
+        Snapshot(self.state.load(Ordering::Acquire))
+    }
+
+    /// The value has changed; the caller has it locked, and rings afterwards.
+    pub(super) fn advance(&self) {
+        self.state.fetch_add(STEP, Ordering::Release);
+    }
+
+    pub(super) fn senders(&self) -> usize {
+        self.senders.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn receivers(&self) -> usize {
+        self.receivers.load(Ordering::Acquire)
+    }
+
+    pub(super) fn add_sender(&self) {
+        self.senders.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn remove_sender(&self) {
+        if self.senders.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.state.fetch_or(CLOSED, Ordering::Release);
+            self.changed.ring();
+        }
+    }
+
+    pub(super) fn add_receiver(&self) {
+        self.receivers.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn remove_receiver(&self) {
+        if self.receivers.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.abandoned.ring();
+        }
+    }
+}

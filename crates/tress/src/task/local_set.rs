@@ -1,0 +1,383 @@
+//! Tasks that stay on one thread.
+
+#[cfg(all(test, loom))]
+mod model;
+mod remote;
+mod set;
+
+pub(crate) use set::Set;
+
+use super::join::JoinHandle;
+use crate::runtime::{Runtime, context, local_runtime};
+use pin_project_lite::pin_project;
+use set::{Entered, InContext};
+use std::fmt;
+use std::future::Future;
+use std::marker::{PhantomData, PhantomPinned};
+use std::panic::Location;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// The number of the driver that a `LocalSet` itself is; those of others are addresses.
+const THE_SET: usize = 0;
+
+/// A set of tasks that run on the thread that made it, and therefore need not be `Send`.
+///
+/// Its tasks run while one of its futures is polled: the one of [`run_until`](LocalSet::run_until),
+/// or the set itself, which is ready when all tasks are. They take turns, first come, first
+/// served, 61 in one poll at most. Timers, sockets, [`spawn`](crate::spawn()) and
+/// [`spawn_blocking`](super::spawn_blocking) use the runtime that polls the set;
+/// [`block_in_place`](super::block_in_place) is not possible, since no other thread could take
+/// over.
+///
+/// Dropping the set drops its tasks, on this thread: in the order in which they were spawned,
+/// those that are woken meanwhile last. Their handles report a cancellation. Wakers and handles of
+/// its tasks may be used anywhere, also after that.
+///
+/// ```
+/// use std::rc::Rc;
+/// use tress::task::{LocalSet, spawn_local};
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let counter = Rc::new(std::cell::Cell::new(0));
+/// let local = LocalSet::new();
+/// local
+///     .run_until(async {
+///         let tasks: Vec<_> = (0..10)
+///             .map(|_| {
+///                 let counter = counter.clone();
+///                 spawn_local(async move { counter.set(counter.get() + 1) })
+///             })
+///             .collect();
+///         for task in tasks {
+///             task.await.unwrap();
+///         }
+///     })
+///     .await;
+/// assert_eq!(counter.get(), 10);
+/// # });
+/// ```
+///
+/// It cannot leave its thread:
+///
+/// ```compile_fail,E0277
+/// let local = tress::task::LocalSet::new();
+/// std::thread::spawn(move || drop(local));
+/// ```
+pub struct LocalSet {
+    set: Arc<Set>,
+    _not_send: PhantomData<*const ()>,
+}
+
+impl LocalSet {
+    /// An empty set, for this thread.
+    ///
+    /// ```
+    /// let local = tress::task::LocalSet::new();
+    /// local.spawn_local(async {}); // runs as soon as the set is driven
+    /// ```
+    pub fn new() -> LocalSet {
+        LocalSet {
+            set: Set::new(),
+            _not_send: PhantomData,
+        }
+    }
+
+    /// Puts this thread into the set's context until the guard is dropped:
+    /// [`spawn_local`](spawn_local()) then spawns into it.
+    ///
+    /// ```
+    /// use tress::task::{LocalSet, spawn_local};
+    ///
+    /// let local = LocalSet::new();
+    /// let task = {
+    ///     let _guard = local.enter();
+    ///     spawn_local(async { "not even in a runtime yet" })
+    /// };
+    /// let rt = tress::runtime::Runtime::new()?;
+    /// assert!(local.block_on(&rt, task).is_ok());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn enter(&self) -> LocalEnterGuard {
+        LocalEnterGuard {
+            _context: InContext::new(&self.set),
+        }
+    }
+
+    /// Spawns a task into the set. It runs when the set is driven.
+    ///
+    /// ```
+    /// use std::rc::Rc;
+    /// use tress::task::LocalSet;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let local = LocalSet::new();
+    /// let word = Rc::new("here");
+    /// let task = local.spawn_local(async move { word.len() });
+    /// assert_eq!(local.run_until(task).await.unwrap(), 4);
+    /// # });
+    /// ```
+    #[track_caller]
+    pub fn spawn_local<F>(&self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + 'static,
+        F::Output: 'static,
+    {
+        self.set.spawn(future, None, Location::caller())
+    }
+
+    /// Spawns a named task into the set.
+    pub(super) fn spawn_named<F>(
+        &self,
+        future: F,
+        name: Option<&str>,
+        at: &'static Location<'static>,
+    ) -> JoinHandle<F::Output>
+    where
+        F: Future + 'static,
+        F::Output: 'static,
+    {
+        self.set.spawn(future, name, at)
+    }
+
+    /// Runs a future on a runtime to its end, and the set's tasks meanwhile.
+    ///
+    /// Tasks that are left when it is ready stay in the set.
+    ///
+    /// ```
+    /// use tress::task::{LocalSet, spawn_local};
+    ///
+    /// let rt = tress::runtime::Runtime::new()?;
+    /// let local = LocalSet::new();
+    /// let sum = local.block_on(&rt, async {
+    ///     spawn_local(async { 1 }).await.unwrap() + spawn_local(async { 2 }).await.unwrap()
+    /// });
+    /// assert_eq!(sum, 3);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If this thread drives asynchronous tasks already, or the future panics. A panic of one of the
+    /// set's tasks goes to its handle.
+    #[track_caller]
+    pub fn block_on<F: Future>(&self, rt: &Runtime, future: F) -> F::Output {
+        rt.block_on(self.run_until(future))
+    }
+
+    /// A future that runs `future` in the set's context, and the set's tasks along with it.
+    ///
+    /// It is ready when `future` is, whatever the tasks do; those that are left run the next time
+    /// the set is driven.
+    ///
+    /// ```
+    /// use tress::task::{LocalSet, spawn_local};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let local = LocalSet::new();
+    /// local.run_until(async { spawn_local(async { 7 }).await.unwrap() }).await;
+    /// local.await; // whatever is left
+    /// # });
+    /// ```
+    ///
+    /// # Cancel safety
+    /// That of `future`. The set's tasks stay in it and lose nothing.
+    pub fn run_until<F: Future>(&self, future: F) -> RunUntil<'_, F> {
+        RunUntil {
+            local: self,
+            drives: false,
+            body: future,
+            _pinned: PhantomPinned,
+        }
+    }
+}
+
+impl Default for LocalSet {
+    fn default() -> LocalSet {
+        LocalSet::new()
+    }
+}
+
+impl fmt::Debug for LocalSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocalSet")
+            .field("tasks", &self.set.alive())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Ready when all tasks of the set are.
+///
+/// # Cancel safety
+/// The tasks are in the set, not in the poll: it can be polled through `&mut local`, left and taken
+/// up again.
+impl Future for LocalSet {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let entered = Entered::new(&self.set);
+        self.set.tick();
+        drop(entered);
+        if self.set.alive() == 0 {
+            self.set.leave(THE_SET);
+            return Poll::Ready(());
+        }
+        self.set.wait(THE_SET, cx.waker());
+        Poll::Pending
+    }
+}
+
+impl Drop for LocalSet {
+    fn drop(&mut self) {
+        self.set.close();
+    }
+}
+
+pin_project! {
+    /// Runs a future and a set's tasks; made by [`LocalSet::run_until`].
+    ///
+    /// ```
+    /// use tress::task::{LocalSet, RunUntil};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let local = LocalSet::new();
+    /// let future: RunUntil<'_, _> = local.run_until(async { 7 });
+    /// assert_eq!(future.await, 7);
+    /// # });
+    /// ```
+    #[must_use = "futures do nothing unless awaited"]
+    pub struct RunUntil<'a, F> {
+        local: &'a LocalSet,
+        // It has been polled and may have left its waker with the set.
+        drives: bool,
+        #[pin]
+        body: F,
+        // Its address is its number among the set's drivers.
+        #[pin]
+        _pinned: PhantomPinned,
+    }
+
+    impl<F> PinnedDrop for RunUntil<'_, F> {
+        fn drop(this: Pin<&mut Self>) {
+            if this.drives {
+                this.local.set.leave(this.number());
+            }
+        }
+    }
+}
+
+impl<F> RunUntil<'_, F> {
+    /// Its number among the set's drivers; the same as long as it lives, once it is pinned.
+    fn number(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+}
+
+impl<F: Future> Future for RunUntil<'_, F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let number = self.number();
+        let this = self.project();
+        let set = &this.local.set;
+        *this.drives = true;
+        let entered = Entered::new(set);
+        // First the body, so that the tasks it spawns or wakes run in the same poll.
+        let polled = this.body.poll(cx);
+        if polled.is_pending() {
+            set.tick();
+        }
+        drop(entered);
+        match polled {
+            Poll::Ready(_) => set.leave(number),
+            Poll::Pending => set.wait(number, cx.waker()),
+        }
+        polled
+    }
+}
+
+impl<F> fmt::Debug for RunUntil<'_, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunUntil")
+            .field("local", self.local)
+            .finish_non_exhaustive()
+    }
+}
+
+/// This thread is in the context of a [`LocalSet`] until it is dropped; made by
+/// [`LocalSet::enter`].
+///
+/// Guards are to be dropped in the reverse order of their creation: each restores the context it
+/// found.
+///
+/// ```
+/// use tress::task::{LocalEnterGuard, LocalSet, spawn_local};
+///
+/// let local = LocalSet::new();
+/// let guard: LocalEnterGuard = local.enter();
+/// spawn_local(async {});
+/// drop(guard);
+/// ```
+#[must_use = "the context is left when the guard is dropped"]
+pub struct LocalEnterGuard {
+    _context: InContext,
+}
+
+impl fmt::Debug for LocalEnterGuard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocalEnterGuard").finish_non_exhaustive()
+    }
+}
+
+/// Spawns a task that stays on this thread, into the current [`LocalSet`] or onto the current
+/// [`LocalRuntime`](crate::runtime::LocalRuntime).
+///
+/// A set goes first where there are both. Inside of a set, plain [`spawn`](crate::spawn()) leaves
+/// it: that task runs on the runtime.
+///
+/// ```
+/// use std::rc::Rc;
+/// use tress::task::{LocalSet, spawn_local};
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let word = Rc::new("not Send");
+/// LocalSet::new()
+///     .run_until(async move {
+///         let task = spawn_local(async move { word.len() });
+///         assert_eq!(task.await.unwrap(), 8);
+///     })
+///     .await;
+/// # });
+/// ```
+///
+/// # Panics
+/// Where there is neither: in a plain thread, or in a task that was not spawned this way.
+/// Also if the current runtime is a `LocalRuntime` of another thread.
+#[track_caller]
+pub fn spawn_local<F>(future: F) -> JoinHandle<F::Output>
+where
+    F: Future + 'static,
+    F::Output: 'static,
+{
+    spawn_here(future, None, Location::caller())
+}
+
+/// As `spawn_local`, with a name.
+#[track_caller]
+pub(super) fn spawn_here<F>(
+    future: F,
+    name: Option<&str>,
+    at: &'static Location<'static>,
+) -> JoinHandle<F::Output>
+where
+    F: Future + 'static,
+    F::Output: 'static,
+{
+    if let Some(set) = Set::current() {
+        return set.spawn(future, name, at);
+    }
+    match context::runtime() {
+        Some(shared) => local_runtime::spawn(&shared, future, name, at),
+        None => local_runtime::nowhere_to_spawn(),
+    }
+}
