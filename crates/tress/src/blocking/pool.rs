@@ -5,7 +5,7 @@
 //! # Terms
 //!
 //! - *busy*: a thread that has taken a job, until it looks for the next one.
-//! - *parked*: asleep on its [`Seat`], listed in `State::parked`, the latest to park on top.
+//! - *parked*: asleep on its [`state::Seat`], listed in `State::parked`, the latest to park on top.
 //! - *spinning*: awake and watching [`Inner::signal`]; at most one thread at a time.
 //! - *coming*: woken or being started, and yet to look at the queue; at most one at a time.
 //!
@@ -40,7 +40,9 @@
 //! Waking a parked thread costs tens of microseconds on a virtual machine, more than most jobs. A
 //! thread that has just run a job therefore watches the queue for a short window before it parks,
 //! if at least two of its last four waits were that short. A push that sees a spinner wakes
-//! nobody: jobs spawned one after the other need no system call.
+//! nobody: jobs spawned one after the other wake no thread. On a machine with more to do than it
+//! has CPUs spinning does harm, so a spinner soon begins to yield, and one that loses its CPU over
+//! it leaves it for a while.
 //!
 //! # Ends of threads
 //!
@@ -98,6 +100,9 @@ pub(crate) trait Job: Send + 'static {
 }
 
 type Hook = StdArc<dyn Fn() + Send + Sync>;
+type Enter = StdArc<dyn Fn(&mut dyn FnMut()) + Send + Sync>;
+#[cfg(test)]
+type StartFault = Box<dyn FnMut() -> Option<io::Error> + Send>;
 
 #[derive(Clone)]
 pub(crate) struct Config {
@@ -117,8 +122,9 @@ pub(crate) struct Config {
     pub(crate) on_stop: Option<Hook>,
     /// The longest spin of a thread before it parks; zero on a machine with a single CPU.
     pub(crate) spin: Duration,
-    /// Wraps the life of a thread: must call its argument once.
-    pub(crate) enter: StdArc<dyn Fn(&mut dyn FnMut()) + Send + Sync>,
+    /// Wraps the life of a thread: must call its argument once. Must not own the pool, which owns
+    /// this.
+    pub(crate) enter: Enter,
 }
 
 impl Default for Config {
@@ -155,7 +161,7 @@ pub(crate) struct Metrics {
 /// What [`Pool::shutdown`] has done, and what it could not wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shutdown {
-    /// Threads that had not ended when the time was up. Those that are themselves calling
+    /// Threads that had not ended when the time was up, busy or on their way out. Those that are themselves calling
     /// `shutdown` count only if the caller is not one of the pool's threads.
     pub(crate) still_running: usize,
     /// Jobs that this call found in the queue and cancelled.
@@ -228,7 +234,8 @@ impl<J: Job> Pool<J> {
     /// 2. Queued jobs are cancelled on the calling thread, except mandatory ones.
     /// 3. Idle threads wake up. They, and the busy ones when their jobs are done, run what is left
     ///    of the queue (more threads are started for it if that takes them) and end.
-    /// 4. The caller waits until no thread is left or the time is up, and joins those that ended.
+    /// 4. The caller waits until no thread is left or the time is up. If none is left it joins the
+    ///    last one, which joined the one before it, and so on (unless it is not to wait at all).
     ///
     /// On one of the pool's own threads step 4 waits for the others only, neither for this thread
     /// nor for those that are in `shutdown` likewise, and joins none. What is still running after
@@ -242,7 +249,7 @@ impl<J: Job> Pool<J> {
         let still_running = self
             .inner
             .wait_for_threads(deadline, inside.then_some(slot));
-        if still_running == 0 && !inside {
+        if still_running == 0 && !inside && timeout != Some(Duration::ZERO) {
             self.inner.join_last();
         }
         Shutdown {
@@ -274,8 +281,7 @@ struct Inner<J: Job> {
     /// Held while joining the last thread, so that a concurrent `shutdown` returns no earlier.
     joining: Mutex<()>,
     #[cfg(test)]
-    #[allow(clippy::type_complexity)]
-    start_fault: Mutex<Option<Box<dyn FnMut() -> Option<io::Error> + Send>>>,
+    start_fault: Mutex<Option<StartFault>>,
 }
 
 #[derive(Default)]
@@ -343,7 +349,7 @@ impl<J: Job> Inner<J> {
     fn lock_decided(&self) -> Locked<'_, J> {
         loop {
             let mut state = self.lock();
-            if state.threads == 0 || state.alive() > 0 {
+            if state.closed || state.threads == 0 || state.alive() > 0 {
                 return state;
             }
             let parker = Arc::new(Parker::new());
@@ -473,14 +479,17 @@ fn join(handle: Option<thread::JoinHandle<()>>) {
 
 /// Runs foreign code. A panic has been reported by the panic hook and ends here.
 fn guarded<R>(foreign: impl FnOnce() -> R) -> Option<R> {
-    match catch_unwind(AssertUnwindSafe(foreign)) {
-        Ok(value) => Some(value),
-        Err(payload) => {
-            // Even its destructor may panic, and so on: there we give up on the memory.
-            if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-                std::mem::forget(second);
-            }
-            None
+    let mut payload = match catch_unwind(AssertUnwindSafe(foreign)) {
+        Ok(value) => return Some(value),
+        Err(payload) => payload,
+    };
+    // The payload's destructor may panic too, and so on. At some point we give up on the memory.
+    for _ in 0..4 {
+        match catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+            Ok(()) => return None,
+            Err(next) => payload = next,
         }
     }
+    std::mem::forget(payload);
+    None
 }

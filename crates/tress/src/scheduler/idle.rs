@@ -18,8 +18,11 @@ pub(crate) struct IdleSet {
 const SEARCHING: u64 = 1 << 32;
 const PARKED: u64 = 1;
 
-fn searching(counts: u64) -> usize {
-    (counts >> 32) as usize
+/// Signed: a worker that wakes up for another reason while it is being claimed may stop searching
+/// before its claimer has counted it. The number is then too low for a moment, never too high, and
+/// too low only makes somebody look or wake once more than needed.
+fn searching(counts: u64) -> i32 {
+    (counts >> 32) as i32
 }
 
 fn parked(counts: u64) -> usize {
@@ -60,7 +63,7 @@ impl IdleSet {
     pub(crate) fn claim_for_work(&self) -> Option<usize> {
         full_fence();
         let counts = self.counts.load(Ordering::Relaxed);
-        if searching(counts) != 0 || parked(counts) == 0 {
+        if searching(counts) > 0 || parked(counts) == 0 {
             return None;
         }
         self.claim()
@@ -88,7 +91,7 @@ impl IdleSet {
     /// Lets a worker search unless half of them already do.
     pub(crate) fn try_search(&self) -> bool {
         let counts = self.counts.load(Ordering::Relaxed);
-        if 2 * searching(counts) >= self.workers {
+        if 2 * i64::from(searching(counts)) >= self.workers as i64 {
             return false;
         }
         // Not atomic with the test: the cap is a heuristic and may be exceeded for a moment.
@@ -99,7 +102,7 @@ impl IdleSet {
     /// A searcher found work. True if it was the last one: it must look whether there is more
     /// that nobody was woken for because it was searching. Includes the fence for that look.
     pub(crate) fn stop_searching(&self) -> bool {
-        let last = searching(self.counts.fetch_sub(SEARCHING, Ordering::AcqRel)) == 1;
+        let last = searching(self.counts.fetch_sub(SEARCHING, Ordering::AcqRel)) <= 1;
         if last {
             full_fence();
         }
@@ -152,7 +155,7 @@ impl IdleSet {
     }
 
     #[cfg(loom)]
-    pub(crate) fn num_searching(&self) -> usize {
+    pub(crate) fn num_searching(&self) -> i32 {
         searching(self.counts.load(Ordering::Relaxed))
     }
 

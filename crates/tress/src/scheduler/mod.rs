@@ -13,6 +13,9 @@ mod spin;
 mod stats;
 mod worker;
 
+#[cfg(all(test, loom))]
+mod model;
+
 pub(crate) use current::{Current, Driving};
 pub(crate) use multi::Multi;
 pub(crate) use spin::Spin;

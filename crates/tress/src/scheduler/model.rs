@@ -12,7 +12,7 @@ use super::inject::Inject;
 use super::lifo::LifoSlot;
 use super::queue::{self, Local, Steal};
 use crate::sys::atomic::{AtomicBool, Ordering};
-use crate::sys::{Mutex, Parker};
+use crate::sys::Parker;
 use crate::task::model::{Depot, explore};
 use crate::task::{Header, JoinHandle, TaskRef};
 use loom::thread;
@@ -25,8 +25,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 struct Tasks {
     depot: Arc<Depot>,
     made: Vec<(NonNull<Header>, JoinHandle<()>)>,
-    /// The tasks that came out again.
-    seen: Mutex<Vec<usize>>,
+    /// The tasks that came out again. Not loom's: no thread waits for it.
+    seen: std::sync::Mutex<Vec<usize>>,
 }
 
 // SAFETY: the pointers are compared, or are queue entries of tasks that may go to any thread.
@@ -41,7 +41,7 @@ impl Tasks {
         Arc::new(Tasks {
             depot,
             made,
-            seen: Mutex::new(Vec::new()),
+            seen: std::sync::Mutex::new(Vec::new()),
         })
     }
 
@@ -55,13 +55,13 @@ impl Tasks {
 
     fn saw(&self, task: NonNull<Header>) {
         let index = self.index(task);
-        self.seen.lock().push(index);
+        self.seen.lock().unwrap().push(index);
     }
 
     /// Each of them came out exactly once.
     fn finish(self: Arc<Self>) {
         let tasks = Arc::into_inner(self).expect("the threads have ended");
-        let mut seen = tasks.seen.lock().clone();
+        let mut seen = tasks.seen.lock().unwrap().clone();
         seen.sort_unstable();
         let all: Vec<usize> = (0..tasks.made.len()).collect();
         assert_eq!(seen, all, "lost, or seen twice");
@@ -317,7 +317,7 @@ fn inject_push_vs_pop() {
             tasks.saw(task);
         }
         other.join().unwrap();
-        let left = tasks.made.len() - tasks.seen.lock().len();
+        let left = tasks.made.len() - tasks.seen.lock().unwrap().len();
         assert_eq!(inject.len(), left, "wrong length at rest");
         empty_inject(&inject, &tasks);
         tasks.finish();
@@ -349,7 +349,7 @@ fn inject_pop_batch_vs_push_vs_thief() {
         thief.join().unwrap();
         pusher.join().unwrap();
         empty(&ring, &tasks);
-        let left = tasks.made.len() - tasks.seen.lock().len();
+        let left = tasks.made.len() - tasks.seen.lock().unwrap().len();
         assert_eq!(inject.len(), left, "wrong length at rest");
         empty_inject(&inject, &tasks);
         tasks.finish();
@@ -392,6 +392,7 @@ struct Floor {
     inject: Inject,
     idle: IdleSet,
     parkers: Vec<Parker>,
+    /// Empty where nothing is pushed into them: looks at them would only slow down the model.
     rings: Vec<Steal>,
     closing: AtomicBool,
     /// Tasks run so far. Not loom's: it decides only when to close.
@@ -401,16 +402,30 @@ struct Floor {
 /// What `Core` is to a worker.
 struct Hand {
     index: usize,
-    ring: Local,
+    ring: Option<Local>,
     searching: Cell<bool>,
     /// It begins in the middle of a park.
     parked: bool,
 }
 
+impl Hand {
+    /// `Core::schedule` of a task that goes to the ring.
+    fn push(&self, floor: &Floor, index: usize) {
+        let ring = self.ring.as_ref().expect("a model that uses the rings");
+        ring.push(floor.tasks.get(index), &floor.inject);
+        floor.notify();
+    }
+}
+
+enum Rings {
+    Used,
+    Unused,
+}
+
 impl Floor {
     /// Workers that are awake: claimed, as the threads of all are that ever began.
-    fn awake(workers: usize, tasks: usize) -> (Arc<Floor>, Vec<Hand>) {
-        let (floor, mut hands) = Floor::parked(workers, tasks);
+    fn awake(workers: usize, rings: Rings, tasks: usize) -> (Arc<Floor>, Vec<Hand>) {
+        let (floor, mut hands) = Floor::parked(workers, rings, tasks);
         for hand in &mut hands {
             assert!(floor.idle.claim_worker(hand.index));
             hand.searching.set(true);
@@ -420,25 +435,26 @@ impl Floor {
     }
 
     /// Workers that sleep.
-    fn parked(workers: usize, tasks: usize) -> (Arc<Floor>, Vec<Hand>) {
-        let (hands, rings) = (0..workers)
-            .map(|index| {
-                let (ring, steal) = queue::ring();
-                let hand = Hand {
-                    index,
-                    ring,
-                    searching: Cell::new(false),
-                    parked: true,
-                };
-                (hand, steal)
+    fn parked(workers: usize, rings: Rings, tasks: usize) -> (Arc<Floor>, Vec<Hand>) {
+        let (locals, steals): (Vec<_>, Vec<_>) = match rings {
+            Rings::Used => (0..workers).map(|_| queue::ring()).unzip(),
+            Rings::Unused => Default::default(),
+        };
+        let mut locals = locals.into_iter();
+        let hands = (0..workers)
+            .map(|index| Hand {
+                index,
+                ring: locals.next(),
+                searching: Cell::new(false),
+                parked: true,
             })
-            .unzip();
+            .collect();
         let floor = Floor {
             tasks: Tasks::new(tasks),
             inject: Inject::new(),
             idle: IdleSet::all_parked(workers),
             parkers: (0..workers).map(|_| Parker::new()).collect(),
-            rings,
+            rings: steals,
             closing: AtomicBool::new(false),
             done: AtomicUsize::new(0),
         };
@@ -486,9 +502,10 @@ impl Floor {
     }
 
     fn steal(&self, hand: &Hand) -> Option<NonNull<Header>> {
+        let own = hand.ring.as_ref()?;
         let others = self.rings.iter().enumerate().filter(|(i, _)| *i != hand.index);
         others
-            .filter_map(|(_, ring)| ring.steal_into(&hand.ring))
+            .filter_map(|(_, ring)| ring.steal_into(own))
             .map(|(task, _)| task)
             .next()
     }
@@ -500,7 +517,8 @@ impl Floor {
             self.sleep(hand);
         }
         while !self.is_closing() {
-            if let Some(task) = hand.ring.pop().or_else(|| self.inject.pop()) {
+            let local = hand.ring.as_ref().and_then(Local::pop);
+            if let Some(task) = local.or_else(|| self.inject.pop()) {
                 self.run_task(hand, task, &run);
                 continue;
             }
@@ -585,8 +603,7 @@ fn first_needs_second(_: &Floor, _: &Hand, index: usize, second_ran: &Parker) {
 fn first_queues_others(floor: &Floor, hand: &Hand, index: usize, _: &Parker) {
     if index == 0 {
         for other in 1..floor.tasks.made.len() {
-            hand.ring.push(floor.tasks.get(other), &floor.inject);
-            floor.notify();
+            hand.push(floor, other);
         }
     }
 }
@@ -594,8 +611,7 @@ fn first_queues_others(floor: &Floor, hand: &Hand, index: usize, _: &Parker) {
 /// The first task queues the second on its own worker and blocks it until a thief has run it.
 fn first_queues_and_needs_second(floor: &Floor, hand: &Hand, index: usize, second_ran: &Parker) {
     if index == 0 {
-        hand.ring.push(floor.tasks.get(1), &floor.inject);
-        floor.notify();
+        hand.push(floor, 1);
     }
     first_needs_second(floor, hand, index, second_ran);
 }
@@ -603,7 +619,7 @@ fn first_queues_and_needs_second(floor: &Floor, hand: &Hand, index: usize, secon
 #[test]
 fn push_vs_park() {
     explore(4, || {
-        run_all(Floor::awake(1, 2), nothing, |floor| {
+        run_all(Floor::awake(1, Rings::Unused, 2), nothing, |floor| {
             floor.push(0);
             floor.push(1);
         });
@@ -613,7 +629,7 @@ fn push_vs_park() {
 #[test]
 fn two_producers_vs_one_worker() {
     explore(3, || {
-        run_all(Floor::awake(1, 2), nothing, |floor| {
+        run_all(Floor::awake(1, Rings::Unused, 2), nothing, |floor| {
             let other = floor.clone();
             let producer = thread::spawn(move || other.push(0));
             floor.push(1);
@@ -625,7 +641,7 @@ fn two_producers_vs_one_worker() {
 #[test]
 fn push_vs_two_parking_workers() {
     explore(2, || {
-        run_all(Floor::awake(2, 2), nothing, |floor| {
+        run_all(Floor::awake(2, Rings::Unused, 2), nothing, |floor| {
             floor.push(0);
             floor.push(1);
         });
@@ -636,7 +652,7 @@ fn push_vs_two_parking_workers() {
 #[test]
 fn push_vs_last_searcher() {
     explore(2, || {
-        run_all(Floor::awake(2, 2), first_needs_second, |floor| {
+        run_all(Floor::awake(2, Rings::Unused, 2), first_needs_second, |floor| {
             floor.push(0);
             floor.push(1);
         });
@@ -646,7 +662,7 @@ fn push_vs_last_searcher() {
 #[test]
 fn two_producers_vs_two_sleepers() {
     explore(2, || {
-        run_all(Floor::parked(2, 2), first_needs_second, |floor| {
+        run_all(Floor::parked(2, Rings::Unused, 2), first_needs_second, |floor| {
             let other = floor.clone();
             let producer = thread::spawn(move || other.push(0));
             floor.push(1);
@@ -658,8 +674,8 @@ fn two_producers_vs_two_sleepers() {
 /// A worker is woken for another reason, such as a timer, while a producer is claiming it.
 #[test]
 fn claim_vs_wake_up_for_another_reason() {
-    explore(3, || {
-        run_all(Floor::parked(2, 2), first_needs_second, |floor| {
+    explore(2, || {
+        run_all(Floor::parked(2, Rings::Unused, 2), first_needs_second, |floor| {
             let other = floor.clone();
             let producer = thread::spawn(move || {
                 other.parkers[0].unpark();
@@ -675,7 +691,7 @@ fn claim_vs_wake_up_for_another_reason() {
 #[test]
 fn push_into_the_own_ring_vs_park_of_the_thief() {
     explore(2, || {
-        run_all(Floor::awake(2, 3), first_queues_others, |floor| floor.push(0));
+        run_all(Floor::awake(2, Rings::Used, 3), first_queues_others, |floor| floor.push(0));
     });
 }
 
@@ -683,7 +699,7 @@ fn push_into_the_own_ring_vs_park_of_the_thief() {
 #[test]
 fn task_in_the_ring_of_a_stuck_worker_is_stolen() {
     explore(2, || {
-        run_all(Floor::awake(2, 2), first_queues_and_needs_second, |floor| floor.push(0));
+        run_all(Floor::awake(2, Rings::Used, 2), first_queues_and_needs_second, |floor| floor.push(0));
     });
 }
 
@@ -691,6 +707,6 @@ fn task_in_the_ring_of_a_stuck_worker_is_stolen() {
 #[test]
 fn close_vs_park() {
     explore(3, || {
-        run_all(Floor::awake(2, 0), nothing, |floor| floor.close());
+        run_all(Floor::awake(2, Rings::Unused, 0), nothing, |floor| floor.close());
     });
 }

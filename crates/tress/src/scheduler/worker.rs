@@ -417,9 +417,10 @@ impl Worker {
         multi.idle.park(core.index, core.searching.take());
         // From here on whoever queues work sees us parked, or we see the work.
         if core.work_in_sight(multi) || multi.is_closing() {
-            if multi.idle.unpark(core.index) == Unparked::Claimed {
-                core.searching.set(true);
-            }
+            // Subtle: it comes out as a searcher, whoever took it out. Producers that saw it search
+            // woke nobody; when it takes one of their tasks it must look after the others.
+            multi.idle.claim_worker(core.index);
+            core.searching.set(true);
             multi.monitor.watch();
             return Instant::now();
         }

@@ -6,12 +6,13 @@ use std::time::Instant;
 
 type JoinHandle = thread::JoinHandle<()>;
 
-/// Everything that is decided upon, behind the lock.
+/// All there is to decide upon.
 pub(super) struct State<J> {
     pub(super) queue: VecDeque<J>,
     pub(super) closed: bool,
     /// Threads that serve or are being started. One that decided to end is not among them.
     pub(super) threads: usize,
+    /// A stack, so that the warmest thread is called first and surplus ones come to their end.
     pub(super) parked: Vec<Arc<Seat>>,
     pub(super) spinning: bool,
     pub(super) coming: Coming,
@@ -168,7 +169,7 @@ impl<J> State<J> {
         (orphan, Summons::Nobody)
     }
 
-    /// The only start under way has succeeded or failed.
+    /// The start under way has succeeded or failed. Wakes under the lock, but hardly ever anybody.
     fn decided(&mut self) {
         for parker in self.undecided.drain(..) {
             parker.unpark();

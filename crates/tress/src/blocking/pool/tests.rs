@@ -108,7 +108,7 @@ fn refused() -> io::Error {
 }
 
 /// Threads of this process with this name, which Linux cuts to 15 bytes.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(miri)))]
 fn threads_named(name: &str) -> usize {
     std::fs::read_dir("/proc/self/task")
         .unwrap()
@@ -380,6 +380,7 @@ fn a_bad_name_is_an_error_and_not_a_panic() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "interprets a loop over megabytes")]
 fn names_and_stack_sizes_arrive() {
     let pool = pool(|c| {
         let count = Gauge::new(0);
@@ -583,7 +584,7 @@ fn concurrent_shutdowns_all_wait() {
     }
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(miri)))]
 #[test]
 fn no_thread_is_left_after_shutdown() {
     let pool = pool(|c| {
@@ -599,7 +600,7 @@ fn no_thread_is_left_after_shutdown() {
     assert!(pool.inner.lock().ended.is_none());
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(miri)))]
 #[test]
 fn no_thread_is_left_after_a_drop() {
     let pool = pool(|c| c.name = StdArc::new(|| "tress-dropped".to_owned()));

@@ -3,22 +3,28 @@
 use super::state::Seat;
 use super::{Inner, Job, Locked, SERVING, guarded, join};
 use crate::sys::atomic::Ordering;
-use crate::sys::{Arc, Parker};
+use crate::sys::{Arc, Parker, thread};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 /// Looks at the signal between two looks at the clock: a few hundred nanoseconds.
 const LOOKS_PER_CLOCK: u32 = 16;
+/// How long a spinner keeps its CPU to itself. Afterwards it offers it to others at every look at
+/// the clock: with more threads than CPUs, one of them may be just what it is waiting for.
+const TIGHT: Duration = Duration::from_micros(2);
 /// How many of the last four waits must have been short for a thread to spin.
 const SHORT_WAITS_TO_SPIN: u32 = 2;
+/// Waits in which a thread does not spin after it lost its CPU while it did. A parked thread is
+/// scheduled at once when it is called; one that spun away its share of the CPU is not.
+const WAITS_TO_SIT_OUT: u8 = 32;
 
 /// Why a thread looks at the queue.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum After {
     /// It has run a job.
     Work,
-    /// It was spinning, until it saw something or its window was over.
-    Spin,
+    /// It was spinning; true if it saw something before its window was over.
+    Spin(bool),
     /// It has been woken, or has just been started.
     Call,
     /// It has been parked without a job for as long as it may.
@@ -109,7 +115,7 @@ impl<'a, J: Job> Worker<'a, J> {
         let mut wait_ended = None;
         match after {
             After::Work => {}
-            After::Spin => state.spinning = false,
+            After::Spin(_) => state.spinning = false,
             After::Call => wait_ended = state.arrive(self.seat.id),
             After::Timeout => {
                 // The ones that parked first are at the bottom, and their time is up first.
@@ -124,7 +130,7 @@ impl<'a, J: Job> Worker<'a, J> {
             Ok(job) => {
                 if let Some(since) = self.idle_since.take() {
                     let short = wait_ended.is_some_and(|end| end - since < self.spin_window());
-                    self.habit.note(after == After::Spin || short);
+                    self.habit.note(after == After::Spin(true) || short);
                 }
                 return Step::Run(job);
             }
@@ -175,14 +181,25 @@ impl<'a, J: Job> Worker<'a, J> {
         let since = *self.idle_since.get_or_insert_with(Instant::now);
         loop {
             for _ in 0..LOOKS_PER_CLOCK {
-                // The model has no clock: there, one look is the window.
-                if self.pool.signal.load(Ordering::Relaxed) != 0 || cfg!(loom) {
-                    return After::Spin;
+                if self.pool.signal.load(Ordering::Relaxed) != 0 {
+                    return After::Spin(true);
+                }
+                if cfg!(loom) {
+                    // The model has no clock: there, one look is the window.
+                    return After::Spin(false);
                 }
                 std::hint::spin_loop();
             }
-            if since.elapsed() >= self.spin_window() {
-                return After::Spin;
+            let mut elapsed = since.elapsed();
+            if elapsed >= TIGHT {
+                thread::yield_now();
+                elapsed = since.elapsed();
+            }
+            if elapsed >= self.spin_window() {
+                if elapsed >= self.spin_window().saturating_mul(2) {
+                    self.habit.sit_out();
+                }
+                return After::Spin(false);
             }
         }
     }
@@ -204,21 +221,34 @@ impl<'a, J: Job> Worker<'a, J> {
     }
 }
 
-/// Whether the last four waits of a thread were short, the latest in the lowest bit.
-struct Habit(u8);
+/// Whether spinning has paid for a thread lately.
+struct Habit {
+    /// Whether the last four waits were short, the latest in the lowest bit.
+    waits: u8,
+    sitting_out: u8,
+}
 
 impl Habit {
     /// Spins after its first jobs, until it learns otherwise.
     fn new() -> Habit {
-        Habit(0b1111)
+        Habit {
+            waits: 0b1111,
+            sitting_out: 0,
+        }
     }
 
     fn note(&mut self, short: bool) {
-        self.0 = (self.0 << 1 | u8::from(short)) & 0b1111;
+        self.waits = (self.waits << 1 | u8::from(short)) & 0b1111;
+        self.sitting_out = self.sitting_out.saturating_sub(1);
+    }
+
+    fn sit_out(&mut self) {
+        self.sitting_out = WAITS_TO_SIT_OUT;
     }
 
     fn suggests_to_spin(&self) -> bool {
+        let spins = self.sitting_out == 0 && self.waits.count_ones() >= SHORT_WAITS_TO_SPIN;
         // The model must not depend on the clock.
-        cfg!(loom) || self.0.count_ones() >= SHORT_WAITS_TO_SPIN
+        spins || cfg!(loom)
     }
 }

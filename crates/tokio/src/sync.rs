@@ -1,0 +1,9 @@
+//! Talking between tasks.
+
+pub use tress::sync::{
+    AcquireError, Barrier, BarrierWaitResult, MappedMutexGuard, Mutex, MutexGuard, Notify,
+    OnceCell, OwnedMappedMutexGuard, OwnedMutexGuard, OwnedRwLockMappedWriteGuard,
+    OwnedRwLockReadGuard, OwnedRwLockWriteGuard, OwnedSemaphorePermit, RwLock,
+    RwLockMappedWriteGuard, RwLockReadGuard, RwLockWriteGuard, Semaphore, SemaphorePermit,
+    SetError, SetOnce, SetOnceError, TryAcquireError, TryLockError, futures, oneshot,
+};

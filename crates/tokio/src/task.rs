@@ -1,0 +1,14 @@
+//! Tasks.
+
+pub use tress::task::coop;
+pub use tress::task::{
+    AbortHandle, Id, JoinError, JoinHandle, JoinSet, LocalEnterGuard, LocalKey, LocalSet, futures,
+    id, spawn, spawn_blocking, spawn_local, try_id, yield_now,
+};
+
+#[cfg(feature = "rt-multi-thread")]
+pub use tress::task::block_in_place;
+
+// Where they were before they moved to `coop`.
+#[doc(hidden)]
+pub use coop::{Unconstrained, consume_budget, unconstrained};
