@@ -5,5 +5,6 @@ pub use tress::sync::{
     OnceCell, OwnedMappedMutexGuard, OwnedMutexGuard, OwnedRwLockMappedWriteGuard,
     OwnedRwLockReadGuard, OwnedRwLockWriteGuard, OwnedSemaphorePermit, RwLock,
     RwLockMappedWriteGuard, RwLockReadGuard, RwLockWriteGuard, Semaphore, SemaphorePermit,
-    SetError, SetOnce, SetOnceError, TryAcquireError, TryLockError, futures, oneshot,
+    SetError, SetOnce, SetOnceError, TryAcquireError, TryLockError, broadcast, futures, mpsc,
+    oneshot, watch,
 };

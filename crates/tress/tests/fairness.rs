@@ -1,0 +1,217 @@
+//! Ready tasks run, whatever their neighbours do.
+
+use std::future::Future;
+use std::future::poll_fn;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::task::{Poll, Waker};
+use std::time::Duration;
+use tress::runtime::{Builder, Runtime};
+use tress::task::{consume_budget, yield_now};
+use tress::time::sleep;
+
+fn runtime(workers: usize) -> Runtime {
+    let mut builder = Builder::new_multi_thread();
+    builder.worker_threads(workers).enable_all().build().unwrap()
+}
+
+/// Runs `f` on the one worker and returns what it sends, or fails after a minute instead of hanging.
+fn on_worker<T: Send + 'static>(rt: &Runtime, f: impl Future<Output = T> + Send + 'static) -> T {
+    let (tx, rx) = mpsc::channel();
+    rt.spawn(async move { tx.send(f.await).unwrap() });
+    rx.recv_timeout(Duration::from_secs(60)).expect("starved")
+}
+
+/// Two tasks that wake each other for ever, each time filling the LIFO slot. Stops when dropped.
+struct PingPong(Arc<AtomicBool>);
+
+impl PingPong {
+    fn start() -> PingPong {
+        let stop = Arc::new(AtomicBool::new(false));
+        let wakers: Arc<Mutex<[Option<Waker>; 2]>> = Arc::default();
+        for me in 0..2 {
+            let (stop, wakers) = (stop.clone(), wakers.clone());
+            tress::spawn(poll_fn(move |cx| {
+                let other = {
+                    let mut wakers = wakers.lock().unwrap();
+                    wakers[me] = Some(cx.waker().clone());
+                    wakers[1 - me].take()
+                };
+                if let Some(other) = other {
+                    other.wake();
+                }
+                match stop.load(Ordering::Relaxed) {
+                    true => Poll::Ready(()),
+                    false => Poll::Pending,
+                }
+            }));
+        }
+        PingPong(stop)
+    }
+}
+
+impl Drop for PingPong {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn lifo_ping_pong_starves_no_task_in_the_ring() {
+    let rt = runtime(1);
+    on_worker(&rt, async {
+        let _ping_pong = PingPong::start();
+        for _ in 0..100 {
+            yield_now().await;
+        }
+    });
+}
+
+#[test]
+fn lifo_ping_pong_starves_no_task_from_outside() {
+    let rt = runtime(1);
+    let ping_pong = on_worker(&rt, async { PingPong::start() });
+    for _ in 0..100 {
+        on_worker(&rt, async {});
+    }
+    drop(ping_pong);
+}
+
+#[test]
+fn lifo_ping_pong_starves_no_timer() {
+    let rt = runtime(1);
+    on_worker(&rt, async {
+        let _ping_pong = PingPong::start();
+        for _ in 0..5 {
+            sleep(Duration::from_millis(1)).await;
+        }
+    });
+}
+
+/// Tasks that yield for ever. Stop when the flag is set.
+fn yielders(n: usize, stop: &Arc<AtomicBool>) {
+    for _ in 0..n {
+        let stop = stop.clone();
+        tress::spawn(async move {
+            while !stop.load(Ordering::Relaxed) {
+                yield_now().await;
+            }
+        });
+    }
+}
+
+#[test]
+fn yielding_tasks_starve_neither_the_global_queue_nor_timers() {
+    let rt = runtime(1);
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = stop.clone();
+    on_worker(&rt, async move { yielders(3, &flag) });
+    for _ in 0..50 {
+        on_worker(&rt, async {});
+    }
+    on_worker(&rt, async { sleep(Duration::from_millis(2)).await });
+    stop.store(true, Ordering::Relaxed);
+}
+
+#[test]
+fn an_always_ready_task_gives_way() {
+    let rt = runtime(1);
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = stop.clone();
+    rt.spawn(async move {
+        while !flag.load(Ordering::Relaxed) {
+            consume_budget().await;
+        }
+    });
+    for _ in 0..50 {
+        on_worker(&rt, async {});
+    }
+    stop.store(true, Ordering::Relaxed);
+    assert!(rt.metrics().budget_forced_yield_count() > 0);
+}
+
+#[test]
+fn on_a_current_thread_runtime_too() {
+    let rt = Builder::new_current_thread().enable_all().build().unwrap();
+    rt.block_on(async {
+        let _ping_pong = PingPong::start();
+        let stop = Arc::new(AtomicBool::new(false));
+        yielders(3, &stop);
+        for _ in 0..50 {
+            tress::spawn(async {}).await.unwrap();
+        }
+        sleep(Duration::from_millis(2)).await;
+        stop.store(true, Ordering::Relaxed);
+    });
+}
+
+/// Blocks one worker in a poll, until the returned sender is used, after `before` ran in that poll.
+fn block_a_worker(rt: &Runtime, before: impl FnOnce() + Send + 'static) -> mpsc::Sender<()> {
+    let (release, released) = mpsc::channel();
+    let (blocked, is_blocked) = mpsc::channel();
+    rt.spawn(async move {
+        before();
+        blocked.send(()).unwrap();
+        released.recv_timeout(Duration::from_secs(60)).expect("the test ends it");
+    });
+    is_blocked.recv_timeout(Duration::from_secs(60)).unwrap();
+    release
+}
+
+#[test]
+fn a_stuck_poll_holds_neither_its_slot_nor_its_ring() {
+    let rt = runtime(2);
+    let (tx, rx) = mpsc::channel();
+    // The last one spawned is in the LIFO slot, the others are in the ring.
+    let release = block_a_worker(&rt, move || {
+        for i in 0..10 {
+            let tx = tx.clone();
+            tress::spawn(async move { tx.send(i).unwrap() });
+        }
+    });
+    let mut ran: Vec<i32> = (0..10)
+        .map(|_| rx.recv_timeout(Duration::from_secs(60)).expect("held by a stuck poll"))
+        .collect();
+    ran.sort_unstable();
+    assert_eq!(ran, (0..10).collect::<Vec<_>>());
+    release.send(()).unwrap();
+}
+
+#[test]
+fn a_stuck_poll_holds_no_timers() {
+    let rt = runtime(2);
+    let (tx, rx) = mpsc::channel();
+    // Sleepers on both workers, so that some timers are on the one that gets stuck.
+    let fired = Arc::new(AtomicU64::new(0));
+    for _ in 0..64 {
+        let (tx, fired) = (tx.clone(), fired.clone());
+        rt.spawn(async move {
+            sleep(Duration::from_millis(20)).await;
+            fired.fetch_add(1, Ordering::Relaxed);
+            tx.send(()).unwrap();
+        });
+    }
+    let release = block_a_worker(&rt, || {});
+    for _ in 0..64 {
+        rx.recv_timeout(Duration::from_secs(60)).expect("a timer was held");
+    }
+    assert_eq!(fired.load(Ordering::Relaxed), 64);
+    release.send(()).unwrap();
+}
+
+#[test]
+fn a_timeout_armed_by_the_stuck_poll_still_fires() {
+    let rt = runtime(2);
+    let (tx, rx) = mpsc::channel();
+    let release = block_a_worker(&rt, move || {
+        tress::spawn(async move {
+            let pending = std::future::pending::<()>();
+            let result = tress::time::timeout(Duration::from_millis(5), pending).await;
+            tx.send(result.is_err()).unwrap();
+        });
+    });
+    assert!(rx.recv_timeout(Duration::from_secs(60)).expect("held"));
+    release.send(()).unwrap();
+    let slow: u64 = (0..2).map(|i| rt.metrics().worker(i).slow_polls).sum();
+    assert!(slow > 0, "the monitor did not notice");
+}
