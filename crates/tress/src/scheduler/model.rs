@@ -480,6 +480,11 @@ impl Floor {
         self.parkers.iter().for_each(Parker::unpark);
     }
 
+    fn close_one(&self, worker: usize) {
+        self.closing.store(true, Ordering::Release);
+        self.parkers[worker].unpark();
+    }
+
     fn is_closing(&self) -> bool {
         self.closing.load(Ordering::Acquire)
     }
@@ -513,10 +518,23 @@ impl Floor {
     /// `Worker::run` and what it calls, without clock, timers, LIFO slot and spinning: those add
     /// looks but take none away.
     fn work(&self, hand: &Hand, run: impl Fn(&Floor, &Hand, usize)) {
+        self.work_until(hand, run, || false);
+        if hand.searching.take() {
+            // For the count at the end; a real worker does not care any more.
+            let _ = self.idle.stop_searching();
+        }
+    }
+
+    fn work_until(
+        &self,
+        hand: &Hand,
+        run: impl Fn(&Floor, &Hand, usize),
+        stop: impl Fn() -> bool,
+    ) {
         if hand.parked {
             self.sleep(hand);
         }
-        while !self.is_closing() {
+        while !stop() && !self.is_closing() {
             let local = hand.ring.as_ref().and_then(Local::pop);
             if let Some(task) = local.or_else(|| self.inject.pop()) {
                 self.run_task(hand, task, &run);
@@ -533,10 +551,6 @@ impl Floor {
             }
             self.idle.park(hand.index, hand.searching.take());
             self.sleep(hand);
-        }
-        if hand.searching.take() {
-            // For the count at the end; a real worker does not care any more.
-            let _ = self.idle.stop_searching();
         }
     }
 
@@ -659,34 +673,6 @@ fn push_vs_last_searcher() {
     });
 }
 
-#[test]
-fn two_producers_vs_two_sleepers() {
-    explore(2, || {
-        run_all(Floor::parked(2, Rings::Unused, 2), first_needs_second, |floor| {
-            let other = floor.clone();
-            let producer = thread::spawn(move || other.push(0));
-            floor.push(1);
-            producer.join().unwrap();
-        });
-    });
-}
-
-/// A worker is woken for another reason, such as a timer, while a producer is claiming it.
-#[test]
-fn claim_vs_wake_up_for_another_reason() {
-    explore(2, || {
-        run_all(Floor::parked(2, Rings::Unused, 2), first_needs_second, |floor| {
-            let other = floor.clone();
-            let producer = thread::spawn(move || {
-                other.parkers[0].unpark();
-                other.push(1);
-            });
-            floor.push(0);
-            producer.join().unwrap();
-        });
-    });
-}
-
 /// A worker queues on itself while the other one goes to sleep.
 #[test]
 fn push_into_the_own_ring_vs_park_of_the_thief() {
@@ -708,5 +694,65 @@ fn task_in_the_ring_of_a_stuck_worker_is_stolen() {
 fn close_vs_park() {
     explore(3, || {
         run_all(Floor::awake(2, Rings::Unused, 0), nothing, |floor| floor.close());
+    });
+}
+
+/// One worker, which is stuck for good in the poll of task 0, beside one that sleeps. Unless the
+/// first one ran task 1 before, the second one must have been woken for it.
+///
+/// The second worker is nothing but its bit and its parker: a thread more would make the model too
+/// large for the preemptions that these races take.
+fn stuck_beside_sleeper(produce: impl FnOnce(&Arc<Floor>)) {
+    let (floor, hands) = Floor::parked(2, Rings::Unused, 2);
+    let hand = hands.into_iter().next().expect("two");
+    let worker = {
+        let floor = floor.clone();
+        thread::spawn(move || {
+            let stuck = Cell::new(false);
+            floor.work_until(&hand, |_, _, index| stuck.set(stuck.get() || index == 0), || stuck.get());
+            if !stuck.get() {
+                // Closed before it was told, or the other one has been told instead: what is left
+                // would have been found.
+                empty_inject(&floor.inject, &floor.tasks);
+            }
+        })
+    };
+    produce(&floor);
+    floor.close_one(0);
+    worker.join().unwrap();
+    if !floor.inject.is_empty() {
+        let told = floor.parkers[1].is_notified();
+        assert!(told && !floor.idle.is_parked(1), "task 1 waits behind a stuck poll");
+        empty_inject(&floor.inject, &floor.tasks);
+    }
+    let floor = Arc::into_inner(floor).expect("the threads have ended");
+    floor.tasks.finish();
+}
+
+#[test]
+fn two_producers_vs_a_worker_that_gets_stuck() {
+    explore(3, || {
+        stuck_beside_sleeper(|floor| {
+            let other = floor.clone();
+            let producer = thread::spawn(move || other.push(0));
+            floor.push(1);
+            producer.join().unwrap();
+        });
+    });
+}
+
+/// A worker is woken for another reason, such as a timer, while a producer is claiming it.
+#[test]
+fn claim_vs_wake_up_for_another_reason() {
+    explore(3, || {
+        stuck_beside_sleeper(|floor| {
+            let other = floor.clone();
+            let producer = thread::spawn(move || {
+                other.parkers[0].unpark();
+                other.push(1);
+            });
+            floor.push(0);
+            producer.join().unwrap();
+        });
     });
 }
