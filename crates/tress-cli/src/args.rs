@@ -57,7 +57,9 @@ fn parse_demo(mut args: impl Iterator<Item = String>) -> Result<Demo, String> {
                     .parse()
                     .ok()
                     .and_then(|s: f64| Duration::try_from_secs_f64(s).ok())
-                    .filter(|d| (Duration::from_millis(100)..=Duration::from_secs(3600)).contains(d))
+                    .filter(|d| {
+                        (Duration::from_millis(100)..=Duration::from_secs(3600)).contains(d)
+                    })
                     .ok_or_else(|| {
                         format!("--seconds takes a number from 0.1 to 3600, not {text:?}")
                     })?;

@@ -19,7 +19,9 @@ pub(crate) fn bar(part: f64) -> String {
 
 /// One row for each worker, and a sum.
 pub(crate) fn workers(metrics: &RuntimeMetrics) -> String {
-    let rows: Vec<WorkerMetrics> = (0..metrics.num_workers()).map(|i| metrics.worker(i)).collect();
+    let rows: Vec<WorkerMetrics> = (0..metrics.num_workers())
+        .map(|i| metrics.worker(i))
+        .collect();
     let mut out = String::from(
         "worker     spawned      polled      stolen      parked   lifo hits      queued   busy\n",
     );

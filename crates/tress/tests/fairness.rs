@@ -12,7 +12,11 @@ use tress::time::sleep;
 
 fn runtime(workers: usize) -> Runtime {
     let mut builder = Builder::new_multi_thread();
-    builder.worker_threads(workers).enable_all().build().unwrap()
+    builder
+        .worker_threads(workers)
+        .enable_all()
+        .build()
+        .unwrap()
 }
 
 /// Runs `f` on the one worker and returns what it sends, or fails after a minute instead of hanging.
@@ -152,7 +156,9 @@ fn block_a_worker(rt: &Runtime, before: impl FnOnce() + Send + 'static) -> mpsc:
     rt.spawn(async move {
         before();
         blocked.send(()).unwrap();
-        released.recv_timeout(Duration::from_secs(60)).expect("the test ends it");
+        released
+            .recv_timeout(Duration::from_secs(60))
+            .expect("the test ends it");
     });
     is_blocked.recv_timeout(Duration::from_secs(60)).unwrap();
     release
@@ -170,7 +176,10 @@ fn a_stuck_poll_holds_neither_its_slot_nor_its_ring() {
         }
     });
     let mut ran: Vec<i32> = (0..10)
-        .map(|_| rx.recv_timeout(Duration::from_secs(60)).expect("held by a stuck poll"))
+        .map(|_| {
+            rx.recv_timeout(Duration::from_secs(60))
+                .expect("held by a stuck poll")
+        })
         .collect();
     ran.sort_unstable();
     assert_eq!(ran, (0..10).collect::<Vec<_>>());
@@ -193,7 +202,8 @@ fn a_stuck_poll_holds_no_timers() {
     }
     let release = block_a_worker(&rt, || {});
     for _ in 0..64 {
-        rx.recv_timeout(Duration::from_secs(60)).expect("a timer was held");
+        rx.recv_timeout(Duration::from_secs(60))
+            .expect("a timer was held");
     }
     assert_eq!(fired.load(Ordering::Relaxed), 64);
     release.send(()).unwrap();

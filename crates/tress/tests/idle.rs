@@ -32,7 +32,10 @@ fn alone() -> MutexGuard<'static, ()> {
 fn until(condition: impl Fn() -> bool) {
     let begin = Instant::now();
     while !condition() {
-        assert!(begin.elapsed() < Duration::from_secs(20), "it never came to that");
+        assert!(
+            begin.elapsed() < Duration::from_secs(20),
+            "it never came to that"
+        );
         thread::yield_now();
     }
 }
@@ -88,7 +91,8 @@ fn assert_idle(names: &[&str], expected_threads: usize) {
         // Longer than the monitor's period, the spin window and the tests' keep-alive.
         thread::sleep(Duration::from_millis(60));
         let now = threads(names);
-        let same = now.len() == before.len() && now.iter().all(|(tid, a)| before.get(tid) == Some(a));
+        let same =
+            now.len() == before.len() && now.iter().all(|(tid, a)| before.get(tid) == Some(a));
         if same {
             break;
         }
@@ -125,7 +129,11 @@ fn use_it(rt: &Runtime) {
                         0 => sleep(Duration::from_millis(u64::from(i % 7))).await,
                         1 => spawn_blocking(|| ()).await.unwrap(),
                         2 => block_in_place(|| ()),
-                        3 => assert!(timeout(Duration::from_millis(2), pending::<()>()).await.is_err()),
+                        3 => assert!(
+                            timeout(Duration::from_millis(2), pending::<()>())
+                                .await
+                                .is_err()
+                        ),
                         _ => tress::spawn(yield_now()).await.unwrap(),
                     }
                 })
@@ -202,7 +210,10 @@ fn a_timer_in_the_far_future_wakes_nobody_until_then() {
     }
     rt.block_on(rt.spawn(yield_now())).unwrap();
     until(|| threads(&["tress-monitor"]).len() == 1);
-    assert_idle(&["idle-far", "tress-monitor"], threads(&["idle-far"]).len() + 1);
+    assert_idle(
+        &["idle-far", "tress-monitor"],
+        threads(&["idle-far"]).len() + 1,
+    );
 }
 
 #[test]
@@ -233,9 +244,17 @@ fn no_thread_before_the_first_task() {
     let _alone = alone();
     let name = "idle-lazy";
     let rt = runtime(4, name);
-    assert_eq!(threads(&[name, "tress-monitor"]).len(), 0, "building starts nothing");
+    assert_eq!(
+        threads(&[name, "tress-monitor"]).len(),
+        0,
+        "building starts nothing"
+    );
     assert_eq!(rt.block_on(async { 1 }), 1);
-    assert_eq!(threads(&[name, "tress-monitor"]).len(), 0, "`block_on` needs none");
+    assert_eq!(
+        threads(&[name, "tress-monitor"]).len(),
+        0,
+        "`block_on` needs none"
+    );
 
     rt.block_on(rt.spawn(async {})).unwrap();
     until(|| threads(&["tress-monitor"]).len() == 1);
@@ -289,7 +308,8 @@ fn a_task_woken_by_the_park_hook_is_not_forgotten() {
                 tell.send(()).unwrap();
                 Poll::Ready(())
             }));
-            told.recv_timeout(Duration::from_secs(10)).expect("the woken task never ran");
+            told.recv_timeout(Duration::from_secs(10))
+                .expect("the woken task never ran");
         }
     }
 }

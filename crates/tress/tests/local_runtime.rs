@@ -380,6 +380,10 @@ fn the_builders_options_apply() {
 
 /// `block_on` again and again, and something that is left over from one runs in the next.
 #[test]
+#[allow(
+    clippy::async_yields_async,
+    reason = "the handle is to outlive the first block_on"
+)]
 fn block_on_repeats() {
     let rt = runtime();
     let done = Rc::new(Cell::new(0));

@@ -561,8 +561,9 @@ fn wakers_and_handles_outlive_the_set() {
         assert_eq!(wakers.len(), 5);
         let elsewhere = thread::spawn(move || {
             for waker in wakers {
+                let other = waker.clone();
                 waker.wake_by_ref();
-                waker.clone().wake();
+                other.wake();
                 drop(waker);
             }
             let aborts: Vec<_> = tasks.iter().map(JoinHandle::abort_handle).collect();

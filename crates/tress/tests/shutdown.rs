@@ -262,7 +262,11 @@ fn every_waiting_task_is_dropped_exactly_once() {
             spawn(Box::pin(poll_fn(move |cx| {
                 *slot.lock().unwrap() = Some(cx.waker().clone());
                 let _ = receiver.lock().unwrap().try_recv();
-                if i % 2 == 0 { Poll::Pending } else { Poll::Ready(()) }
+                if i % 2 == 0 {
+                    Poll::Pending
+                } else {
+                    Poll::Ready(())
+                }
             })));
         }
         // Some of them have been polled by now, some have not.
@@ -276,8 +280,9 @@ fn every_waiting_task_is_dropped_exactly_once() {
         // Wakers outlive everything.
         for slot in wakers {
             if let Some(waker) = slot.lock().unwrap().take() {
+                let other = waker.clone();
                 waker.wake_by_ref();
-                waker.clone().wake();
+                other.wake();
             }
         }
     }
@@ -396,8 +401,15 @@ fn a_timer_awaited_from_outside_ends_with_a_clear_panic() {
 #[test]
 fn blocking_closures_that_have_not_started_are_cancelled() {
     for rt in [
-        Builder::new_multi_thread().worker_threads(1).max_blocking_threads(1).build().unwrap(),
-        Builder::new_current_thread().max_blocking_threads(1).build().unwrap(),
+        Builder::new_multi_thread()
+            .worker_threads(1)
+            .max_blocking_threads(1)
+            .build()
+            .unwrap(),
+        Builder::new_current_thread()
+            .max_blocking_threads(1)
+            .build()
+            .unwrap(),
     ] {
         let (tell, told) = channel();
         let (release, released) = channel::<()>();
@@ -457,14 +469,21 @@ fn the_report_names_the_stuck_task() {
     let report = rt.shutdown_timeout(SHORT);
     assert!(!report.is_clean());
     assert_eq!(report.blocking, 1);
-    let named: Vec<_> = report.tasks.iter().filter(|t| t.running && t.name.is_some()).collect();
+    let named: Vec<_> = report
+        .tasks
+        .iter()
+        .filter(|t| t.running && t.name.is_some())
+        .collect();
     assert_eq!(named.len(), 1, "{report}");
     assert_eq!(named[0].id, task.id());
     assert_eq!(named[0].name.as_deref(), Some("the stuck one"));
     assert_eq!(named[0].spawned_at.file(), file!());
     assert_eq!(named[0].spawned_at.line(), line);
     let text = report.to_string();
-    assert!(text.contains("the stuck one") && text.contains("shutdown.rs"), "{text}");
+    assert!(
+        text.contains("the stuck one") && text.contains("shutdown.rs"),
+        "{text}"
+    );
     // The other worker is free and drops what waits.
     assert_cancelled(waiting);
 
@@ -484,7 +503,10 @@ fn the_report_tells_running_from_waiting() {
     let stuck = stuck_on(rt.handle(), &drops);
     let report = rt.shutdown_timeout(SHORT);
     let find = |id| report.tasks.iter().find(|task| task.id == id);
-    assert!(find(stuck.handle.id()).is_some_and(|task| task.running), "{report}");
+    assert!(
+        find(stuck.handle.id()).is_some_and(|task| task.running),
+        "{report}"
+    );
     // Either it was dropped in spite of the stuck worker, or it is reported.
     match find(waiting.id()) {
         Some(task) => assert!(!task.running),
@@ -592,7 +614,10 @@ fn nested_block_on_panics_clearly() {
                 outer.block_on(async { inner.block_on(async {}) });
             }));
             let text = message(result);
-            assert!(text.contains("`.await`") && text.contains("spawn_blocking"), "{text}");
+            assert!(
+                text.contains("`.await`") && text.contains("spawn_blocking"),
+                "{text}"
+            );
             // Neither is the worse for it.
             outer.block_on(async {});
             inner.block_on(async {});
@@ -780,7 +805,11 @@ fn a_finished_output_survives_the_runtime() {
         let drops = Drops::default();
         let guard = drops.guard();
         let mut task = rt.spawn(async move { guard });
-        rt.block_on(async { while !task.is_finished() { yield_now().await } });
+        rt.block_on(async {
+            while !task.is_finished() {
+                yield_now().await
+            }
+        });
         drop(rt);
         let output = outcome(&mut task).unwrap().unwrap();
         assert_eq!(drops.count(), 0);
@@ -799,6 +828,10 @@ fn a_task_of_one_runtime_waits_for_one_of_another_that_ends() {
 }
 
 #[test]
+#[allow(
+    clippy::async_yields_async,
+    reason = "the handle is to outlive the runtime"
+)]
 fn blocking_closure_of_a_dropped_runtime_still_reports_to_its_waiter() {
     let (a, b) = (multi(1), multi(1));
     let (tell, told) = channel();

@@ -17,7 +17,9 @@ struct Rng(u64);
 
 impl Rng {
     fn new(salt: u64) -> Rng {
-        let seed = std::env::var("TRESS_SEED").ok().and_then(|s| s.parse().ok());
+        let seed = std::env::var("TRESS_SEED")
+            .ok()
+            .and_then(|s| s.parse().ok());
         let seed = seed.unwrap_or_else(|| {
             let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
             now.unwrap().as_nanos() as u64
@@ -74,7 +76,11 @@ impl Ticket {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        assert_eq!(self.drops.fetch_add(1, Ordering::Relaxed), 0, "dropped twice");
+        assert_eq!(
+            self.drops.fetch_add(1, Ordering::Relaxed),
+            0,
+            "dropped twice"
+        );
         self.ledger.dropped.fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -266,7 +272,11 @@ fn run(rt: Runtime, can_block: bool, salt: u64, tasks: usize) {
 
 fn multi(workers: usize, salt: u64, tasks: usize) {
     let mut builder = Builder::new_multi_thread();
-    let rt = builder.worker_threads(workers).enable_all().build().unwrap();
+    let rt = builder
+        .worker_threads(workers)
+        .enable_all()
+        .build()
+        .unwrap();
     run(rt, true, salt, tasks);
 }
 
@@ -322,7 +332,10 @@ fn many_short_lives() {
 fn without_stealing_and_without_a_lifo_slot() {
     for (stealing, lifo) in [(false, 3), (true, 0), (false, 0)] {
         let mut builder = Builder::new_multi_thread();
-        builder.worker_threads(3).enable_stealing(stealing).lifo_limit(lifo);
+        builder
+            .worker_threads(3)
+            .enable_stealing(stealing)
+            .lifo_limit(lifo);
         let rt = builder.enable_all().build().unwrap();
         run(rt, true, 31, scale(1000));
     }

@@ -112,9 +112,17 @@ fn mapping_keeps_the_lock_and_a_panic_releases_it() {
     assert_eq!(*mutex.try_lock().unwrap(), (1, 3));
 
     for panics in [
-        &(|| drop(MutexGuard::map(mutex.try_lock().unwrap(), |_| -> &mut u8 { panic!() })))
-            as &dyn Fn(),
-        &|| drop(MutexGuard::try_map(mutex.try_lock().unwrap(), |_| -> Option<&mut u8> { panic!() })),
+        &(|| {
+            drop(MutexGuard::map(mutex.try_lock().unwrap(), |_| -> &mut u8 {
+                panic!()
+            }))
+        }) as &dyn Fn(),
+        &|| {
+            drop(MutexGuard::try_map(
+                mutex.try_lock().unwrap(),
+                |_| -> Option<&mut u8> { panic!() },
+            ))
+        },
     ] {
         assert!(catch_unwind(AssertUnwindSafe(panics)).is_err());
         assert!(mutex.try_lock().is_ok());
@@ -129,11 +137,15 @@ fn mapping_keeps_the_lock_and_a_panic_releases_it() {
         }) as &dyn Fn(),
         &|| {
             let guard = lock.try_write().unwrap();
-            drop(RwLockWriteGuard::downgrade_map(guard, |_| -> &u8 { panic!() }));
+            drop(RwLockWriteGuard::downgrade_map(guard, |_| -> &u8 {
+                panic!()
+            }));
         },
         &|| {
             let guard = lock.clone().try_write_owned().unwrap();
-            drop(OwnedRwLockWriteGuard::map(guard, |_| -> &mut u8 { panic!() }));
+            drop(OwnedRwLockWriteGuard::map(guard, |_| -> &mut u8 {
+                panic!()
+            }));
         },
     ] {
         assert!(catch_unwind(AssertUnwindSafe(panics)).is_err());

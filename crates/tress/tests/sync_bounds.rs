@@ -18,6 +18,7 @@ type Neither = Rc<u32>;
 /// True if the type has the property. An inherent constant wins over the trait's if its bound holds.
 macro_rules! has {
     ($bound:path, $type:ty) => {{
+        #[allow(dead_code, reason = "unused where the bound holds")]
         trait Otherwise {
             const HAS: bool = false;
         }

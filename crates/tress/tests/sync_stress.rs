@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use sync_support::{Exclusion, Random, give_up_after};
 use tress::runtime::Builder;
-use tress::sync::{Barrier, CancellationToken, Mutex, Notify, OnceCell, RwLock, Semaphore, SetOnce};
+use tress::sync::{
+    Barrier, CancellationToken, Mutex, Notify, OnceCell, RwLock, Semaphore, SetOnce,
+};
 use tress::task::yield_now;
 
 const TASKS: usize = 48;
@@ -27,7 +29,12 @@ where
             .unwrap();
         let world = Arc::new(world());
         let tasks: Vec<_> = (0..TASKS)
-            .map(|i| rt.spawn(run(world.clone(), Random::new((workers * 1_000 + i) as u64))))
+            .map(|i| {
+                rt.spawn(run(
+                    world.clone(),
+                    Random::new((workers * 1_000 + i) as u64),
+                ))
+            })
             .collect();
         rt.block_on(async {
             for task in tasks {

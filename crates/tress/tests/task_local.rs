@@ -1,6 +1,11 @@
 //! Task-local values: in place during every poll and every drop of the future they were given to,
 //! and nowhere else.
 
+#![allow(
+    clippy::type_complexity,
+    reason = "boxed futures of futures, spelled out once"
+)]
+
 use std::cell::{Cell, RefCell};
 use std::future::{Future, pending, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -264,7 +269,7 @@ fn with_may_be_nested_but_not_around_a_scope() {
         let text = panic_text(|| NUMBER.with(|_| NUMBER.sync_scope(2, || ())));
         assert!(text.contains("borrowed"), "{text}");
         let text = panic_text(|| {
-            NUMBER.with(|_| drop(poll(pin!(NUMBER.scope(2, async {})))));
+            NUMBER.with(|_| poll(pin!(NUMBER.scope(2, async {}))));
         });
         assert!(text.contains("borrowed"), "{text}");
         assert_eq!(NUMBER.get(), 1);
@@ -279,7 +284,12 @@ fn with_may_be_nested_but_not_around_a_scope() {
 fn access_without_a_value() {
     let text = panic_text(|| NUMBER.with(|_| ()));
     assert!(text.contains("LocalKey::scope"), "{text}");
-    assert_eq!(panic_text(|| drop(NUMBER.get())), text);
+    assert_eq!(
+        panic_text(|| {
+            NUMBER.get();
+        }),
+        text
+    );
     let error = NUMBER.try_with(|_| ()).unwrap_err();
     assert_eq!(error, NUMBER.try_get().unwrap_err());
     assert_eq!(error.to_string(), text);

@@ -3,9 +3,9 @@
 use super::Shared;
 use super::context;
 use crate::blocking::{Job, SpawnError};
+use crate::sys::Mutex;
 use crate::task::coop;
 use crate::task::{self, Header, JoinHandle, TaskRef};
-use crate::sys::Mutex;
 use std::fmt;
 use std::future::Future;
 use std::io;

@@ -357,7 +357,8 @@ impl Builder {
             Scheduler::Current(current) => current.adopt(Arc::as_ptr(&shared)),
         }
         if self.start_paused {
-            shared.clock.pause();
+            // The zero of the wheel too: sleeps of whole milliseconds then end on the dot.
+            shared.clock.pause_at(start);
         }
         Ok(shared)
     }

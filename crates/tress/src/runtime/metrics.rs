@@ -113,15 +113,16 @@ impl RuntimeMetrics {
     #[track_caller]
     fn stats(&self, worker: usize) -> (&WorkerStats, usize) {
         let n = self.num_workers();
-        assert!(worker < n, "there is no worker {worker}: the runtime has {n}");
+        assert!(
+            worker < n,
+            "there is no worker {worker}: the runtime has {n}"
+        );
         match &self.shared.scheduler {
             Scheduler::Multi(multi) => {
                 let remote = &multi.remotes[worker];
                 (&remote.stats, remote.queue_depth())
             }
-            Scheduler::Current(current) => {
-                (&current.stats, current.queue_depth.get() as usize)
-            }
+            Scheduler::Current(current) => (&current.stats, current.queue_depth.get() as usize),
         }
     }
 

@@ -34,8 +34,8 @@ pub use metrics::{RuntimeMetrics, WorkerMetrics};
 pub use runtime::Runtime;
 pub use shutdown::{ShutdownReport, StuckTask};
 
-pub use blocking_task::SpawnBlockingError;
 pub(crate) use blocking_task::BlockingTask;
+pub use blocking_task::SpawnBlockingError;
 
 use crate::blocking::Pool;
 use crate::scheduler::{Counter, Current, Multi};
@@ -106,7 +106,12 @@ impl Shared {
 
     /// Spawns a future that may move between threads.
     #[inline]
-    pub(crate) fn spawn<F>(&self, future: F, name: Option<&str>, at: &'static Location<'static>) -> JoinHandle<F::Output>
+    pub(crate) fn spawn<F>(
+        &self,
+        future: F,
+        name: Option<&str>,
+        at: &'static Location<'static>,
+    ) -> JoinHandle<F::Output>
     where
         F: Future + Send + 'static,
         F::Output: Send + 'static,
@@ -240,8 +245,10 @@ pub(crate) struct TimersHandle(Arc<Shared>);
 #[cold]
 #[track_caller]
 pub(crate) fn no_runtime(what: &str) -> ! {
-    panic!("{what} needs a tress runtime: there is none on this thread. Call it from inside \
-            `Runtime::block_on` or a spawned task, or enter a runtime with `Handle::enter`")
+    panic!(
+        "{what} needs a tress runtime: there is none on this thread. Call it from inside \
+            `Runtime::block_on` or a spawned task, or enter a runtime with `Handle::enter`"
+    )
 }
 
 #[cold]

@@ -23,7 +23,11 @@ impl Wake for ParkedThread {
 }
 
 /// Polls `future` on this thread, which sleeps in between, until it is ready.
-pub(crate) fn block_on<F: Future>(mut future: Pin<&mut F>, spin: Duration, cores: usize) -> F::Output {
+pub(crate) fn block_on<F: Future>(
+    mut future: Pin<&mut F>,
+    spin: Duration,
+    cores: usize,
+) -> F::Output {
     let thread = Arc::new(ParkedThread(Parker::new()));
     let waker = Waker::from(thread.clone());
     let mut cx = Context::from_waker(&waker);

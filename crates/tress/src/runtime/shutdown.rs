@@ -61,7 +61,11 @@ impl fmt::Display for StuckTask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.name.as_deref().unwrap_or("unnamed");
         let doing = if self.running { "running" } else { "waiting" };
-        write!(f, "task {} ({name}), {doing}, spawned at {}", self.id, self.spawned_at)
+        write!(
+            f,
+            "task {} ({name}), {doing}, spawned at {}",
+            self.id, self.spawned_at
+        )
     }
 }
 

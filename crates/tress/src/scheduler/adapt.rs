@@ -39,7 +39,8 @@ impl Adapt {
         let sample = took.as_nanos() as u64 / u64::from(polls);
         let old = self.average_ns.get();
         // In integers, rounding up, so that the average can rise from 1 and never reaches 0.
-        self.average_ns.set(((sample + 9 * old).div_ceil(10)).max(1));
+        self.average_ns
+            .set(((sample + 9 * old).div_ceil(10)).max(1));
     }
 
     /// Polls after which the global queue is asked before the local one.
@@ -80,7 +81,10 @@ mod tests {
             let adapt = settled(Duration::from_micros(us));
             let got = adapt.global_interval();
             // The integer average stops within ten nanoseconds of its goal.
-            assert!(got.abs_diff(interval) <= 1, "{us} us: {got}, not {interval}");
+            assert!(
+                got.abs_diff(interval) <= 1,
+                "{us} us: {got}, not {interval}"
+            );
         }
     }
 

@@ -248,7 +248,11 @@ impl Current {
 
     /// Drives the runtime until `future` is ready; or, while another thread drives it, waits for
     /// that one to make progress for us. The caller has entered the runtime.
-    pub(crate) fn block_on<F: Future>(&self, shared: &Shared, mut future: Pin<&mut F>) -> F::Output {
+    pub(crate) fn block_on<F: Future>(
+        &self,
+        shared: &Shared,
+        mut future: Pin<&mut F>,
+    ) -> F::Output {
         loop {
             if let Some(core) = self.take_core() {
                 return self.drive(shared, core, future);
@@ -379,7 +383,8 @@ impl Current {
     /// Fires what is due.
     pub(crate) fn fire_timers(&self, shared: &Shared) {
         if self.timers.next_due().is_some() {
-            self.timers.fire(shared.clock.now(), &self.stats.timers_fired);
+            self.timers
+                .fire(shared.clock.now(), &self.stats.timers_fired);
         }
     }
 

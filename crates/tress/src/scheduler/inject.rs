@@ -56,7 +56,12 @@ impl Inject {
     ///
     /// # Safety
     /// The tasks from `first` to `last` are linked, in no queue, and `last` links to nothing.
-    pub(crate) unsafe fn push_batch(&self, first: NonNull<Header>, last: NonNull<Header>, n: usize) {
+    pub(crate) unsafe fn push_batch(
+        &self,
+        first: NonNull<Header>,
+        last: NonNull<Header>,
+        n: usize,
+    ) {
         let mut list = self.list.lock();
         let head = match list.ends {
             None => first,

@@ -11,8 +11,8 @@ use super::idle::{IdleSet, Unparked};
 use super::inject::Inject;
 use super::lifo::LifoSlot;
 use super::queue::{self, Local, Steal};
-use crate::sys::atomic::{AtomicBool, Ordering};
 use crate::sys::Parker;
+use crate::sys::atomic::{AtomicBool, Ordering};
 use crate::task::model::{Depot, explore};
 use crate::task::{Header, JoinHandle, TaskRef};
 use loom::thread;
@@ -50,7 +50,10 @@ impl Tasks {
     }
 
     fn index(&self, task: NonNull<Header>) -> usize {
-        self.made.iter().position(|(made, _)| *made == task).expect("a task of ours")
+        self.made
+            .iter()
+            .position(|(made, _)| *made == task)
+            .expect("a task of ours")
     }
 
     fn saw(&self, task: NonNull<Header>) {
@@ -508,7 +511,11 @@ impl Floor {
 
     fn steal(&self, hand: &Hand) -> Option<NonNull<Header>> {
         let own = hand.ring.as_ref()?;
-        let others = self.rings.iter().enumerate().filter(|(i, _)| *i != hand.index);
+        let others = self
+            .rings
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| *i != hand.index);
         others
             .filter_map(|(_, ring)| ring.steal_into(own))
             .map(|(task, _)| task)
@@ -525,12 +532,7 @@ impl Floor {
         }
     }
 
-    fn work_until(
-        &self,
-        hand: &Hand,
-        run: impl Fn(&Floor, &Hand, usize),
-        stop: impl Fn() -> bool,
-    ) {
+    fn work_until(&self, hand: &Hand, run: impl Fn(&Floor, &Hand, usize), stop: impl Fn() -> bool) {
         if hand.parked {
             self.sleep(hand);
         }
@@ -666,10 +668,14 @@ fn push_vs_two_parking_workers() {
 #[test]
 fn push_vs_last_searcher() {
     explore(2, || {
-        run_all(Floor::awake(2, Rings::Unused, 2), first_needs_second, |floor| {
-            floor.push(0);
-            floor.push(1);
-        });
+        run_all(
+            Floor::awake(2, Rings::Unused, 2),
+            first_needs_second,
+            |floor| {
+                floor.push(0);
+                floor.push(1);
+            },
+        );
     });
 }
 
@@ -677,7 +683,11 @@ fn push_vs_last_searcher() {
 #[test]
 fn push_into_the_own_ring_vs_park_of_the_thief() {
     explore(2, || {
-        run_all(Floor::awake(2, Rings::Used, 3), first_queues_others, |floor| floor.push(0));
+        run_all(
+            Floor::awake(2, Rings::Used, 3),
+            first_queues_others,
+            |floor| floor.push(0),
+        );
     });
 }
 
@@ -685,7 +695,11 @@ fn push_into_the_own_ring_vs_park_of_the_thief() {
 #[test]
 fn task_in_the_ring_of_a_stuck_worker_is_stolen() {
     explore(2, || {
-        run_all(Floor::awake(2, Rings::Used, 2), first_queues_and_needs_second, |floor| floor.push(0));
+        run_all(
+            Floor::awake(2, Rings::Used, 2),
+            first_queues_and_needs_second,
+            |floor| floor.push(0),
+        );
     });
 }
 
@@ -693,7 +707,9 @@ fn task_in_the_ring_of_a_stuck_worker_is_stolen() {
 #[test]
 fn close_vs_park() {
     explore(3, || {
-        run_all(Floor::awake(2, Rings::Unused, 0), nothing, |floor| floor.close());
+        run_all(Floor::awake(2, Rings::Unused, 0), nothing, |floor| {
+            floor.close()
+        });
     });
 }
 
@@ -709,7 +725,11 @@ fn stuck_beside_sleeper(produce: impl FnOnce(&Arc<Floor>)) {
         let floor = floor.clone();
         thread::spawn(move || {
             let stuck = Cell::new(false);
-            floor.work_until(&hand, |_, _, index| stuck.set(stuck.get() || index == 0), || stuck.get());
+            floor.work_until(
+                &hand,
+                |_, _, index| stuck.set(stuck.get() || index == 0),
+                || stuck.get(),
+            );
             if !stuck.get() {
                 // Closed before it was told, or the other one has been told instead: what is left
                 // would have been found.
@@ -722,7 +742,10 @@ fn stuck_beside_sleeper(produce: impl FnOnce(&Arc<Floor>)) {
     worker.join().unwrap();
     if !floor.inject.is_empty() {
         let told = floor.parkers[1].is_notified();
-        assert!(told && !floor.idle.is_parked(1), "task 1 waits behind a stuck poll");
+        assert!(
+            told && !floor.idle.is_parked(1),
+            "task 1 waits behind a stuck poll"
+        );
         empty_inject(&floor.inject, &floor.tasks);
     }
     let floor = Arc::into_inner(floor).expect("the threads have ended");

@@ -364,7 +364,9 @@ impl Multi {
     pub(super) fn hand_off(&self, core: Box<Core>) {
         let worker = core.index();
         self.in_place.fetch_add(1, Ordering::AcqRel);
-        let before = self.remotes[worker].core.swap(Box::into_raw(core), Ordering::AcqRel);
+        let before = self.remotes[worker]
+            .core
+            .swap(Box::into_raw(core), Ordering::AcqRel);
         debug_assert!(before.is_null());
         if let Err(error) = self.start_thread(worker) {
             // Nobody runs this worker until the blocked thread returns; say so in the metrics.
@@ -376,7 +378,9 @@ impl Multi {
 
     /// Takes a core that lies around, if it still does.
     pub(super) fn take_core(&self, worker: usize) -> Option<Box<Core>> {
-        let core = self.remotes[worker].core.swap(ptr::null_mut(), Ordering::AcqRel);
+        let core = self.remotes[worker]
+            .core
+            .swap(ptr::null_mut(), Ordering::AcqRel);
         // SAFETY: put there by `Box::into_raw`, and the swap took it for us alone.
         (!core.is_null()).then(|| unsafe { Box::from_raw(core) })
     }
@@ -459,9 +463,17 @@ impl Multi {
     /// Tasks spawned and not completed.
     pub(crate) fn alive(&self) -> u64 {
         // Completions first: a task completed between the two sums must not be missing from both.
-        let completed: u64 = self.remotes.iter().map(|r| r.stats.completed.get()).sum::<u64>()
+        let completed: u64 = self
+            .remotes
+            .iter()
+            .map(|r| r.stats.completed.get())
+            .sum::<u64>()
             + self.outside_completed.get();
-        let spawned: u64 = self.remotes.iter().map(|r| r.stats.spawned.get()).sum::<u64>()
+        let spawned: u64 = self
+            .remotes
+            .iter()
+            .map(|r| r.stats.spawned.get())
+            .sum::<u64>()
             + self.outside.spawned();
         spawned.saturating_sub(completed)
     }

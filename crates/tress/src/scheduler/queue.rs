@@ -24,8 +24,8 @@ use super::inject::Inject;
 use crate::sys::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::sys::{Arc, CachePadded, UnsafeCell};
 use crate::task::Header;
-use std::marker::PhantomData;
 use std::cell::Cell;
+use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
@@ -123,7 +123,9 @@ impl Local {
             if (tail.wrapping_sub(steal) as usize) < CAPACITY {
                 // SAFETY: the slot at the tail is free: everything before `steal` was consumed.
                 unsafe { self.ring.write(tail, task) };
-                self.ring.tail.store(tail.wrapping_add(1), Ordering::Release);
+                self.ring
+                    .tail
+                    .store(tail.wrapping_add(1), Ordering::Release);
                 return false;
             }
             if steal != real {

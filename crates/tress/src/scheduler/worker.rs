@@ -1,11 +1,11 @@
 //! A worker: a thread, and the core that makes it one.
 
-use super::{Config, call};
 use super::adapt::Adapt;
 use super::idle::Unparked;
 use super::multi::{Multi, Remote};
 use super::queue::{Local, Steal};
 use super::spin::Spin;
+use super::{Config, call};
 use crate::runtime::context::{self, Enter};
 use crate::runtime::{Shared, enter_driving};
 use crate::sys::FastRand;
@@ -266,13 +266,14 @@ impl Worker {
                 }
             }
             if polls == 0 {
-                let (found, at) = self.find_work_or_park(core, multi, remote);
+                let (found, at) = self.find_work_or_park(core, multi, remote, start);
                 now = at;
                 if let Some(task) = found {
                     if !self.run_task(remote, task) {
                         return;
                     }
                     now = Instant::now();
+                    remote.stats.busy_ns.add((now - at).as_nanos() as u64);
                 }
                 continue;
             }
@@ -350,8 +351,11 @@ impl Worker {
         core: &Core,
         multi: &Multi,
         remote: &Remote,
+        awake_since: Instant,
     ) -> (Option<NonNull<Header>>, Instant) {
         let start = Instant::now();
+        let awake = start - awake_since;
+        remote.stats.busy_ns.add(awake.as_nanos() as u64);
         if !core.searching.get() && multi.idle.try_search() {
             core.searching.set(true);
         }
@@ -541,7 +545,9 @@ pub(crate) fn block_in_place<R>(f: impl FnOnce() -> R) -> R {
     // something and needs its core.
     let worker = context::with(|cx| {
         // SAFETY: set by this thread for as long as the worker lives on its stack.
-        cx.task.get().and_then(|_| unsafe { cx.worker.get().as_ref() })
+        cx.task
+            .get()
+            .and_then(|_| unsafe { cx.worker.get().as_ref() })
     });
     let lost = worker.and_then(|worker| {
         let core = worker.give_up()?;

@@ -22,7 +22,7 @@
 //! # Cloning
 //! A message is cloned by one receiver at a time, with its place in the ring locked; others that want
 //! the same message at that moment, and a sender that wants to overwrite it, wait with their
-//! threads. Wrap what is expensive to clone into an [`Arc`](std::sync::Arc). A message is dropped when
+//! threads. Wrap what is expensive to clone into an [`Arc`]. A message is dropped when
 //! the last receiver that it was sent to has had it.
 
 pub mod error;

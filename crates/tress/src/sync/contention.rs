@@ -1,38 +1,64 @@
 //! Whether it pays to look at a taken lock a little longer before getting in line.
 //!
 //! A lock that is held for some ten nanoseconds by a thread on another core is free again before a
-//! waiter is linked, and much sooner than a task is parked and run again. But if its holder keeps
-//! it over an await, or runs on the thread that would spin, spinning is lost time. Each lock
-//! therefore keeps a score: what spinning brought lately. It is spun on while the score is positive,
-//! and once in a while after that to see whether times have changed.
+//! waiter is linked, and much sooner than a task is parked and run again. More than that: as long as
+//! somebody is in line, each unlock hands the lock over to a task that has to be scheduled first, and
+//! whoever unlocks and locks again gets in line as well. Such a convoy, once there, goes on until the
+//! tasks find something else to do. It is better not to let it form.
+//!
+//! But if the holder keeps the lock over an await, or is a task that waits for the very thread that
+//! would spin, spinning is lost time. Each lock therefore keeps the number of looks that it is worth
+//! according to what spinning brought lately: it grows with each success, is halved by each failure,
+//! and when it gets too small the lock is not spun on for a while.
 
 use crate::sys::atomic::{AtomicU32, Ordering};
+use std::cell::Cell;
 
-/// Looks at a taken lock before giving up.
-const LOOKS: u32 = 24;
-/// The best score.
-const BEST: u32 = 8;
-/// The score of a lock that nobody has waited for yet.
-const START: u32 = 2;
-/// Waits without a spin, after the score reached zero, until it is tried again.
+/// Looks at a lock that nobody has spun on yet, or not for a while: about half a microsecond, at
+/// 40 ns for a pause of the processor.
+const FIRST: u32 = 4;
+/// Most looks: about thirteen microseconds, longer than an interrupt keeps a holder from going on.
+const MOST: u32 = 24;
+/// Most pauses before a look. They double from look to look, so that the holder is not slowed down
+/// by others who want to see what it writes.
+const MOST_PAUSES: u32 = 16;
+/// Waits without a spin after spinning did not pay.
 const REST: u32 = 64;
 
-/// What spinning on a lock brought lately.
+/// How long a lock is worth spinning on.
 ///
 /// Accesses are relaxed, and updates may get lost when threads race: it is a hint.
 #[derive(Debug)]
-pub(crate) struct SpinScore {
-    /// `0..=BEST` is the score; above it, the waits left until the next try.
-    score: AtomicU32,
+pub(crate) struct SpinWorth {
+    /// `FIRST..=MOST`: looks. Above: `MOST` and the waits left until the next spin.
+    looks: AtomicU32,
 }
 
-impl SpinScore {
+#[cfg(not(loom))]
+thread_local! {
+    /// The lock that this thread has handed over last.
+    static HANDED_OVER: Cell<*const SpinWorth> = const { Cell::new(std::ptr::null()) };
+}
+
+#[cfg(loom)]
+loom::thread_local! {
+    static HANDED_OVER: Cell<*const SpinWorth> = Cell::new(std::ptr::null());
+}
+
+impl SpinWorth {
     const_fn! {
         pub(crate) fn new() -> Self {
-            SpinScore {
-                score: AtomicU32::new(START),
+            SpinWorth {
+                looks: AtomicU32::new(FIRST),
             }
         }
+    }
+
+    /// This thread has handed the lock to a task, and woken it.
+    ///
+    /// That task most likely waits for this thread now: spinning would keep both waiting.
+    pub(crate) fn handed_over(&self) {
+        HANDED_OVER.set(self);
     }
 
     /// Calls `look` until it says yes (`Some(true)`), says that waiting is in vain (`None`), or has
@@ -41,23 +67,26 @@ impl SpinScore {
         if cfg!(loom) || !several_cores() {
             return false;
         }
-        let score = self.score.load(Ordering::Relaxed);
-        if score == 0 {
-            self.score.store(BEST + REST, Ordering::Relaxed);
+        if HANDED_OVER.replace(std::ptr::null()) == self {
             return false;
         }
-        if score > BEST {
-            let rested = score - 1;
-            let next = if rested == BEST { 1 } else { rested };
-            self.score.store(next, Ordering::Relaxed);
+        let looks = self.looks.load(Ordering::Relaxed);
+        if looks > MOST {
+            let left = looks - 1;
+            let next = if left == MOST { FIRST } else { left };
+            self.looks.store(next, Ordering::Relaxed);
             return false;
         }
-        for _ in 0..LOOKS {
-            std::hint::spin_loop();
+        let mut pauses = 1;
+        for _ in 0..looks {
+            for _ in 0..pauses {
+                std::hint::spin_loop();
+            }
+            pauses = (pauses * 2).min(MOST_PAUSES);
             match look() {
                 Some(true) => {
-                    if score < BEST {
-                        self.score.store(score + 1, Ordering::Relaxed);
+                    if looks < MOST {
+                        self.looks.store(looks + 1, Ordering::Relaxed);
                     }
                     return true;
                 }
@@ -65,7 +94,9 @@ impl SpinScore {
                 None => return false,
             }
         }
-        self.score.store(score - 1, Ordering::Relaxed);
+        let halved = looks / 2;
+        let next = if halved < FIRST { MOST + REST } else { halved };
+        self.looks.store(next, Ordering::Relaxed);
         false
     }
 }
@@ -92,33 +123,54 @@ fn several_cores() -> bool {
 mod tests {
     use super::*;
 
+    /// How often a spin that does not succeed looks.
+    fn looks(worth: &SpinWorth) -> u32 {
+        let mut looks = 0;
+        assert!(!worth.spin(|| {
+            looks += 1;
+            Some(false)
+        }));
+        looks
+    }
+
     #[test]
-    fn stops_when_it_has_not_paid_and_tries_again_later() {
+    fn grows_with_success_and_rests_after_failure() {
         if !several_cores() {
             return;
         }
-        let score = SpinScore::new();
-        let mut looks = 0;
-        for _ in 0..START {
-            assert!(!score.spin(|| {
-                looks += 1;
-                Some(false)
-            }));
+        let worth = SpinWorth::new();
+        for _ in 0..2 * MOST {
+            assert!(worth.spin(|| Some(true)));
         }
-        assert_eq!(looks, START * LOOKS);
+        assert_eq!(looks(&worth), MOST);
+        assert_eq!(looks(&worth), MOST / 2);
+        assert_eq!(looks(&worth), MOST / 4);
         for _ in 0..REST {
-            assert!(!score.spin(|| panic!("looked")));
+            assert_eq!(looks(&worth), 0);
         }
-        assert!(score.spin(|| Some(true)));
-        assert!(score.spin(|| Some(true)));
+        assert_eq!(looks(&worth), FIRST);
+        assert_eq!(looks(&worth), 0);
     }
 
     #[test]
     fn a_queue_ends_the_spin_without_a_verdict() {
-        let score = SpinScore::new();
+        let worth = SpinWorth::new();
         for _ in 0..100 {
-            assert!(!score.spin(|| None));
+            assert!(!worth.spin(|| None));
         }
-        assert_eq!(score.score.load(Ordering::Relaxed), START);
+        assert_eq!(worth.looks.load(Ordering::Relaxed), FIRST);
+    }
+
+    #[test]
+    fn who_handed_it_over_does_not_spin_for_it() {
+        if !several_cores() {
+            return;
+        }
+        let (worth, other) = (SpinWorth::new(), SpinWorth::new());
+        worth.handed_over();
+        assert_eq!(looks(&worth), 0);
+        assert_eq!(looks(&worth), FIRST);
+        worth.handed_over();
+        assert_eq!(looks(&other), FIRST);
     }
 }

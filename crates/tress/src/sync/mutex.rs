@@ -224,7 +224,10 @@ impl<T: ?Sized> Mutex<T> {
     /// On a thread that drives tasks: use [`lock_owned`](Mutex::lock_owned) there.
     #[track_caller]
     pub fn blocking_lock_owned(self: Arc<Self>) -> OwnedMutexGuard<T> {
-        blocking::block_on(cannot_block!("Mutex::blocking_lock_owned"), self.lock_owned())
+        blocking::block_on(
+            cannot_block!("Mutex::blocking_lock_owned"),
+            self.lock_owned(),
+        )
     }
 
     /// The data, without locking: the borrow proves that nobody else has it.

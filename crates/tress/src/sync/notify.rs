@@ -385,16 +385,10 @@ impl Notify {
     /// # Safety
     /// The caller is the waiter's future. It is pinned, and calls `cancel` before it goes.
     #[inline]
-    unsafe fn poll(
-        &self,
-        waiter: &Waiter<usize>,
-        seen: usize,
-        waker: Option<&Waker>,
-    ) -> Poll<()> {
+    unsafe fn poll(&self, waiter: &Waiter<usize>, seen: usize, waker: Option<&Waker>) -> Poll<()> {
+        let kept = waiter.phase() == IDLE && self.take_kept(seen) == Taken::Yes;
         // SAFETY: by the caller's promise.
-        if (waiter.phase() == IDLE && self.take_kept(seen) == Taken::Yes)
-            || unsafe { self.poll_slow(waiter, seen, waker) }.is_ready()
-        {
+        if kept || unsafe { self.poll_slow(waiter, seen, waker) }.is_ready() {
             waiter.set_phase(DONE);
             return Poll::Ready(());
         }

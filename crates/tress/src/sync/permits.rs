@@ -35,7 +35,7 @@
 //! a taker sees what any of those did that had the permits before. Permits that travel through the
 //! queue are published by its lock and by the outcome stored into the waiter.
 
-use super::contention::SpinScore;
+use super::contention::SpinWorth;
 use super::wait_list::{FIRST_OUTCOME, IDLE, WAITING, WaitList, Waiter, WakeBatch};
 use crate::sys::atomic::{AtomicUsize, Ordering};
 use crate::sys::{Mutex, MutexGuard};
@@ -65,7 +65,7 @@ const REFUSED: u32 = FIRST_OUTCOME + 1;
 pub(crate) struct Permits {
     word: AtomicUsize,
     queue: Mutex<WaitList<Request>>,
-    score: SpinScore,
+    worth: SpinWorth,
 }
 
 /// What a waiter in line wants.
@@ -101,7 +101,7 @@ impl Permits {
             Permits {
                 word: AtomicUsize::new(permits << SHIFT),
                 queue: Mutex::new(WaitList::new()),
-                score: SpinScore::new(),
+                worth: SpinWorth::new(),
             }
         }
     }
@@ -111,7 +111,7 @@ impl Permits {
             Permits {
                 word: AtomicUsize::new(CLOSED),
                 queue: Mutex::new(WaitList::new()),
-                score: SpinScore::new(),
+                worth: SpinWorth::new(),
             }
         }
     }
@@ -144,12 +144,10 @@ impl Permits {
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
             let next = Self::take_from(word, n)?;
-            match self.word.compare_exchange_weak(
-                word,
-                next,
-                Ordering::Acquire,
-                Ordering::Relaxed,
-            ) {
+            match self
+                .word
+                .compare_exchange_weak(word, next, Ordering::Acquire, Ordering::Relaxed)
+            {
                 Ok(_) => return Ok(()),
                 Err(actual) => word = actual,
             }
@@ -191,10 +189,12 @@ impl Permits {
     /// Gives back the only permit there is.
     #[inline]
     pub(crate) fn give_back_only(&self) {
-        if self
-            .word
-            .compare_exchange(0, ONE, Ordering::Release, Ordering::Relaxed)
-            .is_err()
+        // The look first: to fail an exchange costs as much as to succeed with it.
+        if self.word.load(Ordering::Relaxed) != 0
+            || self
+                .word
+                .compare_exchange(0, ONE, Ordering::Release, Ordering::Relaxed)
+                .is_err()
         {
             self.hand_out(1);
         }
@@ -295,11 +295,7 @@ impl Permits {
 
     /// As `hand_out`, with the lock, which is released.
     #[inline]
-    fn hand_out_locked<'a>(
-        &'a self,
-        mut queue: MutexGuard<'a, WaitList<Request>>,
-        mut n: usize,
-    ) {
+    fn hand_out_locked<'a>(&'a self, mut queue: MutexGuard<'a, WaitList<Request>>, mut n: usize) {
         let mut batch = WakeBatch::new();
         while !self.serve(&mut queue, &mut n, &mut batch) {
             drop(queue);
@@ -313,12 +309,7 @@ impl Permits {
     /// Serves waiters from the head, with the lock held. False if the batch is full: call again
     /// once it was woken.
     #[inline]
-    fn serve(
-        &self,
-        queue: &mut WaitList<Request>,
-        n: &mut usize,
-        batch: &mut WakeBatch,
-    ) -> bool {
+    fn serve(&self, queue: &mut WaitList<Request>, n: &mut usize, batch: &mut WakeBatch) -> bool {
         let word = self.word.load(Ordering::Relaxed);
         if word & CLOSED != 0 {
             self.return_closed(queue, mem::take(n));
@@ -356,6 +347,7 @@ impl Permits {
                 Some(false) => return true,
                 Some(true) => {
                     if let Some((waker, _)) = queue.settle_front(GRANTED) {
+                        self.worth.handed_over();
                         batch.push(waker);
                     }
                 }
@@ -547,7 +539,7 @@ impl<'a> Take<'a> {
 
     fn take_by_spinning(&self) -> bool {
         let permits = self.permits;
-        permits.score.spin(|| {
+        permits.worth.spin(|| {
             let word = permits.word.load(Ordering::Relaxed);
             match Permits::take_from(word, self.n) {
                 Ok(next) => Some(

@@ -255,7 +255,10 @@ impl Semaphore {
     /// On a thread that drives tasks: use [`acquire`](Semaphore::acquire) there.
     #[track_caller]
     pub fn blocking_acquire(&self) -> Result<SemaphorePermit<'_>, AcquireError> {
-        blocking::block_on(cannot_block!("Semaphore::blocking_acquire"), self.acquire_n(1))
+        blocking::block_on(
+            cannot_block!("Semaphore::blocking_acquire"),
+            self.acquire_n(1),
+        )
     }
 
     /// Takes `n` permits by blocking the thread.
@@ -400,7 +403,10 @@ impl Semaphore {
     /// On a thread that drives tasks: use [`acquire_owned`](Semaphore::acquire_owned) there.
     #[track_caller]
     pub fn blocking_acquire_owned(self: Arc<Self>) -> Result<OwnedSemaphorePermit, AcquireError> {
-        blocking::block_on(cannot_block!("Semaphore::blocking_acquire_owned"), self.acquire_n_owned(1))
+        blocking::block_on(
+            cannot_block!("Semaphore::blocking_acquire_owned"),
+            self.acquire_n_owned(1),
+        )
     }
 
     /// As [`blocking_acquire_many`](Semaphore::blocking_acquire_many), with a permit that can

@@ -35,6 +35,7 @@ pub(crate) const WAITING: u32 = 1;
 pub(crate) const FIRST_OUTCOME: u32 = 2;
 
 /// A place in a [`WaitList`], with `P` for what the waiter wants.
+#[repr(C)]
 pub(crate) struct Waiter<P> {
     phase: AtomicU32,
     /// Written by the waiter's future, under the lock. The settling side only copies it out, so

@@ -113,6 +113,18 @@ pub(super) unsafe fn mark_free(task: NonNull<Header>) {
     unsafe { task.cast::<AtomicU64>().as_ptr().write(AtomicU64::new(0)) }
 }
 
+/// Drops a future when its poll panics, on the way out: its destructor may ask whether the thread is
+/// panicking, as those of lock guards do.
+struct DropUnwinding<F>(*mut ManuallyDrop<F>);
+
+impl<F> Drop for DropUnwinding<F> {
+    fn drop(&mut self) {
+        // SAFETY: made by `poll`, which has the future to itself, and forgotten unless it panics;
+        // the future is not used again.
+        quietly(|| unsafe { ManuallyDrop::drop(&mut *self.0) });
+    }
+}
+
 /// # Safety
 /// The caller holds the task RUNNING.
 unsafe fn poll<F: Future>(task: NonNull<Header>, cx: &mut Context<'_>) -> bool {
@@ -120,27 +132,22 @@ unsafe fn poll<F: Future>(task: NonNull<Header>, cx: &mut Context<'_>) -> bool {
     // never moves, and the future is dropped in place.
     unsafe {
         with_stage::<F, _>(task, |stage| {
-            let future = &mut (*stage).future;
-            let mut dropped = false;
+            let future = &raw mut (*stage).future;
             // On completion the future is dropped inside the guard as well: a panicking
             // destructor is the task's panic, not the worker's.
             let polled = catch_unwind(AssertUnwindSafe(|| {
+                let unwinding = DropUnwinding(future);
                 let polled = Pin::new_unchecked(&mut **future).poll(cx);
+                std::mem::forget(unwinding);
                 if polled.is_ready() {
-                    dropped = true;
-                    ManuallyDrop::drop(future);
+                    ManuallyDrop::drop(&mut *future);
                 }
                 polled
             }));
             let output = match polled {
                 Ok(Poll::Pending) => return false,
                 Ok(Poll::Ready(output)) => Ok(output),
-                Err(payload) => {
-                    if !dropped {
-                        quietly(|| ManuallyDrop::drop(future));
-                    }
-                    Err(JoinError::panic(task.as_ref().id, payload))
-                }
+                Err(payload) => Err(JoinError::panic(task.as_ref().id, payload)),
             };
             (*stage).output = ManuallyDrop::new(output);
             true
@@ -209,10 +216,7 @@ unsafe fn free<F: Future, const IN_PAGE: bool>(task: NonNull<Header>) {
 /// # Safety
 /// The caller has the stage to itself.
 #[inline(always)]
-unsafe fn with_stage<F: Future, R>(
-    task: NonNull<Header>,
-    f: impl FnOnce(*mut Stage<F>) -> R,
-) -> R {
+unsafe fn with_stage<F: Future, R>(task: NonNull<Header>, f: impl FnOnce(*mut Stage<F>) -> R) -> R {
     // SAFETY: every task's vtable was made for its own `F`; only the stage is borrowed.
     let stage = unsafe { &raw const (*task.cast::<Cell<F>>().as_ptr()).stage };
     // SAFETY: as above.

@@ -11,6 +11,7 @@ use crate::runtime::context;
 use pin_project_lite::pin_project;
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
+use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -93,7 +94,7 @@ pub fn poll_proceed(cx: &mut Context<'_>) -> Poll<RestoreOnPending> {
     match current.take_one() {
         Some(left) => {
             context::with(|c| c.budget.set(left));
-            Poll::Ready(RestoreOnPending(Cell::new(current)))
+            Poll::Ready(RestoreOnPending(Cell::new(current), PhantomData))
         }
         None => {
             forced_yield(cx);
@@ -111,7 +112,7 @@ fn forced_yield(cx: &mut Context<'_>) {
 /// Gives a unit taken by [`poll_proceed`] back when dropped, unless progress was made.
 #[derive(Debug)]
 #[must_use]
-pub struct RestoreOnPending(Cell<Budget>);
+pub struct RestoreOnPending(Cell<Budget>, PhantomData<*const ()>);
 
 impl RestoreOnPending {
     /// The operation did something: the unit is spent.

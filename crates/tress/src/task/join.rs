@@ -4,6 +4,7 @@ use super::error::JoinError;
 use super::header::Header;
 use super::id::Id;
 use super::state::DropJoin;
+use crate::runtime::context;
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
@@ -106,11 +107,19 @@ impl<T> JoinHandle<T> {
             };
             if !same {
                 // SAFETY: see above.
-                unsafe { header.join_waker.with_mut(|slot| *slot = Some(waker.clone())) };
+                unsafe {
+                    header
+                        .join_waker
+                        .with_mut(|slot| *slot = Some(waker.clone()))
+                };
             }
         } else {
             // SAFETY: see above.
-            unsafe { header.join_waker.with_mut(|slot| *slot = Some(waker.clone())) };
+            unsafe {
+                header
+                    .join_waker
+                    .with_mut(|slot| *slot = Some(waker.clone()))
+            };
         }
         if header.state.set_join_waker() {
             return true;
@@ -166,6 +175,8 @@ impl<T> Drop for JoinHandle<T> {
                 DropJoin::Free => super::free(self.task),
                 DropJoin::DropOutput => {
                     if !self.output_taken() {
+                        // Its destructor may ask which task it is part of.
+                        let _entered = context::enter_task(self.task);
                         (self.header().vtable.drop_output)(self.task);
                     }
                     super::drop_ref(self.task);

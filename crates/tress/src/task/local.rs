@@ -8,7 +8,7 @@ use std::thread;
 
 /// Declares keys for values that belong to a task.
 ///
-/// Each is a `static` of type [`LocalKey`](crate::task::LocalKey). It has a value only inside of
+/// Each is a `static` of type [`LocalKey`]. It has a value only inside of
 /// [`scope`](crate::task::LocalKey::scope) or [`sync_scope`](crate::task::LocalKey::sync_scope);
 /// spawned tasks do not inherit it.
 ///

@@ -55,12 +55,12 @@ pub use shield::{Shield, shield};
 pub use spawn::{block_in_place, spawn, spawn_blocking};
 pub use yield_now::{YieldNow, yield_now};
 
+pub(crate) use cell::Source;
 pub(crate) use header::{Header, Origin};
 pub(crate) use home::Home;
 pub(crate) use local_set::Set as LocalSetShared;
 pub(crate) use owner::{Order, Owner, OwnerVTable};
 pub(crate) use run::{Ran, TaskRef, run};
-pub(crate) use cell::Source;
 pub(crate) use slab::{Keep, Slab};
 
 use state::Wake;

@@ -116,7 +116,11 @@ impl Depot {
     /// Everything must be over: no task queued, no cell left.
     pub(crate) fn finish(&self) {
         assert!(self.queue.lock().is_empty(), "a task is still queued");
-        assert_eq!(self.cells.load(SeqCst), 0, "cells not freed, or freed twice");
+        assert_eq!(
+            self.cells.load(SeqCst),
+            0,
+            "cells not freed, or freed twice"
+        );
     }
 }
 
@@ -500,7 +504,11 @@ fn join_handle_drop_vs_completion() {
             };
             drop(handle);
             worker.join().unwrap();
-            assert_eq!(drops.load(SeqCst), 1, "the output is dropped by one of the two");
+            assert_eq!(
+                drops.load(SeqCst),
+                1,
+                "the output is dropped by one of the two"
+            );
             drop(waker);
             assert_eq!(StdArc::strong_count(&alarm), 1, "the join waker is leaked");
             depot.finish();

@@ -70,7 +70,8 @@ impl Owner {
 
     /// Says what the owner is part of, before the first task comes.
     pub(crate) fn set_parent<T>(&self, parent: *const T) {
-        self.parent.store(parent.cast_mut().cast(), Ordering::Relaxed);
+        self.parent
+            .store(parent.cast_mut().cast(), Ordering::Relaxed);
     }
 
     pub(crate) fn parent<T>(&self) -> *const T {
@@ -113,9 +114,7 @@ impl Owner {
         // SAFETY: by the caller's promise.
         unsafe {
             match class {
-                Some(class) => {
-                    Slab::alloc(this.cast(), class, &this.as_ref().vtable.keep).cast()
-                }
+                Some(class) => Slab::alloc(this.cast(), class, &this.as_ref().vtable.keep).cast(),
                 None => Owner::alloc_large(this, layout),
             }
         }

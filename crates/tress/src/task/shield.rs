@@ -35,7 +35,10 @@ use std::task::{Context, Poll};
 /// Dropping the future itself drops `inner` where it stands: a shield guards against aborts of the
 /// task, not against being dropped by a `select!` or a timeout inside it.
 pub fn shield<F: Future>(inner: F) -> Shield<F> {
-    Shield { raised: None, inner }
+    Shield {
+        raised: None,
+        inner,
+    }
 }
 
 pin_project! {

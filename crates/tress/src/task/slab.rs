@@ -563,7 +563,13 @@ impl Slab {
                 let pages = self.pages.lock();
                 let start = self.tidy_at.get() % pages.len();
                 self.tidy_at.set(start + TIDY_PAGES);
-                pages.iter().cycle().skip(start).take(TIDY_PAGES.min(pages.len())).copied().collect()
+                pages
+                    .iter()
+                    .cycle()
+                    .skip(start)
+                    .take(TIDY_PAGES.min(pages.len()))
+                    .copied()
+                    .collect()
             };
             for page in some {
                 let p = page.as_ref();
@@ -626,4 +632,3 @@ impl Slab {
         }
     }
 }
-

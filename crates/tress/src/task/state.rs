@@ -229,12 +229,10 @@ impl State {
         loop {
             let (action, next) = step(current);
             let Some(next) = next else { return action };
-            match self.0.compare_exchange_weak(
-                current.0,
-                next,
-                Ordering::AcqRel,
-                Ordering::Acquire,
-            ) {
+            match self
+                .0
+                .compare_exchange_weak(current.0, next, Ordering::AcqRel, Ordering::Acquire)
+            {
                 Ok(_) => return action,
                 Err(actual) => current = Snapshot(actual),
             }

@@ -65,6 +65,12 @@ impl Clock {
 
     #[track_caller]
     pub(crate) fn pause(&self) {
+        self.pause_at(Instant::now());
+    }
+
+    /// As `pause`, at a moment that has just been.
+    #[track_caller]
+    pub(crate) fn pause_at(&self, now: Instant) {
         assert!(
             self.can_pause,
             "time can only be paused on a current-thread runtime: with several workers the \
@@ -75,7 +81,7 @@ impl Clock {
         let paused = match &*time {
             Some(v) if v.running_since.is_none() => None,
             Some(v) => Some((v.now(), v.busy)),
-            None => Some((Instant::now(), 0)),
+            None => Some((now, 0)),
         };
         let Some((base, busy)) = paused else {
             drop(time);

@@ -129,7 +129,7 @@ impl Interval {
 
     /// The next tick comes at once.
     pub fn reset_immediately(&mut self) {
-        self.reset_at(Instant::now());
+        self.sleep.as_mut().expire(Instant::now());
     }
 
     /// The next tick comes after `after`.

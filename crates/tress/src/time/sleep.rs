@@ -114,6 +114,13 @@ impl Sleep {
         }
     }
 
+    /// Sets a deadline that is now, and wakes whoever waits.
+    pub(super) fn expire(self: Pin<&mut Self>, now: Instant) {
+        let this = self.project();
+        *this.deadline = now;
+        this.entry.as_ref().expire();
+    }
+
     /// As `poll`, without a look at the budget.
     ///
     /// A deadline that has passed is noticed at once, unless it is a `new` one: made just now, so

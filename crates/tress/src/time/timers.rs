@@ -17,9 +17,9 @@
 
 use super::wheel::{Node, Wheel};
 use crate::scheduler::Counter;
-use crate::task::coop;
 use crate::sys::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::sys::{Mutex, Parker, UnsafeCell};
+use crate::task::coop;
 use std::marker::PhantomPinned;
 use std::pin::Pin;
 use std::ptr::NonNull;
@@ -208,7 +208,10 @@ impl Timers {
 /// A duration in ticks, rounded up.
 fn ticks(duration: Duration) -> u64 {
     let millis = u64::from(duration.subsec_nanos().div_ceil(1_000_000));
-    duration.as_secs().saturating_mul(1000).saturating_add(millis)
+    duration
+        .as_secs()
+        .saturating_mul(1000)
+        .saturating_add(millis)
 }
 
 impl Entry {
@@ -345,6 +348,21 @@ impl Entry {
             None => self.state.store(UNARMED, Ordering::Relaxed),
         }
         if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Lets an armed entry fire now.
+    pub(crate) fn expire(self: Pin<&Self>) {
+        let waker = self.with_armed(|inner| {
+            let node = NonNull::from(self.get_ref()).cast::<Node>();
+            // SAFETY: armed, and the lock is held.
+            unsafe {
+                inner.wheel.remove(node);
+                Entry::unlink(node.cast(), FIRED)
+            }
+        });
+        if let Some(waker) = waker.flatten() {
             waker.wake();
         }
     }

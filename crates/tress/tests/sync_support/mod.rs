@@ -36,9 +36,7 @@ impl<F: Future> Task<F> {
     pub fn poll(&mut self) -> Poll<F::Output> {
         self.woken.0.store(0, Ordering::SeqCst);
         let waker = Waker::from(self.woken.clone());
-        self.future
-            .as_mut()
-            .poll(&mut Context::from_waker(&waker))
+        self.future.as_mut().poll(&mut Context::from_waker(&waker))
     }
 
     #[track_caller]
@@ -202,7 +200,11 @@ impl Exclusion {
     }
 
     pub fn write(&self) -> impl Drop + '_ {
-        assert_eq!(self.writers.fetch_add(1, Ordering::SeqCst), 0, "two writers");
+        assert_eq!(
+            self.writers.fetch_add(1, Ordering::SeqCst),
+            0,
+            "two writers"
+        );
         assert_eq!(self.readers.load(Ordering::SeqCst), 0, "a reader is in");
         Leave(&self.writers)
     }

@@ -9,6 +9,7 @@ pub(crate) enum SpawnError<J> {
     NoThread(J, io::Error),
 }
 
+#[cfg(test)]
 impl<J> SpawnError<J> {
     /// The job that was refused.
     pub(crate) fn into_job(self) -> J {

@@ -122,11 +122,11 @@ fn random_trees_agree_with_a_plain_one() {
                 }
                 8 if rng.below(4) == 0 => {
                     token.cancel();
-                    for i in 0..parents.len() {
+                    for (i, is_cancelled) in cancelled.iter_mut().enumerate() {
                         let mut up = Some(i);
                         while let Some(node) = up {
                             if node == at {
-                                cancelled[i] = true;
+                                *is_cancelled = true;
                                 break;
                             }
                             up = parents[node];

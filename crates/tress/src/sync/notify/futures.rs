@@ -23,7 +23,7 @@ pub struct Notified<'a> {
 }
 
 impl<'a> Notified<'a> {
-    #[inline]
+    #[inline(always)]
     pub(super) fn new(notify: &'a Notify, seen: usize) -> Self {
         Notified {
             notify,
@@ -111,7 +111,7 @@ pub struct OwnedNotified {
 }
 
 impl OwnedNotified {
-    #[inline]
+    #[inline(always)]
     pub(super) fn new(notify: Arc<Notify>, seen: usize) -> Self {
         OwnedNotified {
             notify,

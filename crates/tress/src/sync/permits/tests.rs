@@ -96,7 +96,10 @@ fn nothing_at_all_can_be_had_past_a_queue() {
     let mut take = Box::pin(permits.take(1));
     assert!(poll(&mut take, &waker).is_pending());
     assert_eq!(permits.try_take(0), Ok(()));
-    assert_eq!(poll(&mut Box::pin(permits.take(0)), &waker), Poll::Ready(Ok(())));
+    assert_eq!(
+        poll(&mut Box::pin(permits.take(0)), &waker),
+        Poll::Ready(Ok(()))
+    );
     permits.close();
     assert_eq!(permits.try_take(0), Err(Refusal::Closed));
 }
@@ -113,7 +116,7 @@ fn closing_returns_what_was_gathered() {
     drop(takes.swap_remove(50));
     permits.close();
     assert_eq!(wakes.take(), 99);
-    assert_eq!(permits.word.load(Ordering::Relaxed), 2 * ONE | CLOSED);
+    assert_eq!(permits.word.load(Ordering::Relaxed), (2 * ONE) | CLOSED);
     for mut take in takes {
         assert_eq!(poll(&mut take, &waker), Poll::Ready(Err(Closed)));
     }

@@ -148,10 +148,7 @@ impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
     /// # drop(guard);
     /// ```
     #[inline]
-    pub fn try_downgrade_map<F, U: ?Sized>(
-        this: Self,
-        f: F,
-    ) -> Result<RwLockReadGuard<'a, U>, Self>
+    pub fn try_downgrade_map<F, U: ?Sized>(this: Self, f: F) -> Result<RwLockReadGuard<'a, U>, Self>
     where
         F: FnOnce(&T) -> Option<&U>,
     {

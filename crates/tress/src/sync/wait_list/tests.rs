@@ -91,7 +91,9 @@ fn any_subset_can_leave_in_any_order() {
             assert_eq!(data as usize, i);
             assert_eq!(waiters[i].phase(), IDLE);
         }
-        let left: Vec<u32> = (0..4).filter(|i| !leaving.contains(&(*i as usize))).collect();
+        let left: Vec<u32> = (0..4)
+            .filter(|i| !leaving.contains(&(*i as usize)))
+            .collect();
         // One that left can come back, to the end.
         link(&mut list, &waiters[leaving[0]], 9);
         assert_eq!(drain(&mut list), [left, vec![9]].concat());
@@ -103,9 +105,9 @@ fn append_keeps_the_order_of_both() {
     for (n, m) in [(0, 0), (0, 2), (2, 0), (2, 2)] {
         let waiters = waiters::<5>();
         let (mut one, mut two) = (WaitList::new(), WaitList::new());
-        for i in 0..n + m {
+        for (i, waiter) in waiters[..n + m].iter().enumerate() {
             let list = if i < n { &mut one } else { &mut two };
-            link(list, &waiters[i], i as u32);
+            link(list, waiter, i as u32);
         }
         one.append(&mut two);
         assert!(two.is_empty());

@@ -1,9 +1,9 @@
 use crate::sys::Mutex;
 #[cfg(loom)]
 use loom::sync::Condvar;
+use std::io;
 #[cfg(not(loom))]
 use std::sync::Condvar;
-use std::io;
 use std::time::{Duration, Instant};
 
 #[derive(Debug)]

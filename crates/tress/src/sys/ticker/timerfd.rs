@@ -37,7 +37,12 @@ impl Ticker {
         };
         // SAFETY: the kernel reads `spec`, which lives for the call; no old value is asked for.
         let rc = unsafe {
-            libc::timerfd_settime(self.fd.as_raw_fd(), 0, &raw const spec, std::ptr::null_mut())
+            libc::timerfd_settime(
+                self.fd.as_raw_fd(),
+                0,
+                &raw const spec,
+                std::ptr::null_mut(),
+            )
         };
         assert_eq!(rc, 0, "timerfd_settime: {}", io::Error::last_os_error());
     }
