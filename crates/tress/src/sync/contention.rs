@@ -58,7 +58,7 @@ impl SpinWorth {
     ///
     /// That task most likely waits for this thread now: spinning would keep both waiting.
     pub(crate) fn handed_over(&self) {
-        HANDED_OVER.set(self);
+        HANDED_OVER.with(|handed| handed.set(self));
     }
 
     /// Calls `look` until it says yes (`Some(true)`), says that waiting is in vain (`None`), or has
@@ -67,7 +67,7 @@ impl SpinWorth {
         if cfg!(loom) || !several_cores() {
             return false;
         }
-        if HANDED_OVER.replace(std::ptr::null()) == self {
+        if HANDED_OVER.with(|handed| handed.replace(std::ptr::null())) == self {
             return false;
         }
         let looks = self.looks.load(Ordering::Relaxed);
