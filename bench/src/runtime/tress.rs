@@ -5,9 +5,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-// A channel that needs no runtime, until there is a `tress::sync` to take it from.
-use ::tokio::sync::oneshot;
 use ::tress::runtime::{Builder, Runtime};
+use ::tress::sync::oneshot;
 use ::tress::task::{self, JoinHandle};
 use ::tress::time::{self, error::Elapsed};
 
