@@ -228,7 +228,8 @@ fn a_place_in_line_costs_no_budget() {
 #[test]
 fn every_wait_spends_budget() {
     let rt = Builder::new_current_thread().build().unwrap();
-    let loops: Vec<(&str, fn() -> std::pin::Pin<Box<dyn Future<Output = ()>>>)> = vec![
+    type Make = fn() -> std::pin::Pin<Box<dyn Future<Output = ()>>>;
+    let loops: Vec<(&str, Make)> = vec![
         ("semaphore", || {
             Box::pin(async {
                 let semaphore = Semaphore::new(1);
@@ -452,14 +453,20 @@ fn blocking_in_a_task_panics_in_this_file() {
 fn other_panics_are_in_this_file_too() {
     let (one, two) = (Semaphore::new(1), Semaphore::new(1));
     let panics: [&dyn Fn(); 5] = [
-        &|| drop(Semaphore::new(Semaphore::MAX_PERMITS + 1)),
+        &|| {
+            Semaphore::new(Semaphore::MAX_PERMITS + 1);
+        },
         &|| one.add_permits(Semaphore::MAX_PERMITS),
         &|| {
             let mut permit = one.try_acquire().unwrap();
             permit.merge(two.try_acquire().unwrap());
         },
-        &|| drop(RwLock::with_max_readers(0, 0)),
-        &|| drop(RwLock::with_max_readers(0, u32::MAX)),
+        &|| {
+            RwLock::with_max_readers(0, 0);
+        },
+        &|| {
+            RwLock::with_max_readers(0, u32::MAX);
+        },
     ];
     for f in panics {
         let file = panic_file(f);
@@ -485,8 +492,7 @@ fn panic_file(f: impl FnOnce()) -> Option<String> {
     let panicked = catch_unwind(AssertUnwindSafe(f));
     std::panic::set_hook(previous);
     assert!(panicked.is_err());
-    let found = file.lock().unwrap().take();
-    found
+    file.lock().unwrap().take()
 }
 
 /// A waker that runs the primitive's own functions when it is woken or dropped finds no lock held.

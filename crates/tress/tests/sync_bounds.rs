@@ -24,7 +24,7 @@ macro_rules! has {
         }
         impl<T: ?Sized> Otherwise for T {}
         struct Ask<T: ?Sized>(std::marker::PhantomData<T>);
-        #[allow(dead_code)]
+        #[allow(dead_code, reason = "unused where it does not")]
         impl<T: ?Sized + $bound> Ask<T> {
             const HAS: bool = true;
         }

@@ -11,6 +11,8 @@ use tress::sync::{
 };
 use tress::task::yield_now;
 
+type Boxed<T> = std::pin::Pin<Box<dyn Future<Output = T>>>;
+
 /// Something that the step lets go of.
 type Slot<T> = std::sync::Mutex<Option<T>>;
 
@@ -55,19 +57,17 @@ fn mutex_lock() {
 /// The lock goes to the next in line, whenever the first one is dropped.
 #[test]
 fn mutex_lock_with_another_in_line() {
-    type Next = std::sync::Mutex<Task<std::pin::Pin<Box<dyn Future<Output = ()>>>>>;
     struct World {
         mutex: Arc<Mutex<u32>>,
         held: Slot<OwnedMutexGuard<u32>>,
-        next: Next,
+        next: std::sync::Mutex<Task<Boxed<()>>>,
     }
     drop_at_every_point(
         || {
             let mutex = Arc::new(Mutex::new(0));
             let held = slot(mutex.clone().try_lock_owned().unwrap());
             let other = mutex.clone();
-            let next: std::pin::Pin<Box<dyn Future<Output = ()>>> =
-                Box::pin(async move { *other.lock().await += 10 });
+            let next: Boxed<()> = Box::pin(async move { *other.lock().await += 10 });
             World {
                 mutex,
                 held,
@@ -269,12 +269,11 @@ fn notify_waiters_is_not_forwarded() {
 fn barrier_wait() {
     struct World {
         barrier: Arc<Barrier>,
-        other: std::sync::Mutex<Option<Task<std::pin::Pin<Box<dyn Future<Output = bool>>>>>>,
+        other: std::sync::Mutex<Option<Task<Boxed<bool>>>>,
     }
     let arrive = |barrier: &Arc<Barrier>| {
         let barrier = barrier.clone();
-        let wait: std::pin::Pin<Box<dyn Future<Output = bool>>> =
-            Box::pin(async move { barrier.wait().await.is_leader() });
+        let wait: Boxed<bool> = Box::pin(async move { barrier.wait().await.is_leader() });
         task(wait)
     };
     drop_at_every_point(

@@ -754,7 +754,7 @@ fn stuck_beside_sleeper(produce: impl FnOnce(&Arc<Floor>)) {
 
 #[test]
 fn two_producers_vs_a_worker_that_gets_stuck() {
-    explore(3, || {
+    explore(2, || {
         stuck_beside_sleeper(|floor| {
             let other = floor.clone();
             let producer = thread::spawn(move || other.push(0));
@@ -767,7 +767,7 @@ fn two_producers_vs_a_worker_that_gets_stuck() {
 /// A worker is woken for another reason, such as a timer, while a producer is claiming it.
 #[test]
 fn claim_vs_wake_up_for_another_reason() {
-    explore(3, || {
+    explore(2, || {
         stuck_beside_sleeper(|floor| {
             let other = floor.clone();
             let producer = thread::spawn(move || {

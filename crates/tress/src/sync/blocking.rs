@@ -3,6 +3,7 @@
 use crate::runtime::{check_blocking_allowed, park_thread};
 use std::future::Future;
 use std::pin::pin;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 /// Blocks this thread until `future` is ready. `what` names the caller's public function.
@@ -12,6 +13,14 @@ use std::time::Duration;
 #[track_caller]
 pub(crate) fn block_on<F: Future>(what: &str, future: F) -> F::Output {
     check_blocking_allowed(what);
-    // No spin: the primitives spin themselves where that pays.
-    park_thread::block_on(pin!(future), Duration::ZERO, 1)
+    let mut future = pin!(future);
+    // Most are ready at once, and need no thread to be woken.
+    let polled = future
+        .as_mut()
+        .poll(&mut Context::from_waker(Waker::noop()));
+    match polled {
+        Poll::Ready(output) => output,
+        // No spin: the primitives spin themselves where that pays.
+        Poll::Pending => park_thread::block_on(future, Duration::ZERO, 1),
+    }
 }

@@ -34,15 +34,9 @@ pub(crate) struct SpinWorth {
     looks: AtomicU32,
 }
 
-#[cfg(not(loom))]
 thread_local! {
-    /// The lock that this thread has handed over last.
+    /// The lock that this thread has handed over last. A hint as well, of no interest to the model.
     static HANDED_OVER: Cell<*const SpinWorth> = const { Cell::new(std::ptr::null()) };
-}
-
-#[cfg(loom)]
-loom::thread_local! {
-    static HANDED_OVER: Cell<*const SpinWorth> = Cell::new(std::ptr::null());
 }
 
 impl SpinWorth {
@@ -58,7 +52,7 @@ impl SpinWorth {
     ///
     /// That task most likely waits for this thread now: spinning would keep both waiting.
     pub(crate) fn handed_over(&self) {
-        HANDED_OVER.with(|handed| handed.set(self));
+        HANDED_OVER.set(self);
     }
 
     /// Calls `look` until it says yes (`Some(true)`), says that waiting is in vain (`None`), or has
@@ -67,7 +61,7 @@ impl SpinWorth {
         if cfg!(loom) || !several_cores() {
             return false;
         }
-        if HANDED_OVER.with(|handed| handed.replace(std::ptr::null())) == self {
+        if HANDED_OVER.replace(std::ptr::null()) == self {
             return false;
         }
         let looks = self.looks.load(Ordering::Relaxed);

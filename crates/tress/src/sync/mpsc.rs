@@ -49,11 +49,15 @@ pub mod error;
 #[cfg(all(test, loom))]
 mod model;
 mod permit;
+mod places;
 mod rx;
+mod sender;
 mod tail;
 mod tx;
 mod unbounded;
+mod waker;
 
-pub use bounded::{Receiver, Sender, WeakSender, channel};
+pub use bounded::{Receiver, channel};
 pub use permit::{OwnedPermit, Permit, PermitIterator};
+pub use sender::{Sender, WeakSender};
 pub use unbounded::{UnboundedReceiver, UnboundedSender, WeakUnboundedSender, unbounded_channel};

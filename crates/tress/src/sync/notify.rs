@@ -386,9 +386,9 @@ impl Notify {
     /// The caller is the waiter's future. It is pinned, and calls `cancel` before it goes.
     #[inline]
     unsafe fn poll(&self, waiter: &Waiter<usize>, seen: usize, waker: Option<&Waker>) -> Poll<()> {
-        let kept = waiter.phase() == IDLE && self.take_kept(seen) == Taken::Yes;
+        let ready = waiter.phase() == IDLE && self.take_kept(seen) == Taken::Yes;
         // SAFETY: by the caller's promise.
-        if kept || unsafe { self.poll_slow(waiter, seen, waker) }.is_ready() {
+        if ready || unsafe { self.poll_slow(waiter, seen, waker) }.is_ready() {
             waiter.set_phase(DONE);
             return Poll::Ready(());
         }

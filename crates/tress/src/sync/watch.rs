@@ -475,7 +475,8 @@ impl<T> Receiver<T> {
     /// # Cancel safety
     /// If it is dropped before it is ready nothing was counted as seen.
     pub async fn changed(&mut self) -> Result<(), RecvError> {
-        changed(&self.shared, &mut self.version).await
+        self.version = changed(&self.shared, self.version).await?;
+        Ok(())
     }
 
     /// Waits until the value, the current one included, satisfies a condition, and looks at it. All
@@ -521,7 +522,7 @@ impl<T> Receiver<T> {
                     return Ok(Ref { value, has_changed });
                 }
             }
-            changed(&self.shared, &mut self.version).await?;
+            changed(&self.shared, self.version).await?;
         }
     }
 
@@ -552,15 +553,15 @@ impl<T> Receiver<T> {
     }
 }
 
-async fn changed<T>(shared: &Shared<T>, seen: &mut Version) -> Result<(), RecvError> {
+/// Waits for a version other than the one that was seen, and returns it.
+async fn changed<T>(shared: &Shared<T>, seen: Version) -> Result<Version, RecvError> {
     let mut listener = pin!(Listener::new(&shared.changed));
     poll_fn(|cx| {
         let proceed = ready!(coop::poll_proceed(cx));
         let changed = listener.as_mut().poll_until(cx, || {
             let state = shared.state();
-            if state.version() != *seen {
-                *seen = state.version();
-                Some(Ok(()))
+            if state.version() != seen {
+                Some(Ok(state.version()))
             } else {
                 state.is_closed().then_some(Err(RecvError(())))
             }

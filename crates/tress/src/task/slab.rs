@@ -30,6 +30,11 @@ use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::ptr::{self, NonNull};
 
+#[cfg(all(test, loom))]
+mod model;
+#[cfg(all(test, not(loom)))]
+mod tests;
+
 /// Under the model a page holds one cell of the largest class, so that every free meets the edges.
 const PAGE_SIZE: usize = if cfg!(loom) { 4 * 1024 } else { 64 * 1024 };
 const FIRST_SLOT: usize = size_of::<Page>().next_multiple_of(128);

@@ -31,6 +31,9 @@ mod timeout;
 mod timers;
 mod wheel;
 
+#[cfg(all(test, loom))]
+mod model;
+
 pub use instant::Instant;
 pub use interval::{Interval, MissedTickBehavior, interval, interval_at};
 pub use sleep::{Sleep, sleep, sleep_until};

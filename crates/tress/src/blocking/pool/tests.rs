@@ -9,6 +9,11 @@ use std::thread::{ThreadId, current, spawn, yield_now};
 
 const LONG: Duration = Duration::from_secs(3600);
 
+/// Interpreted by Miri, a tenth of the repetitions has to do.
+const fn few_if_slow(n: usize) -> usize {
+    if cfg!(miri) { n / 10 } else { n }
+}
+
 /// A job of closures.
 struct Work {
     run: Box<dyn FnOnce() + Send>,
@@ -132,12 +137,13 @@ fn starts_no_thread_before_the_first_job_and_one_for_it() {
 
 #[test]
 fn jobs_that_wait_for_each_other_all_get_a_thread() {
-    let pool = pool(|c| c.max_threads = 64);
+    const JOBS: usize = few_if_slow(64);
+    let pool = pool(|c| c.max_threads = JOBS);
     // A second time with the threads parked instead of new.
     for _ in 0..2 {
-        let barrier = StdArc::new(Barrier::new(64));
+        let barrier = StdArc::new(Barrier::new(JOBS));
         let (tell, told) = channel();
-        for _ in 0..64 {
+        for _ in 0..JOBS {
             let (barrier, tell) = (barrier.clone(), tell.clone());
             pool.spawn(work(move || {
                 barrier.wait();
@@ -145,19 +151,20 @@ fn jobs_that_wait_for_each_other_all_get_a_thread() {
             }))
             .unwrap();
         }
-        assert_eq!(told.iter().take(64).count(), 64);
-        assert_eq!(pool.metrics().peak_threads, 64);
-        until(|| pool.metrics().idle == 64);
+        assert_eq!(told.iter().take(JOBS).count(), JOBS);
+        assert_eq!(pool.metrics().peak_threads, JOBS);
+        until(|| pool.metrics().idle == JOBS);
     }
 }
 
 #[test]
 fn the_limit_holds_when_there_are_more_jobs() {
+    const JOBS: usize = few_if_slow(200);
     for max in [1, 3] {
         let pool = pool(|c| c.max_threads = max);
         let running = StdArc::new((Gauge::new(0), Gauge::new(0)));
         let (tell, told) = channel();
-        for _ in 0..200 {
+        for _ in 0..JOBS {
             let (running, tell) = (running.clone(), tell.clone());
             pool.spawn(work(move || {
                 let now = running.0.fetch_add(1, Ordering::SeqCst) + 1;
@@ -168,7 +175,7 @@ fn the_limit_holds_when_there_are_more_jobs() {
             }))
             .unwrap();
         }
-        assert_eq!(told.iter().take(200).count(), 200);
+        assert_eq!(told.iter().take(JOBS).count(), JOBS);
         assert!(running.1.load(Ordering::SeqCst) <= max);
         assert!(pool.metrics().peak_threads <= max);
     }
@@ -235,7 +242,7 @@ fn idle_threads_end_and_others_take_their_place() {
             c.max_threads = 2;
             c.keep_alive = keep_alive;
         });
-        for _ in 0..50 {
+        for _ in 0..few_if_slow(50) {
             let (a, b) = (Held::on(&pool), Held::on(&pool));
             a.release();
             b.release();
@@ -268,7 +275,7 @@ fn the_thread_that_parked_last_is_woken_first() {
 fn a_spinner_needs_no_wake_up_and_no_second_thread() {
     let pool = pool(|c| c.spin = LONG);
     let first = run_one(&pool);
-    for _ in 0..1_000 {
+    for _ in 0..few_if_slow(1_000) {
         until(|| pool.inner.lock().spinning);
         assert_eq!(run_one(&pool), first);
     }
@@ -798,11 +805,7 @@ fn every_accepted_job_is_run_or_cancelled_exactly_once() {
     let seed = seed.unwrap_or_else(|| crate::sys::SeedGenerator::entropy() | 1);
     println!("TRESS_SEED={seed}");
     let mut random = Xorshift(seed);
-    let (rounds, spawners, jobs) = if cfg!(miri) {
-        (4, 2, 20)
-    } else {
-        (150, 3, 300)
-    };
+    let (rounds, spawners, jobs) = (few_if_slow(150), 3, few_if_slow(300));
     for _ in 0..rounds {
         let pool = pool(|c| {
             c.max_threads = random.one_of(&[1, 2, 3, 16]);

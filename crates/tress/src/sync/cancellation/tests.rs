@@ -122,15 +122,9 @@ fn random_trees_agree_with_a_plain_one() {
                 }
                 8 if rng.below(4) == 0 => {
                     token.cancel();
-                    for (i, is_cancelled) in cancelled.iter_mut().enumerate() {
-                        let mut up = Some(i);
-                        while let Some(node) = up {
-                            if node == at {
-                                *is_cancelled = true;
-                                break;
-                            }
-                            up = parents[node];
-                        }
+                    for (i, cancelled) in cancelled.iter_mut().enumerate() {
+                        let mut ancestry = std::iter::successors(Some(i), |node| parents[*node]);
+                        *cancelled |= ancestry.any(|node| node == at);
                     }
                 }
                 _ => {}

@@ -1,43 +1,43 @@
-//! The shared part of a channel, and everything that senders do to it.
+//! The shared part of a channel: its layout, claiming positions and filling them, and its end.
 //!
 //! Three groups of fields, each on cache lines of its own: what senders write with every message,
 //! what the receiver writes with every message, and what both mostly only read. A sender looks at
 //! the receiver's head only when the head it remembers says that the channel is full.
 
-use super::acquire::{Request, outcome};
+use super::acquire::Request;
 use super::block::{Block, Filled, Slot};
-use super::tail::{MAX_COUNTED, MAX_RESERVED, Tail, TailWord, distance};
+use super::tail::{MAX_RESERVED, Tail, TailWord};
+use super::waker::ReceiverWaker;
 use crate::sync::bell::{Bell, Listener};
-use crate::sync::wait_list::{WaitList, WakeBatch};
+use crate::sync::wait_list::WaitList;
 use crate::sys::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
-use crate::sys::{CachePadded, Mutex, UnsafeCell, full_fence, thread};
+use crate::sys::{CachePadded, Mutex, thread};
 use crate::task::coop;
 use std::future::poll_fn;
-use std::mem::MaybeUninit;
 use std::pin::pin;
 use std::ptr::{self, NonNull};
-use std::task::{Waker, ready};
+use std::task::ready;
 
 /// The capacity of an unbounded channel.
 pub(super) const UNBOUNDED: usize = usize::MAX;
 
 pub(super) struct Chan<T> {
-    tail: CachePadded<SenderPart<T>>,
-    head: CachePadded<ReceiverPart<T>>,
-    shared: CachePadded<SharedPart>,
+    pub(super) tail: CachePadded<SenderPart<T>>,
+    pub(super) head: CachePadded<ReceiverPart<T>>,
+    pub(super) shared: CachePadded<SharedPart>,
 }
 
-struct SenderPart<T> {
-    word: TailWord,
+pub(super) struct SenderPart<T> {
+    pub(super) word: TailWord,
     /// The block of the next position.
-    block: AtomicPtr<Block<T>>,
+    pub(super) block: AtomicPtr<Block<T>>,
     /// A head that some sender has seen.
-    head_seen: AtomicU64,
+    pub(super) head_seen: AtomicU64,
 }
 
-struct ReceiverPart<T> {
+pub(super) struct ReceiverPart<T> {
     /// The position of the next message to be received. Written by the receiver only.
-    position: AtomicU64,
+    pub(super) position: AtomicU64,
     /// A drained block, to be used again.
     spare: AtomicPtr<Block<T>>,
     waker: ReceiverWaker,
@@ -45,17 +45,17 @@ struct ReceiverPart<T> {
     left: AtomicPtr<Block<T>>,
 }
 
-struct SharedPart {
+pub(super) struct SharedPart {
     /// As the user gave it, or `UNBOUNDED`.
-    capacity: usize,
+    pub(super) capacity: usize,
     /// Are there senders in line? Written under the lock.
-    waiting: AtomicBool,
+    pub(super) waiting: AtomicBool,
     senders: AtomicUsize,
     weak_senders: AtomicUsize,
     /// Senders that wait for places.
-    line: Mutex<WaitList<Request>>,
+    pub(super) line: Mutex<WaitList<Request>>,
     /// Rung when the channel is closed.
-    closing: Bell,
+    pub(super) closing: Bell,
 }
 
 /// Why there is no place.
@@ -142,37 +142,6 @@ impl<T> Chan<T> {
             closed
         })
         .await
-    }
-
-    /// Free places of a bounded channel.
-    pub(super) fn capacity(&self) -> usize {
-        let mut tail = self.tail();
-        loop {
-            let head = self.head.position.load(Ordering::Acquire);
-            let seen = self.tail();
-            // A head is only comparable with a tail that it has not overtaken.
-            if seen == tail {
-                let used = tail.messages(head) + tail.reserved();
-                return self.shared.capacity - used as usize;
-            }
-            tail = seen;
-        }
-    }
-
-    /// Places free at `tail`, up to `wanted`. Zero may mean that `tail` is out of date.
-    #[inline(always)]
-    fn places(&self, tail: Tail, wanted: u64) -> u64 {
-        let capacity = (self.shared.capacity as u64).min(MAX_COUNTED);
-        let free =
-            |head| capacity.saturating_sub(distance(tail.position(), head) + tail.reserved());
-        let seen = self.tail.head_seen.load(Ordering::Acquire);
-        let places = free(seen);
-        if places >= wanted {
-            return wanted;
-        }
-        let head = self.head.position.load(Ordering::Acquire);
-        self.tail.head_seen.store(head, Ordering::Release);
-        free(head).min(wanted)
     }
 
     /// Claims a position for a message that has no reservation.
@@ -308,163 +277,8 @@ impl<T> Chan<T> {
         unsafe { self.head.waker.take() }.wake();
     }
 
-    /// Reserves up to `wanted` places, at least `least`. For callers that hold the lock, or with
-    /// nobody in line.
-    fn reserve(&self, least: u64, wanted: u64) -> Result<u64, Refusal> {
-        let mut tail = self.tail();
-        loop {
-            if tail.is_closed() {
-                return Err(Refusal::Closed);
-            }
-            let room = MAX_RESERVED - tail.reserved();
-            let places = self.places(tail, wanted).min(room);
-            if places < least {
-                let current = self.tail();
-                if current == tail {
-                    return Err(Refusal::Full);
-                }
-                tail = current;
-                continue;
-            }
-            match self.tail.word.replace(tail, tail.reserve(places)) {
-                Ok(()) => return Ok(places),
-                Err(actual) => tail = actual,
-            }
-        }
-    }
-
-    /// Reserves `count` places if nobody is in line for them.
-    #[inline]
-    pub(super) fn try_reserve(&self, count: u64) -> Result<(), Refusal> {
-        if count > 0 && self.shared.waiting.load(Ordering::Relaxed) {
-            return Err(if self.is_closed() {
-                Refusal::Closed
-            } else {
-                Refusal::Full
-            });
-        }
-        self.reserve(count, count).map(drop)
-    }
-
-    /// Reserves what can be had for a sender that is about to get in line, and makes sure that
-    /// places that become free from now on are handed out. The caller holds the lock.
-    pub(super) fn reserve_in_line(
-        &self,
-        line: &WaitList<Request>,
-        wanted: u64,
-    ) -> Result<u64, Refusal> {
-        if self.is_closed() {
-            return Err(Refusal::Closed);
-        }
-        self.shared.waiting.store(true, Ordering::Relaxed);
-        // Pairs with the one in `places_freed`: either we see the place, or they see us.
-        full_fence();
-        if !line.is_empty() {
-            return Ok(0);
-        }
-        match self.reserve(1, wanted) {
-            Err(Refusal::Full) => Ok(0),
-            outcome => outcome,
-        }
-    }
-
-    /// To be called after senders left the line, with the lock held.
-    pub(super) fn line_changed(&self, line: &WaitList<Request>) {
-        if line.is_empty() {
-            self.shared.waiting.store(false, Ordering::Relaxed);
-        }
-    }
-
-    /// Gives reservations back.
-    pub(super) fn release(&self, count: u64) {
-        if count == 0 {
-            return;
-        }
-        let mut tail = self.tail();
-        loop {
-            let next = tail.unreserve(count);
-            if next.needs_end() {
-                match self.try_end(tail, next) {
-                    Ok(()) => return,
-                    Err(actual) => tail = actual,
-                }
-            } else {
-                match self.tail.word.replace(tail, next) {
-                    Ok(()) => break,
-                    Err(actual) => tail = actual,
-                }
-            }
-        }
-        self.places_freed();
-    }
-
-    /// Hands free places to senders in line, if there are any. Called after the head moved on or a
-    /// reservation was given back.
-    #[inline]
-    pub(super) fn places_freed(&self) {
-        // Pairs with the one in `reserve_in_line`.
-        full_fence();
-        if self.shared.waiting.load(Ordering::Relaxed) {
-            self.hand_out();
-        }
-    }
-
-    #[cold]
-    fn hand_out(&self) {
-        let mut woken = WakeBatch::new();
-        let mut line = self.shared.line.lock();
-        while let Some(missing) = line.with_front(|request| request.missing()) {
-            let Ok(places) = self.reserve(1, missing) else {
-                break;
-            };
-            line.with_front(|request| request.grant(places));
-            if places == missing {
-                if let Some((waker, _)) = line.settle_front(outcome::GRANTED) {
-                    woken.push(waker);
-                }
-                if woken.is_full() {
-                    drop(line);
-                    woken.wake_all();
-                    line = self.shared.line.lock();
-                }
-            }
-        }
-        self.line_changed(&line);
-        drop(line);
-        woken.finish();
-    }
-
-    /// The receiver takes no new messages: everybody in line is told.
-    pub(super) fn close(&self, gone: bool) -> Tail {
-        let before = if gone {
-            self.tail.word.close_and_go()
-        } else {
-            self.tail.word.close()
-        };
-        if !before.is_closed() {
-            // Even if a waker of those in line panics.
-            let _ring = RingAtEnd(&self.shared.closing);
-            let mut woken = WakeBatch::new();
-            let mut line = self.shared.line.lock();
-            while let Some(granted) = line.with_front(|request| request.granted()) {
-                if let Some((waker, _)) = line.settle_front(outcome::closed(granted)) {
-                    woken.push(waker);
-                }
-                if woken.is_full() {
-                    drop(line);
-                    woken.wake_all();
-                    line = self.shared.line.lock();
-                }
-            }
-            self.line_changed(&line);
-            drop(line);
-            woken.finish();
-        }
-        before
-    }
-
     /// Replaces `tail` by `next` with the end mark in its next position.
-    fn try_end(&self, tail: Tail, next: Tail) -> Result<(), Tail> {
+    pub(super) fn try_end(&self, tail: Tail, next: Tail) -> Result<(), Tail> {
         if tail.is_installing() {
             return Err(self.wait_for_block());
         }
@@ -593,14 +407,6 @@ impl<T> Drop for Chan<T> {
     }
 }
 
-struct RingAtEnd<'a>(&'a Bell);
-
-impl Drop for RingAtEnd<'_> {
-    fn drop(&mut self) {
-        self.0.ring();
-    }
-}
-
 /// A block got ready before its need is certain.
 struct Fresh<T>(Option<NonNull<Block<T>>>);
 
@@ -628,61 +434,5 @@ impl<T> Fresh<T> {
             // SAFETY: it was ours, and was not hung in.
             unsafe { chan.recycle(block) };
         }
-    }
-}
-
-/// The waker of a receiver that waits at a slot.
-///
-/// While nothing is lent the cell belongs to the receiver. It lends the waker before it says at a
-/// slot that it waits. If it can take that back it has the waker back; else the sender of that slot
-/// takes the waker, and says when it has.
-pub(super) struct ReceiverWaker {
-    lent: AtomicBool,
-    waker: UnsafeCell<MaybeUninit<Waker>>,
-}
-
-impl ReceiverWaker {
-    fn new() -> ReceiverWaker {
-        ReceiverWaker {
-            lent: AtomicBool::new(false),
-            waker: UnsafeCell::new(MaybeUninit::uninit()),
-        }
-    }
-
-    /// True from `lend` until the waker has been taken, by either side.
-    pub(super) fn is_lent(&self) -> bool {
-        self.lent.load(Ordering::Acquire)
-    }
-
-    /// # Safety
-    /// The caller is the receiver, and nothing is lent.
-    pub(super) unsafe fn lend(&self, waker: Waker) {
-        // SAFETY: the cell is the receiver's while nothing is lent.
-        self.waker.with_mut(|cell| unsafe {
-            (*cell).write(waker);
-        });
-        self.lent.store(true, Ordering::Relaxed);
-    }
-
-    /// # Safety
-    /// The waker is lent, and the caller is the sender that found the receiver waiting, or the
-    /// receiver that has taken its word back.
-    pub(super) unsafe fn take(&self) -> Waker {
-        // SAFETY: only one side gets here for each `lend`. The cell is only read, so that the
-        // receiver can still compare.
-        let waker = self
-            .waker
-            .with(|cell| unsafe { (*cell).assume_init_read() });
-        self.lent.store(false, Ordering::Release);
-        waker
-    }
-
-    /// # Safety
-    /// The caller is the receiver, and has lent a waker at least once.
-    pub(super) unsafe fn is_for(&self, waker: &Waker) -> bool {
-        // SAFETY: the cell was filled and only the caller writes it. If the waker has been taken,
-        // its two pointers, which are all that is compared, are still in place.
-        self.waker
-            .with(|cell| unsafe { (*cell).assume_init_ref().will_wake(waker) })
     }
 }

@@ -1,5 +1,5 @@
-use super::bounded::Sender;
 use super::chan::Chan;
+use super::sender::Sender;
 use std::fmt;
 use std::iter::FusedIterator;
 use std::mem;

@@ -127,9 +127,12 @@ fn wakers_are_moved_not_lost_or_doubled() {
     // SAFETY: boxed, and taken out before it is dropped.
     unsafe {
         list.push_back(&waiter, Some(waker.clone()), ());
-        assert!(waiter.wakes(&waker) && !waiter.wakes(&other));
+        // "No" is always allowed, and Miri, which gives a vtable several addresses, says it.
+        assert!(cfg!(miri) || waiter.wakes(&waker));
+        assert!(!waiter.wakes(&other));
         drop(list.replace_waker(&waiter, other.clone()));
-        assert!(waiter.wakes(&other));
+        assert!(cfg!(miri) || waiter.wakes(&other));
+        assert!(!waiter.wakes(&waker));
         drop(list.remove(&waiter));
         list.push_back(&waiter, Some(waker.clone()), ());
     }

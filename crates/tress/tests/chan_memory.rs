@@ -1,0 +1,159 @@
+//! What the channels allocate, and that they give it back.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use tress::sync::{broadcast, mpsc, oneshot, watch};
+
+struct Counting;
+
+thread_local! {
+    /// Allocations that are alive, and their bytes; per thread, since tests run side by side.
+    static ALIVE: Cell<(isize, isize)> = const { Cell::new((0, 0)) };
+}
+
+fn count(blocks: isize, bytes: isize) {
+    let _ = ALIVE.try_with(|alive| {
+        let (b, s) = alive.get();
+        alive.set((b + blocks, s + bytes));
+    });
+}
+
+// SAFETY: the system allocator, with counters beside it.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(1, layout.size() as isize);
+        // SAFETY: as promised to us.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        count(-1, -(layout.size() as isize));
+        // SAFETY: as promised to us.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+fn alive() -> (isize, isize) {
+    ALIVE.with(Cell::get)
+}
+
+/// Blocks and bytes that `f` leaves behind.
+fn left_by(f: impl FnOnce()) -> (isize, isize) {
+    let before = alive();
+    f();
+    let after = alive();
+    (after.0 - before.0, after.1 - before.1)
+}
+
+#[test]
+fn oneshot_is_one_allocation_and_leaves_nothing() {
+    let before = alive();
+    let (tx, rx) = oneshot::channel::<u64>();
+    assert_eq!(alive().0 - before.0, 1);
+    drop((tx, rx));
+    type End = fn(oneshot::Sender<Box<u8>>, oneshot::Receiver<Box<u8>>);
+    let ends: [End; 5] = [
+        |tx, rx| drop((tx, rx)),
+        |tx, rx| drop((rx, tx)),
+        |tx, rx| drop((tx.send(Box::new(1)), rx)),
+        |tx, mut rx| drop((tx.send(Box::new(1)), rx.try_recv())),
+        |tx, mut rx| {
+            rx.close();
+            drop((tx.send(Box::new(1)), rx));
+        },
+    ];
+    for end in ends {
+        let left = left_by(|| {
+            let (tx, rx) = oneshot::channel();
+            end(tx, rx);
+        });
+        assert_eq!(left, (0, 0));
+    }
+}
+
+#[test]
+fn a_drained_channel_gives_its_memory_back() {
+    let left = left_by(|| {
+        let (tx, mut rx) = mpsc::unbounded_channel();
+        let (_, empty) = alive();
+        for number in 0..100_000u64 {
+            tx.send(number).unwrap();
+        }
+        let (_, full) = alive();
+        assert!(full - empty >= 100_000 * 8);
+        while rx.try_recv().is_ok() {}
+        let (_, drained) = alive();
+        assert!(
+            drained - empty < 2_000,
+            "{} bytes are kept",
+            drained - empty
+        );
+    });
+    assert_eq!(left, (0, 0));
+}
+
+#[test]
+fn a_busy_channel_does_not_allocate_for_ever() {
+    let (tx, mut rx) = mpsc::channel(100);
+    let mut peak = 0;
+    for round in 0..10_000u64 {
+        for number in 0..50 {
+            tx.try_send(round + number).unwrap();
+        }
+        for _ in 0..50 {
+            rx.try_recv().unwrap();
+        }
+        if round == 10 {
+            peak = alive().1;
+        }
+    }
+    assert!(alive().1 <= peak + 1_000);
+}
+
+#[test]
+fn every_end_leaves_nothing() {
+    for messages in [0, 1, 31, 32, 33, 100] {
+        for receiver_first in [true, false] {
+            let left = left_by(|| {
+                let (tx, mut rx) = mpsc::channel(200);
+                for number in 0..messages {
+                    tx.try_send(Box::new(number)).unwrap();
+                }
+                for _ in 0..messages / 2 {
+                    rx.try_recv().unwrap();
+                }
+                let weak = tx.downgrade();
+                if receiver_first {
+                    drop(rx);
+                    drop(tx);
+                } else {
+                    drop(tx);
+                    drop(rx);
+                }
+                drop(weak);
+            });
+            assert_eq!(left, (0, 0), "{messages} messages");
+        }
+        let left = left_by(|| {
+            let (tx, mut rx) = broadcast::channel(16);
+            let other = tx.subscribe();
+            for number in 0..messages {
+                tx.send(Box::new(number)).unwrap();
+            }
+            let _ = rx.try_recv();
+            drop(tx);
+            drop(other);
+            drop(rx);
+        });
+        assert_eq!(left, (0, 0), "{messages} messages, broadcast");
+    }
+    let left = left_by(|| {
+        let (tx, rx) = watch::channel(Box::new(0));
+        tx.send(Box::new(1)).unwrap();
+        drop((tx, rx));
+    });
+    assert_eq!(left, (0, 0));
+}
