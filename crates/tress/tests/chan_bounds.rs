@@ -1,5 +1,10 @@
 //! What the channels' types promise to the compiler.
 
+#![allow(
+    dead_code,
+    reason = "the fallback trait is unused where the bound holds"
+)]
+
 use std::cell::Cell;
 use std::error::Error;
 use std::panic::{RefUnwindSafe, UnwindSafe};

@@ -1,6 +1,12 @@
 //! What a `JoinSet` promises: results in the order in which tasks finish, each exactly once; nothing
 //! lost when a wait is dropped; nothing left running when the set is.
 
+#![allow(
+    clippy::unnecessary_to_owned,
+    clippy::needless_range_loop,
+    reason = "gates are opened by number, and each task owns its own"
+)]
+
 use std::cell::Cell;
 use std::future::{Future, pending, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};

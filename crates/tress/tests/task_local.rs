@@ -269,7 +269,7 @@ fn with_may_be_nested_but_not_around_a_scope() {
         let text = panic_text(|| NUMBER.with(|_| NUMBER.sync_scope(2, || ())));
         assert!(text.contains("borrowed"), "{text}");
         let text = panic_text(|| {
-            NUMBER.with(|_| poll(pin!(NUMBER.scope(2, async {}))));
+            let _ = NUMBER.with(|_| poll(pin!(NUMBER.scope(2, async {}))));
         });
         assert!(text.contains("borrowed"), "{text}");
         assert_eq!(NUMBER.get(), 1);
@@ -313,7 +313,9 @@ fn panics_are_located() {
     }));
     let cases: [fn(); 3] = [
         || NUMBER.with(|_| ()),
-        || drop(NUMBER.get()),
+        || {
+            NUMBER.get();
+        },
         || NUMBER.sync_scope(1, || NUMBER.with(|_| NUMBER.sync_scope(2, || ()))),
     ];
     let files = cases.map(|case| {
