@@ -319,9 +319,9 @@ impl Builder {
             on_unpark: self.on_unpark.clone(),
         };
         let start = Instant::now();
-        let seed = self.seed.unwrap_or_else(SeedGenerator::entropy);
+        let seeds = SeedGenerator::new(self.seed.unwrap_or_else(SeedGenerator::entropy));
         let scheduler = match self.kind {
-            Kind::Multi => Scheduler::Multi(Multi::new(config, start)?),
+            Kind::Multi => Scheduler::Multi(Multi::new(config, start, &seeds)?),
             Kind::Current => Scheduler::Current(Current::new(config, start)),
         };
         let shared = Arc::new(Shared {
@@ -338,7 +338,7 @@ impl Builder {
                 enter: Arc::new(|thread| thread()),
             }),
             clock: Clock::new(self.kind == Kind::Current),
-            seeds: SeedGenerator::new(seed),
+            seeds,
             forced_yields: Counter::default(),
             time_enabled: self.enable_time,
             name: self.name.clone(),

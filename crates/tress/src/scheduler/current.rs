@@ -41,7 +41,6 @@ pub(crate) struct Current {
     root: Arc<Root>,
     pub(crate) stats: WorkerStats,
     pub(crate) outside_completed: Counter,
-    pub(crate) remote_schedules: Counter,
     pub(crate) thread: Mutex<Option<std::thread::ThreadId>>,
     pub(crate) queue_depth: Counter,
     closing: AtomicBool,
@@ -152,7 +151,6 @@ impl Current {
             }),
             stats: WorkerStats::default(),
             outside_completed: Counter::default(),
-            remote_schedules: Counter::default(),
             thread: Mutex::new(None),
             queue_depth: Counter::default(),
             closing: AtomicBool::new(false),
@@ -179,8 +177,7 @@ impl Current {
     }
 
     fn push_outside(&self, task: NonNull<Header>) {
-        self.remote_schedules.add_shared(1);
-        self.inject.push(task);
+        self.inject.push_outside(task);
         self.root.parker.unpark();
     }
 

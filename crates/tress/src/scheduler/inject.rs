@@ -1,25 +1,39 @@
 //! The global queue: tasks from outside, and what overflows from the rings.
 //!
-//! An intrusive list behind a lock, with an atomic length so that finding it empty costs a load.
+//! Blocks of pointers behind a lock, with an atomic length so that finding it empty costs a load.
+//! Blocks and not a list through the tasks: a batch is then copied from a few cache lines, where a
+//! list would fetch every task's own, cold from the thread that made it, while others wait for the
+//! lock.
 
 use super::queue::Local;
+use super::stats::Counter;
 use crate::sys::Mutex;
 use crate::sys::atomic::{AtomicUsize, Ordering};
 use crate::task::Header;
+use std::collections::VecDeque;
 use std::ptr::NonNull;
 
 /// Fewest tasks fetched at once, to be worth the lock (seed 002's `MIN_GLOBAL_QUEUE_BATCH_SIZE`).
-const MIN_BATCH: usize = 4;
+pub(super) const MIN_BATCH: u32 = 4;
 /// Most tasks fetched at once (seed 002's `MAX_GLOBAL_QUEUE_BATCH_SIZE`).
 const MAX_BATCH: usize = 64;
+/// Tasks in a block; few under the model, so that blocks come and go.
+const BLOCK: usize = if cfg!(loom) { 2 } else { 256 };
 
 pub(crate) struct Inject {
     list: Mutex<List>,
     len: AtomicUsize,
+    /// Tasks pushed by threads that are no workers. Written under the lock.
+    from_outside: Counter,
 }
 
+/// First in, first out, in blocks: it never moves what it holds, and a burst's memory goes back.
 struct List {
-    ends: Option<(NonNull<Header>, NonNull<Header>)>,
+    blocks: VecDeque<Vec<NonNull<Header>>>,
+    /// Tasks already taken from the first block.
+    taken: usize,
+    /// An empty block, so that a queue at rest between two lengths allocates nothing.
+    spare: Vec<NonNull<Header>>,
 }
 
 // SAFETY: the list holds queue entries of tasks that may run on any thread.
@@ -28,8 +42,13 @@ unsafe impl Send for List {}
 impl Inject {
     pub(crate) fn new() -> Inject {
         Inject {
-            list: Mutex::new(List { ends: None }),
+            list: Mutex::new(List {
+                blocks: VecDeque::new(),
+                taken: 0,
+                spare: Vec::new(),
+            }),
             len: AtomicUsize::new(0),
+            from_outside: Counter::default(),
         }
     }
 
@@ -43,35 +62,33 @@ impl Inject {
         self.len() == 0
     }
 
-    /// Adds a task at the end.
-    pub(crate) fn push(&self, task: NonNull<Header>) {
-        // SAFETY: the task is about to be ours alone, as the caller's entry was.
-        unsafe {
-            Header::set_queue_next(task, None);
-            self.push_batch(task, task, 1);
-        }
+    /// How many tasks came from threads that are no workers.
+    pub(crate) fn from_outside(&self) -> u64 {
+        self.from_outside.get()
     }
 
-    /// Adds a chain of `n` tasks under one lock.
-    ///
-    /// # Safety
-    /// The tasks from `first` to `last` are linked, in no queue, and `last` links to nothing.
-    pub(crate) unsafe fn push_batch(
-        &self,
-        first: NonNull<Header>,
-        last: NonNull<Header>,
-        n: usize,
-    ) {
+    /// Adds a task that a thread which is no worker made ready.
+    pub(crate) fn push_outside(&self, task: NonNull<Header>) {
         let mut list = self.list.lock();
-        let head = match list.ends {
-            None => first,
-            Some((head, tail)) => {
-                // SAFETY: the tail is in this list, so its link is ours.
-                unsafe { Header::set_queue_next(tail, Some(first)) };
-                head
-            }
-        };
-        list.ends = Some((head, last));
+        self.from_outside.bump();
+        list.push(task);
+        let len = self.len.load(Ordering::Relaxed);
+        self.len.store(len + 1, Ordering::Release);
+    }
+
+    /// Adds a task at the end.
+    pub(crate) fn push(&self, task: NonNull<Header>) {
+        self.push_batch([task]);
+    }
+
+    /// Adds tasks, in order, under one lock.
+    pub(crate) fn push_batch(&self, tasks: impl IntoIterator<Item = NonNull<Header>>) {
+        let mut list = self.list.lock();
+        let mut n = 0;
+        for task in tasks {
+            list.push(task);
+            n += 1;
+        }
         // Under the lock, so a plain read-and-store.
         let len = self.len.load(Ordering::Relaxed);
         self.len.store(len + n, Ordering::Release);
@@ -89,8 +106,14 @@ impl Inject {
         Some(task)
     }
 
-    /// Takes one worker's fair share: the oldest task is returned, the others go to `into`.
-    pub(crate) fn pop_batch(&self, into: &Local, workers: usize) -> Option<NonNull<Header>> {
+    /// Takes one worker's fair share, but no more than `most`: the oldest task is returned, with the
+    /// number taken, the others go to `into`.
+    pub(crate) fn pop_batch(
+        &self,
+        into: &Local,
+        workers: usize,
+        most: u32,
+    ) -> Option<(NonNull<Header>, u32)> {
         if self.is_empty() {
             return None;
         }
@@ -98,7 +121,8 @@ impl Inject {
         let mut list = self.list.lock();
         let len = self.len.load(Ordering::Relaxed);
         let first = list.pop()?;
-        let share = (len / workers).clamp(MIN_BATCH, MAX_BATCH).min(len);
+        let share = (len / workers).clamp(MIN_BATCH as usize, MAX_BATCH);
+        let share = share.min(most as usize).min(len);
         let mut taken = 1;
         // The ring only gains room while we fill it: nobody else pushes.
         while taken < share && taken <= room {
@@ -108,18 +132,112 @@ impl Inject {
             taken += 1;
         }
         self.len.store(len - taken, Ordering::Release);
-        Some(first)
+        Some((first, taken as u32))
     }
 }
 
 impl List {
+    #[inline]
+    fn push(&mut self, task: NonNull<Header>) {
+        match self.blocks.back_mut() {
+            Some(last) if last.len() < BLOCK => last.push(task),
+            _ => self.push_block(task),
+        }
+    }
+
+    #[cold]
+    fn push_block(&mut self, task: NonNull<Header>) {
+        let mut block = std::mem::take(&mut self.spare);
+        block.reserve_exact(BLOCK);
+        block.push(task);
+        self.blocks.push_back(block);
+    }
+
+    #[inline]
     fn pop(&mut self) -> Option<NonNull<Header>> {
-        let (head, tail) = self.ends?;
-        // SAFETY: the head is in this list, so its link is ours.
-        let next = unsafe { Header::queue_next(head) };
-        self.ends = next.map(|next| (next, tail));
-        // SAFETY: as above; the mark of a taken output after completion relies on a clear link.
-        unsafe { Header::set_queue_next(head, None) };
-        Some(head)
+        let first = self.blocks.front()?;
+        let task = first[self.taken];
+        self.taken += 1;
+        if self.taken == first.len() {
+            self.pop_block();
+        }
+        Some(task)
+    }
+
+    #[cold]
+    fn pop_block(&mut self) {
+        self.taken = 0;
+        if let Some(mut block) = self.blocks.pop_front() {
+            block.clear();
+            self.spare = block;
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::super::queue;
+    use super::*;
+
+    /// The queue only stores addresses.
+    fn task(n: usize) -> NonNull<Header> {
+        NonNull::without_provenance(std::num::NonZero::new(n + 1).expect("not zero"))
+    }
+
+    #[test]
+    fn keeps_the_order_over_blocks() {
+        let inject = Inject::new();
+        let (mut pushed, mut popped) = (0, 0);
+        // Lengths on both sides of a block's, and back to empty in between.
+        for (push, pop) in [
+            (1, 1),
+            (BLOCK, BLOCK),
+            (3 * BLOCK + 1, BLOCK),
+            (7, 2 * BLOCK + 8),
+        ] {
+            inject.push_batch((pushed..pushed + push).map(task));
+            pushed += push;
+            for _ in 0..pop {
+                assert_eq!(inject.pop(), Some(task(popped)));
+                popped += 1;
+            }
+            assert_eq!(inject.len(), pushed - popped);
+        }
+        assert_eq!(inject.pop(), None);
+    }
+
+    #[test]
+    fn a_batch_is_a_fair_share_and_no_more_than_asked_for() {
+        for (len, workers, most, expected) in [
+            (1, 2, 64, 1),
+            (6, 2, 64, 4),
+            (6, 2, 1, 1),
+            (40, 2, 64, 20),
+            (40, 2, 16, 16),
+            (400, 2, 128, 64),
+        ] {
+            let inject = Inject::new();
+            inject.push_batch((0..len).map(task));
+            let (ring, _steal) = queue::ring();
+            let (first, taken) = inject.pop_batch(&ring, workers, most).expect("not empty");
+            assert_eq!((first, taken), (task(0), expected), "of {len}");
+            assert_eq!(ring.len(), expected - 1);
+            assert_eq!(inject.len(), len - expected as usize);
+            while ring.pop().is_some() {}
+        }
+    }
+
+    #[test]
+    fn a_batch_leaves_what_the_ring_has_no_room_for() {
+        let inject = Inject::new();
+        inject.push_batch((0..100).map(task));
+        let (ring, _steal) = queue::ring();
+        for n in 0..queue::CAPACITY - 3 {
+            assert!(!ring.push(task(n), &inject));
+        }
+        let (_, taken) = inject.pop_batch(&ring, 1, 64).expect("not empty");
+        assert_eq!(taken, 4);
+        assert_eq!(inject.len(), 96);
+        while ring.pop().is_some() {}
     }
 }

@@ -1,7 +1,9 @@
 //! The slot for the task that became ready last: its data are warm, so it runs next.
 //!
 //! Only the owner puts tasks in; the owner, a late thief and the monitor take them out. That is
-//! why the owner may fill an empty slot with a plain store: nobody else can have filled it.
+//! why the owner may fill an empty slot with a plain store: nobody else can have filled it. Where
+//! there is one worker there are no thieves, the monitor leaves the slot alone because nobody else
+//! could run its task, and the owner may empty it with a plain store too.
 
 use crate::sys::atomic::{AtomicPtr, Ordering};
 use crate::task::Header;
@@ -24,7 +26,18 @@ impl LifoSlot {
         NonNull::new(self.0.swap(task.as_ptr(), Ordering::AcqRel))
     }
 
-    /// Takes the task out.
+    /// Takes the task out. `alone`: there is no other worker, and so nobody else who takes.
+    #[inline]
+    pub(crate) fn take_own(&self, alone: bool) -> Option<NonNull<Header>> {
+        if !alone {
+            return self.take();
+        }
+        let task = NonNull::new(self.0.load(Ordering::Relaxed))?;
+        self.0.store(ptr::null_mut(), Ordering::Relaxed);
+        Some(task)
+    }
+
+    /// Takes the task out, from any thread.
     #[inline]
     pub(crate) fn take(&self) -> Option<NonNull<Header>> {
         if self.is_empty() {

@@ -229,6 +229,12 @@ fn thieves_of_each_other() {
     });
 }
 
+/// Writes to a task as whoever took it out of a queue may: loom finds what is not ordered.
+fn touch(task: NonNull<Header>) {
+    // SAFETY: the caller has just taken it out of its queue, or not yet put it into one.
+    unsafe { Header::touch(task) };
+}
+
 #[test]
 fn lifo_replace_vs_take() {
     explore(5, || {
@@ -239,20 +245,16 @@ fn lifo_replace_vs_take() {
             thread::spawn(move || {
                 for _ in 0..2 {
                     if let Some(task) = slot.take() {
-                        // The owner's link is what a thief would overwrite next.
-                        // SAFETY: taken out of the slot, so in no queue.
-                        unsafe { Header::set_queue_next(task, None) };
+                        touch(task);
                         tasks.saw(task);
                     }
                 }
             })
         };
         for i in 0..3 {
-            // SAFETY: in no queue yet.
-            unsafe { Header::set_queue_next(tasks.get(i), None) };
+            touch(tasks.get(i));
             if let Some(older) = slot.replace(tasks.get(i)) {
-                // SAFETY: displaced, so in no queue.
-                unsafe { Header::set_queue_next(older, None) };
+                touch(older);
                 tasks.saw(older);
             }
         }
@@ -309,13 +311,8 @@ fn inject_push_vs_pop() {
                 inject.push(tasks.get(1));
             })
         };
-        // A chain of two under one lock.
-        // SAFETY: both are in no queue.
-        unsafe {
-            Header::set_queue_next(tasks.get(2), Some(tasks.get(3)));
-            Header::set_queue_next(tasks.get(3), None);
-            inject.push_batch(tasks.get(2), tasks.get(3), 2);
-        }
+        // Two under one lock.
+        inject.push_batch([tasks.get(2), tasks.get(3)]);
         if let Some(task) = inject.pop() {
             tasks.saw(task);
         }
@@ -342,7 +339,7 @@ fn inject_pop_batch_vs_push_vs_thief() {
             let (inject, tasks) = (inject.clone(), tasks.clone());
             thread::spawn(move || inject.push(tasks.get(4)))
         };
-        let first = inject.pop_batch(&ring, 1).expect("four were there");
+        let first = inject.pop_batch(&ring, 1, 64).expect("four were there").0;
         tasks.saw(first);
         // The oldest comes first, and the others stay in order.
         if let Some(task) = ring.pop() {
@@ -372,14 +369,14 @@ fn inject_two_pop_batches() {
             let (inject, tasks) = (inject.clone(), tasks.clone());
             thread::spawn(move || {
                 let (ring, _steal) = queue::ring();
-                if let Some(task) = inject.pop_batch(&ring, 2) {
+                if let Some((task, _)) = inject.pop_batch(&ring, 2, 64) {
                     tasks.saw(task);
                 }
                 empty(&ring, &tasks);
             })
         };
         let (ring, _steal) = queue::ring();
-        if let Some(task) = inject.pop_batch(&ring, 2) {
+        if let Some((task, _)) = inject.pop_batch(&ring, 2, 64) {
             tasks.saw(task);
         }
         empty(&ring, &tasks);

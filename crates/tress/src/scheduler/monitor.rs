@@ -126,8 +126,10 @@ fn look(multi: &Multi, polled: &mut Vec<Option<u64>>) {
         }
         stuck = true;
         remote.stats.slow_polls.bump();
-        if let Some(task) = remote.lifo.take() {
-            multi.inject.push(task);
+        if multi.remotes.len() > 1 {
+            if let Some(task) = remote.lifo.take() {
+                multi.inject.push(task);
+            }
         }
         remote
             .timers

@@ -8,9 +8,9 @@ use super::monitor::Monitor;
 use super::outside::Outside;
 use super::queue::{self, Steal};
 use super::stats::{Counter, WorkerStats};
-use super::worker::{self, Core};
+use super::worker::{self, Core, Worker};
 use crate::runtime::{Shared, context};
-use crate::sys::{CachePadded, Mutex, Parker};
+use crate::sys::{CachePadded, Mutex, Parker, SeedGenerator};
 use crate::task::{
     self, Header, Id, JoinHandle, Keep, Order, Origin, Owner, OwnerVTable, Slab, Source, TaskRef,
 };
@@ -34,7 +34,6 @@ pub(crate) struct Multi {
     blocking: Outside,
     /// Completed outside of a worker. Many writers.
     pub(crate) outside_completed: Counter,
-    pub(crate) remote_schedules: Counter,
     pub(super) monitor_timers_fired: Counter,
     closing: AtomicBool,
     /// Cores not yet put away by shutdown.
@@ -106,20 +105,21 @@ unsafe fn schedule(owner: NonNull<Owner>, task: NonNull<Header>, order: Order) {
     // task is in a queue it may finish at any moment; `multi.push_outside` takes care of that.
     unsafe {
         let shared = owner.as_ref().parent::<Shared>();
-        let local = context::with(|cx| match cx.worker.get().as_ref() {
-            Some(worker) if ptr::eq(worker.shared(), shared) => match worker.core() {
-                Some(core) => {
-                    core.schedule(worker, task, order);
-                    true
-                }
-                None => false,
-            },
-            _ => false,
-        });
-        if !local {
-            push_outside(shared, task);
+        match current_worker(shared).and_then(|worker| Some((worker, worker.core()?))) {
+            Some((worker, core)) => core.schedule(worker, task, order),
+            None => push_outside(shared, task),
         }
     }
+}
+
+/// The worker of this runtime that the calling thread is.
+#[inline]
+fn current_worker<'a>(shared: *const Shared) -> Option<&'a Worker> {
+    // The closure stays this small so that it is inlined: a call through the key costs nanoseconds.
+    let worker = context::with(|cx| cx.worker.get());
+    // SAFETY: set by a worker thread for as long as its `Worker` lives on that thread's stack, below
+    // everything that can call this.
+    unsafe { worker.as_ref() }.filter(|worker| ptr::eq(worker.shared(), shared))
 }
 
 /// # Safety
@@ -133,17 +133,16 @@ unsafe fn push_outside(shared: *const Shared, task: NonNull<Header>) {
         Arc::from_raw(shared)
     };
     let multi = shared.multi();
-    multi.remote_schedules.add_shared(1);
-    multi.inject.push(task);
+    multi.inject.push_outside(task);
     multi.notify();
 }
 
 impl Multi {
-    pub(crate) fn new(config: Config, start: Instant) -> io::Result<Multi> {
+    pub(crate) fn new(config: Config, start: Instant, seeds: &SeedGenerator) -> io::Result<Multi> {
         let remotes = (0..config.workers)
             .map(|index| {
                 let (local, steal) = queue::ring();
-                let core = Box::new(Core::new(index, local, &config));
+                let core = Box::new(Core::new(index, local, seeds.next_seed(), &config));
                 let parker = Arc::new(Parker::new());
                 CachePadded::new(Remote {
                     steal,
@@ -166,7 +165,6 @@ impl Multi {
             outside: Outside::new(&OWNER_VTABLE),
             blocking: Outside::new(&OWNER_VTABLE),
             outside_completed: Counter::default(),
-            remote_schedules: Counter::default(),
             monitor_timers_fired: Counter::default(),
             closing: AtomicBool::new(false),
             cores_left: AtomicUsize::new(config.workers),
@@ -206,28 +204,22 @@ impl Multi {
         id: Id,
         origin: Origin,
     ) -> JoinHandle<F::Output> {
-        context::with(|cx| {
-            // SAFETY: set by a worker thread for as long as its `Worker` lives.
-            let worker = unsafe { cx.worker.get().as_ref() };
-            if let Some(worker) = worker {
-                if ptr::eq(worker.shared(), shared) {
-                    if let Some(core) = worker.core() {
-                        if !self.is_closing() {
-                            let remote = &self.remotes[core.index()];
-                            remote.stats.spawned.bump();
-                            let owner = NonNull::from(&remote.owner);
-                            // SAFETY: the core makes this thread the owner of its slab.
-                            let (task, handle) =
-                                unsafe { task::new(future, owner, Source::Page, id, origin) };
-                            core.schedule(worker, task, Order::Newest);
-                            return handle;
-                        }
-                    }
+        if let Some(worker) = current_worker(shared) {
+            if let Some(core) = worker.core() {
+                if !self.is_closing() {
+                    let remote = &self.remotes[core.index()];
+                    remote.stats.spawned.bump();
+                    let owner = NonNull::from(&remote.owner);
+                    // SAFETY: the core makes this thread the owner of its slab.
+                    let (task, handle) =
+                        unsafe { task::new(future, owner, Source::Page, id, origin) };
+                    core.schedule(worker, task, Order::Newest);
+                    return handle;
                 }
             }
-            // SAFETY: by the caller's promise.
-            unsafe { self.spawn_outside(future, id, origin) }
-        })
+        }
+        // SAFETY: by the caller's promise.
+        unsafe { self.spawn_outside(future, id, origin) }
     }
 
     /// # Safety
@@ -243,8 +235,7 @@ impl Multi {
         unsafe {
             let (task, handle, accepted) = self.outside.make(future, id, origin);
             if accepted {
-                self.remote_schedules.add_shared(1);
-                self.inject.push(task);
+                self.inject.push_outside(task);
                 self.notify();
             } else {
                 TaskRef::refuse(task);
@@ -433,14 +424,9 @@ impl Multi {
         shared: &Shared,
         f: impl FnOnce(&Arc<Timers>) -> Armed,
     ) -> Armed {
-        let here = context::with(|cx| {
-            // SAFETY: set by a worker thread for as long as its `Worker` lives.
-            let worker = unsafe { cx.worker.get().as_ref() }?;
-            if !ptr::eq(worker.shared(), shared) {
-                return None;
-            }
-            Some(worker.core()?.index())
-        });
+        let here = current_worker(shared)
+            .and_then(Worker::core)
+            .map(Core::index);
         match here {
             // It looks at its timers before it parks.
             Some(index) => f(&self.remotes[index].timers),
@@ -535,16 +521,10 @@ impl Multi {
         self.blocking.retire();
     }
 
-    /// Cancels every task that is not running right now.
+    /// Cancels every task that is not running right now. The caller holds a core, or nobody does.
     pub(crate) fn drop_everything(&self) {
-        for task in self.live_tasks() {
-            // SAFETY: tasks of this scheduler may be dropped on any thread.
-            if unsafe { task.shut_down() } {
-                self.outside_completed.add_shared(1);
-            }
-        }
-        let lifos = self.remotes.iter().filter_map(|r| r.lifo.take());
-        for task in lifos.chain(std::iter::from_fn(|| self.inject.pop())) {
+        self.drop_shared();
+        for task in self.remotes.iter().filter_map(|r| r.lifo.take()) {
             self.drop_queued(task);
         }
         let (local, _) = queue::ring();
@@ -555,6 +535,19 @@ impl Multi {
                     self.drop_queued(task);
                 }
             }
+        }
+    }
+
+    /// Cancels every task that waits for a wake-up or in the global queue.
+    pub(super) fn drop_shared(&self) {
+        for task in self.live_tasks() {
+            // SAFETY: tasks of this scheduler may be dropped on any thread.
+            if unsafe { task.shut_down() } {
+                self.outside_completed.add_shared(1);
+            }
+        }
+        while let Some(task) = self.inject.pop() {
+            self.drop_queued(task);
         }
     }
 

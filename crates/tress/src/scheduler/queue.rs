@@ -12,8 +12,8 @@
 //! `real` are the thief's. *Release*: `steal` catches up with `real`, retried until it succeeds,
 //! since giving up here would block the queue for ever. The owner may pop meanwhile.
 //!
-//! When the ring is full, half of it and the new task move to the inject queue as one linked
-//! batch under one lock; if a thief is at work, only the new task does.
+//! When the ring is full, half of it and the new task move to the inject queue as one batch under
+//! one lock; if a thief is at work, only the new task does.
 //!
 //! # Memory ordering
 //! The tail is stored with release after the slot is written, and loaded with acquire by thieves.
@@ -153,20 +153,9 @@ impl Local {
         {
             return false;
         }
-        // SAFETY: the exchange took these slots out of everybody's reach. The tasks are in no
-        // queue now, so their links are ours.
-        unsafe {
-            let first = self.ring.read(real);
-            let mut last = first;
-            for i in 1..HALF {
-                let next = self.ring.read(real.wrapping_add(i));
-                Header::set_queue_next(last, Some(next));
-                last = next;
-            }
-            Header::set_queue_next(last, Some(task));
-            Header::set_queue_next(task, None);
-            inject.push_batch(first, task, HALF as usize + 1);
-        }
+        // SAFETY: the exchange took these slots out of everybody's reach, and each is read once.
+        let older = (0..HALF).map(|i| unsafe { self.ring.read(real.wrapping_add(i)) });
+        inject.push_batch(older.chain([task]));
         true
     }
 

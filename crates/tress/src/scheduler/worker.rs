@@ -2,6 +2,7 @@
 
 use super::adapt::Adapt;
 use super::idle::Unparked;
+use super::inject::MIN_BATCH;
 use super::multi::{Multi, Remote};
 use super::queue::{Local, Steal};
 use super::spin::Spin;
@@ -30,6 +31,11 @@ const LIFO_AGE: Duration = Duration::from_micros(20);
 /// Looks of a spinning thief at its own mail between two looks at the others' queues, which slow
 /// down whoever is using them.
 const LOOKS_PER_SCAN: u32 = 8;
+/// A worker with tiny tasks that has run dry lets so many tasks gather in the global queue before
+/// it takes them, or waits for so many pauses of the processor: about half a microsecond.
+const GATHERED: usize = 16;
+const GATHER_PAUSES: u32 = 30;
+const GATHER_POLL: Duration = Duration::from_micros(1);
 
 /// What only the thread that runs the worker touches. Owning it is being the worker.
 pub(crate) struct Core {
@@ -40,8 +46,10 @@ pub(crate) struct Core {
     spin: Spin,
     lifo_limit: u8,
     lifo_streak: Cell<u8>,
-    /// Polls until the global queue is asked first.
+    /// Polls until it is the global queue's turn.
     until_global: Cell<u32>,
+    /// Tasks fetched in the global queue's present turn.
+    turn: Cell<u32>,
     /// Counted in the idle set's searching number.
     searching: Cell<bool>,
     /// Used while it spins: how many polls each of the others had begun, and when that changed.
@@ -55,16 +63,17 @@ pub(crate) struct Worker {
 }
 
 impl Core {
-    pub(super) fn new(index: usize, ring: Local, config: &Config) -> Core {
+    pub(super) fn new(index: usize, ring: Local, seed: u64, config: &Config) -> Core {
         Core {
             index,
             ring,
-            rng: FastRand::new(index as u64 + 1),
+            rng: FastRand::new(seed),
             adapt: Adapt::new(config.global_interval, config.event_interval),
             spin: Spin::new(config.spin, config.cores),
             lifo_limit: config.lifo_limit,
             lifo_streak: Cell::new(0),
             until_global: Cell::new(0),
+            turn: Cell::new(0),
             // Its thread is started by whoever claimed it from the idle set.
             searching: Cell::new(true),
             seen: RefCell::new(Vec::new()),
@@ -105,14 +114,14 @@ impl Core {
     fn next(&self, multi: &Multi, remote: &Remote) -> Option<NonNull<Header>> {
         let until = self.until_global.get();
         if until == 0 {
-            self.until_global.set(self.adapt.global_interval());
             if let Some(task) = self.next_global(multi, remote) {
                 return Some(task);
             }
+            self.end_turn();
         } else {
             self.until_global.set(until - 1);
         }
-        if let Some(task) = remote.lifo.take() {
+        if let Some(task) = remote.lifo.take_own(multi.remotes.len() == 1) {
             let streak = self.lifo_streak.get();
             if streak < self.lifo_limit {
                 self.lifo_streak.set(streak + 1);
@@ -127,13 +136,41 @@ impl Core {
         if let Some(task) = self.ring.pop() {
             return Some(task);
         }
+        self.let_gather(multi);
         self.next_global(multi, remote)
     }
 
+    /// Waits a moment for the rest of a burst from outside. Its tasks come one at a time; taking
+    /// each as it comes would make the queue's cache lines change cores twice for every one.
+    fn let_gather(&self, multi: &Multi) {
+        let len = multi.inject.len();
+        if len > 0 && len < GATHERED && self.adapt.average() <= GATHER_POLL {
+            for _ in 0..GATHER_PAUSES {
+                std::hint::spin_loop();
+            }
+        }
+    }
+
+    /// Fetches no more than a tick's worth: behind a long poll in a ring a task may wait while
+    /// somebody else could run it. The global queue's turn is one batch's length all the same.
     fn next_global(&self, multi: &Multi, remote: &Remote) -> Option<NonNull<Header>> {
-        let task = multi.inject.pop_batch(&self.ring, multi.remotes.len())?;
+        let (task, taken) =
+            multi
+                .inject
+                .pop_batch(&self.ring, multi.remotes.len(), self.adapt.tick())?;
         remote.stats.global_batches.bump();
+        let turn = self.turn.get() + taken;
+        if turn >= MIN_BATCH {
+            self.end_turn();
+        } else {
+            self.turn.set(turn);
+        }
         Some(task)
+    }
+
+    fn end_turn(&self) {
+        self.turn.set(0);
+        self.until_global.set(self.adapt.global_interval());
     }
 
     /// Takes half of the ring of somebody who has at least `min` tasks, beginning with a random
@@ -261,7 +298,7 @@ impl Worker {
                     break;
                 };
                 polls += 1;
-                if !self.run_task(remote, task) || multi.is_closing() {
+                if !self.run_task(core, remote, task) || multi.is_closing() {
                     return;
                 }
             }
@@ -269,7 +306,7 @@ impl Worker {
                 let (found, at) = self.find_work_or_park(core, multi, remote, start);
                 now = at;
                 if let Some(task) = found {
-                    if !self.run_task(remote, task) {
+                    if !self.run_task(core, remote, task) {
                         return;
                     }
                     now = Instant::now();
@@ -298,11 +335,9 @@ impl Worker {
 
     /// Runs one task. False if the core went away meanwhile: the task blocked in place.
     #[inline]
-    fn run_task(&self, remote: &Remote, task: NonNull<Header>) -> bool {
-        if let Some(core) = self.core() {
-            if core.searching.get() {
-                self.stop_searching(core);
-            }
+    fn run_task(&self, core: &Core, remote: &Remote, task: NonNull<Header>) -> bool {
+        if core.searching.get() {
+            self.stop_searching(core);
         }
         remote.stats.polled.bump();
         // SAFETY: the task came out of one of this scheduler's queues.
@@ -482,8 +517,9 @@ pub(super) fn thread_main(shared: Arc<Shared>, index: usize) {
                     multi.put_away(core);
                 }
             } else if multi.is_closing() {
-                // The last core may have been put away while our task blocked in place.
-                multi.drop_everything();
+                // The last core may have been put away while our task blocked in place. It can have
+                // woken others, but without a core it filled no slot and no ring.
+                multi.drop_shared();
             }
             core = None;
         }

@@ -89,7 +89,7 @@ pub(super) unsafe fn new<F: Future>(
         };
         let cell = task.cast::<Cell<F>>().as_ptr();
         (&raw mut (*cell).header.vtable).write(vtable);
-        (&raw mut (*cell).header.queue_next).write(UnsafeCell::new(None));
+        (&raw mut (*cell).header.output_taken).write(UnsafeCell::new(false));
         (&raw mut (*cell).header.owner).write(owner);
         (&raw mut (*cell).header.join_waker).write(UnsafeCell::new(None));
         (&raw mut (*cell).header.id).write(id);

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `state` | everybody, by the transitions in `state.rs` |
 //! | `vtable`, `owner`, `id`, `origin` | written at spawn, then read by everybody |
-//! | `queue_next` | the queue that holds the task (SCHEDULED); after completion the join side, as a mark that the output was taken |
+//! | `output_taken` | the join side, once COMPLETE |
 //! | `join_waker` | the `JoinHandle` or the completer, as `JOIN_WAKER` says |
 //! | the stage behind the header | the thread that holds the task RUNNING; the join side once COMPLETE |
 
@@ -24,7 +24,7 @@ use std::task::{Context, Waker};
 pub(crate) struct Header {
     pub(super) state: State,
     pub(super) vtable: &'static VTable,
-    pub(super) queue_next: UnsafeCell<Option<NonNull<Header>>>,
+    pub(super) output_taken: UnsafeCell<bool>,
     pub(super) owner: NonNull<Owner>,
     pub(super) join_waker: UnsafeCell<Option<Waker>>,
     pub(super) id: Id,
@@ -58,18 +58,18 @@ impl Header {
         unsafe { &*state }
     }
 
+    /// A write that only the task's one user may make.
+    ///
     /// # Safety
-    /// The caller's queue holds the task, or is about to: it is SCHEDULED and no other queue does.
-    pub(crate) unsafe fn queue_next(this: NonNull<Header>) -> Option<NonNull<Header>> {
-        // SAFETY: the field belongs to the queue, by the caller's promise.
-        unsafe { (*this.as_ptr()).queue_next.with(|next| *next) }
-    }
-
-    /// # Safety
-    /// As for `queue_next`.
-    pub(crate) unsafe fn set_queue_next(this: NonNull<Header>, next: Option<NonNull<Header>>) {
-        // SAFETY: the field belongs to the queue, by the caller's promise.
-        unsafe { (*this.as_ptr()).queue_next.with_mut(|slot| *slot = next) }
+    /// The caller has the task to itself.
+    #[cfg(all(test, loom))]
+    pub(crate) unsafe fn touch(this: NonNull<Header>) {
+        // SAFETY: by the caller's promise.
+        unsafe {
+            (*this.as_ptr())
+                .output_taken
+                .with_mut(|taken| *taken = false)
+        }
     }
 
     pub(crate) fn id(&self) -> Id {

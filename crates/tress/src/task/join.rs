@@ -129,10 +129,9 @@ impl<T> JoinHandle<T> {
         false
     }
 
-    /// After completion the queue link marks a taken output: it belongs to the join side then.
     fn output_taken(&self) -> bool {
         // SAFETY: called only when the task is complete.
-        unsafe { self.header().queue_next.with(|next| (*next).is_some()) }
+        unsafe { self.header().output_taken.with(|taken| *taken) }
     }
 }
 
@@ -157,7 +156,7 @@ impl<T> Future for JoinHandle<T> {
         // `T` is the task's output type.
         unsafe {
             let header = self.task.as_ref();
-            header.queue_next.with_mut(|next| *next = Some(self.task));
+            header.output_taken.with_mut(|taken| *taken = true);
             (header.vtable.take_output)(self.task, (&raw mut output).cast());
         }
         output
