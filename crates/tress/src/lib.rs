@@ -25,6 +25,7 @@ pub mod sync;
 mod sys;
 pub mod task;
 pub mod time;
+mod words;
 
 pub use task::spawn;
 

@@ -857,13 +857,13 @@ fn auto_traits() {
 }
 
 #[test]
-#[should_panic(expected = "needs a tress runtime")]
+#[should_panic(expected = "or enter a runtime with `Handle::enter`")]
 fn spawn_needs_a_runtime() {
     JoinSet::new().spawn(async {});
 }
 
 #[test]
-#[should_panic(expected = "outside of a `task::LocalSet` or `runtime::LocalRuntime`")]
+#[should_panic(expected = "call it from inside `LocalSet::run_until`")]
 fn spawn_local_needs_a_place() {
     workers(1).block_on(async {
         JoinSet::new().spawn_local(async {});

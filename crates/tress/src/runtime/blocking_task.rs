@@ -6,6 +6,7 @@ use crate::blocking::{Job, SpawnError};
 use crate::sys::Mutex;
 use crate::task::coop;
 use crate::task::{self, Header, JoinHandle, TaskRef};
+use crate::words;
 use std::fmt;
 use std::future::Future;
 use std::io;
@@ -93,8 +94,8 @@ impl fmt::Display for SpawnBlockingError {
             ),
             SpawnBlockingError::NoThread(error) => write!(
                 f,
-                "no thread could be started for the blocking pool: {error}; raise the process's \
-                 thread limit or lower `max_blocking_threads`"
+                "{}: {error}; raise the process's thread limit or lower `max_blocking_threads`",
+                words::NO_THREAD
             ),
             SpawnBlockingError::ShutDown => f.write_str("the runtime has shut down"),
         }

@@ -2,6 +2,7 @@ use super::blocking_task::SpawnBlockingError;
 use super::metrics::RuntimeMetrics;
 use super::{Scheduler, Shared, context, enter_driving, park_thread};
 use crate::task::JoinHandle;
+use crate::words;
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
@@ -99,7 +100,7 @@ impl Handle {
     pub fn try_current() -> Result<Handle, TryCurrentError> {
         match context::runtime() {
             Some(shared) => Ok(Handle { shared }),
-            None => Err(TryCurrentError { destroyed: false }),
+            None => Err(TryCurrentError::missing()),
         }
     }
 
@@ -229,6 +230,10 @@ pub struct TryCurrentError {
 }
 
 impl TryCurrentError {
+    pub(super) const fn missing() -> TryCurrentError {
+        TryCurrentError { destroyed: false }
+    }
+
     /// True if no runtime was entered on this thread.
     pub fn is_missing_context(&self) -> bool {
         !self.destroyed
@@ -243,9 +248,11 @@ impl TryCurrentError {
 
 impl fmt::Display for TryCurrentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            "there is no runtime on this thread: call it from inside `Runtime::block_on` or a \
-             spawned task, or enter a runtime with `Handle::enter`",
+        write!(
+            f,
+            "{}. Call it from inside `Runtime::block_on` or a spawned task, or enter a runtime with \
+             `Handle::enter`",
+            words::NO_RUNTIME
         )
     }
 }

@@ -3,6 +3,7 @@ use super::metrics::RuntimeMetrics;
 use super::shutdown::{self, ShutdownReport};
 use super::{Builder, Shared, enter_driving};
 use crate::task::JoinHandle;
+use crate::words;
 use std::fmt;
 use std::future::Future;
 use std::io;
@@ -241,8 +242,8 @@ where
         // its output `'static`; the handle of an output that is not `Send` is not `Send` either.
         Some(home) if home.is_here() => unsafe { shared.spawn_unchecked(future, name, at) },
         Some(_) => panic!(
-            "Local tasks can only be spawned on a LocalRuntime from the thread the runtime was \
-             created on; from this one use `Handle::spawn`, which needs a future that is `Send`"
+            "{}; from this one use `Handle::spawn`, which needs a future that is `Send`",
+            words::OTHER_THREAD
         ),
         None => nowhere_to_spawn(),
     }
@@ -252,7 +253,8 @@ where
 #[track_caller]
 pub(crate) fn nowhere_to_spawn() -> ! {
     panic!(
-        "`spawn_local` called from outside of a `task::LocalSet` or `runtime::LocalRuntime`: call it \
-         from inside `LocalSet::run_until`, a task spawned that way, or `LocalRuntime::block_on`"
+        "{}: call it from inside `LocalSet::run_until`, a task spawned that way, or \
+         `LocalRuntime::block_on`",
+        words::NOT_LOCAL
     )
 }

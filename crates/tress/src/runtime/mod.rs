@@ -42,6 +42,7 @@ use crate::scheduler::{Counter, Current, Multi};
 use crate::sys::SeedGenerator;
 use crate::task::{self, Header, JoinHandle, Origin, TaskRef};
 use crate::time::{Armed, Clock, Timers};
+use crate::words;
 use context::Enter;
 use std::fmt;
 use std::future::Future;
@@ -205,9 +206,8 @@ pub(crate) fn enter_driving(shared: &Arc<Shared>, allow_block_in_place: bool) ->
     });
     let Some(previous) = previous else {
         panic!(
-            "cannot block this thread on a runtime: it is driving asynchronous tasks already. \
-             Use `.await` instead of `block_on`, or move the call to `spawn_blocking` or \
-             `block_in_place`"
+            "{} Otherwise move the call to `spawn_blocking` or `block_in_place`",
+            words::NESTED
         );
     };
     DrivingGuard {
@@ -234,8 +234,8 @@ pub(crate) fn check_blocking_allowed(what: &str) {
     let driving = context::with(|cx| cx.enter.get() != Enter::No);
     assert!(
         !driving,
-        "{what} would block a thread that drives asynchronous tasks; use the asynchronous \
-         variant, `spawn_blocking` or `block_in_place`"
+        "{what}: {}; use the asynchronous variant, `spawn_blocking` or `block_in_place`",
+        words::BLOCKING
     );
 }
 
@@ -245,21 +245,21 @@ pub(crate) struct TimersHandle(Arc<Shared>);
 #[cold]
 #[track_caller]
 pub(crate) fn no_runtime(what: &str) -> ! {
-    panic!(
-        "{what} needs a tress runtime: there is none on this thread. Call it from inside \
-            `Runtime::block_on` or a spawned task, or enter a runtime with `Handle::enter`"
-    )
+    panic!("{what}: {}", TryCurrentError::missing())
 }
 
 #[cold]
 #[track_caller]
 fn no_time() -> ! {
-    panic!("timers are disabled on this runtime: build it with `enable_time` or `enable_all`")
+    panic!("{}", words::NO_TIMERS)
 }
 
 #[cold]
 pub(crate) fn panic_shut_down() -> ! {
-    panic!("the runtime of this timer has shut down")
+    panic!(
+        "{} A timer does not outlive the runtime it was first polled in",
+        words::SHUT_DOWN
+    )
 }
 
 /// Is there a runtime with timers here?

@@ -2,7 +2,7 @@
 
 use super::context::{self, Enter};
 use super::{Scheduler, Shared};
-use crate::task;
+use crate::{task, words};
 use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
@@ -120,10 +120,7 @@ pub(super) fn on_drop(shared: &Arc<Shared>) {
     if driving && !std::thread::panicking() {
         // Waiting here would stall the tasks of this thread, possibly for ever.
         run(shared, Some(Duration::ZERO));
-        panic!(
-            "a Runtime was dropped where blocking is not allowed: in asynchronous code. Use \
-             `shutdown_background`, or drop it in `spawn_blocking` or on a plain thread"
-        );
+        std::panic::panic_any(words::DROPPED);
     }
     run(shared, if driving { Some(Duration::ZERO) } else { None });
 }

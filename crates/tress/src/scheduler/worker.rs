@@ -13,6 +13,7 @@ use crate::sys::FastRand;
 use crate::task::coop;
 use crate::task::{self, Header, Order, Owner, Ran};
 use crate::time::Timers;
+use crate::words;
 use std::cell::{Cell, RefCell};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
@@ -554,8 +555,9 @@ pub(crate) fn block_in_place<R>(f: impl FnOnce() -> R) -> R {
     };
     assert!(
         allowed,
-        "block_in_place needs a multi-thread runtime: on a current-thread runtime or in a \
-         LocalSet there is no other thread to take over; use spawn_blocking instead"
+        "{}: on a current-thread runtime or in a LocalSet there is no other thread to take over; \
+         use `spawn_blocking` instead of `block_in_place`",
+        words::IN_PLACE
     );
 
     /// Puts everything back, also when `f` panics.

@@ -40,6 +40,7 @@ use super::wait_list::{FIRST_OUTCOME, IDLE, WAITING, WaitList, Waiter, WakeBatch
 use crate::sys::atomic::{AtomicUsize, Ordering};
 use crate::sys::{Mutex, MutexGuard};
 use crate::task::coop;
+use crate::words;
 use std::fmt;
 use std::future::Future;
 use std::mem;
@@ -96,7 +97,7 @@ impl Permits {
         pub(crate) fn new(permits: usize) -> Self {
             assert!(
                 permits <= Self::MAX,
-                "a semaphore may not have more than MAX_PERMITS permits"
+                "{}", words::TOO_MANY_PERMITS
             );
             Permits {
                 word: AtomicUsize::new(permits << SHIFT),
@@ -159,10 +160,7 @@ impl Permits {
     /// Dropping the future loses nothing but the place in line.
     #[inline]
     pub(crate) fn take(&self, n: usize) -> Take<'_> {
-        assert!(
-            n <= Self::MAX,
-            "a semaphore may not have more than MAX_PERMITS permits"
-        );
+        assert!(n <= Self::MAX, "{}", words::TOO_MANY_PERMITS);
         Take {
             permits: self,
             n,

@@ -1,6 +1,7 @@
 use super::blocking;
 use super::mutex::{TryLockError, never_closed};
 use super::permits::Permits;
+use crate::words;
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::future::Future;
@@ -147,10 +148,7 @@ impl<T> RwLock<T> {
 
 #[track_caller]
 const fn check_max_readers(max_readers: u32) {
-    assert!(
-        max_readers > 0,
-        "a RwLock may not be created with 0 readers"
-    );
+    assert!(max_readers > 0, "{}", words::NO_READERS);
     assert!(
         max_readers <= MAX_READERS,
         "a RwLock may not be created with more than `u32::MAX >> 3` readers"

@@ -1,0 +1,43 @@
+//! What tress says.
+
+/// Something needs a runtime, and none was entered.
+pub(crate) const NO_RUNTIME: &str = "there is no tress runtime on this thread";
+
+/// A timer in a runtime without timers.
+pub(crate) const NO_TIMERS: &str =
+    "timers are disabled on this runtime: build it with `enable_time` or `enable_all`";
+
+/// A timer whose runtime is gone. A whole sentence.
+pub(crate) const SHUT_DOWN: &str = "the runtime of this timer has shut down.";
+
+/// `block_on` on a thread that is in one. A whole sentence.
+pub(crate) const NESTED: &str = "cannot block this thread on a runtime: it is driving asynchronous \
+     tasks already. Use `.await` instead of `block_on`.";
+
+/// A blocking variant of an asynchronous function on a thread that drives tasks.
+pub(crate) const BLOCKING: &str = "this would block a thread that drives asynchronous tasks";
+
+/// `block_in_place` where there is no other thread.
+pub(crate) const IN_PLACE: &str = "block_in_place needs a multi-thread runtime";
+
+/// A runtime dropped on a thread that drives tasks. The panic's payload as it is.
+pub(crate) const DROPPED: &str = "a Runtime was dropped where blocking is not allowed: in \
+     asynchronous code. Use `shutdown_background`, or drop it in `spawn_blocking` or on a plain \
+     thread";
+
+/// The operating system refused a thread to the blocking pool.
+pub(crate) const NO_THREAD: &str = "no thread could be started for the blocking pool";
+
+/// `spawn_local` without a place for local tasks.
+pub(crate) const NOT_LOCAL: &str = "`spawn_local` needs a LocalSet or a LocalRuntime around it";
+
+/// `spawn_local` on a local runtime that lives on another thread.
+pub(crate) const OTHER_THREAD: &str =
+    "a LocalRuntime takes local tasks only on the thread that built it";
+
+/// A lock that nobody could read.
+pub(crate) const NO_READERS: &str = "an RwLock must admit at least one reader";
+
+/// More permits than a semaphore can count.
+pub(crate) const TOO_MANY_PERMITS: &str =
+    "a semaphore can hold or give out no more than MAX_PERMITS permits";
