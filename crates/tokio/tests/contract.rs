@@ -88,6 +88,17 @@ fn shutting_down_returns_nothing() {
 }
 
 #[test]
+fn a_blocking_closure_spawned_before_the_shutdown_goes_on() {
+    for mut builder in [Builder::new_current_thread(), Builder::new_multi_thread()] {
+        let rt = builder.build().unwrap();
+        let handle = rt.handle().clone();
+        let closure = rt.spawn_blocking(|| 42);
+        rt.shutdown_timeout(Duration::from_secs(60));
+        assert_eq!(handle.block_on(closure).unwrap(), 42);
+    }
+}
+
+#[test]
 fn wrapped_runtimes_go_wherever_tress_wants_one() {
     let rt = Builder::new_current_thread().enable_all().build().unwrap();
     let local = tokio::task::LocalSet::new();

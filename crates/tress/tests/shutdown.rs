@@ -399,7 +399,7 @@ fn a_timer_awaited_from_outside_ends_with_a_clear_panic() {
 // Step 5
 
 #[test]
-fn blocking_closures_that_have_not_started_are_cancelled() {
+fn blocking_closures_that_wait_for_others_are_cancelled() {
     for rt in [
         Builder::new_multi_thread()
             .worker_threads(1)
@@ -432,6 +432,18 @@ fn blocking_closures_that_have_not_started_are_cancelled() {
         assert!(closer.join().unwrap().is_clean());
         let mut running = running;
         assert_eq!(outcome(&mut running).unwrap().unwrap(), 7);
+    }
+}
+
+#[test]
+fn blocking_closures_with_a_thread_to_run_on_are_not_cancelled() {
+    for rt in every_kind() {
+        // Not one of them has had the time to begin.
+        let closures: Vec<_> = (0..3).map(|i| rt.spawn_blocking(move || i)).collect();
+        assert!(rt.shutdown_timeout(LONG).is_clean());
+        for (i, mut closure) in closures.into_iter().enumerate() {
+            assert_eq!(outcome(&mut closure).unwrap().unwrap(), i);
+        }
     }
 }
 

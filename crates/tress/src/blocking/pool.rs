@@ -89,10 +89,11 @@ pub(crate) trait Job: Send + 'static {
     /// Runs it. Should not unwind; if it does, the panic ends here and the thread lives on.
     fn run(self);
 
-    /// The pool shut down before the job began: tell its waiter that it was cancelled.
+    /// The pool shut down while the job waited for another to end: tell its waiter that it was
+    /// cancelled.
     fn cancel(self);
 
-    /// Runs even if the pool shuts down before the job began. Called under the pool's lock: a
+    /// Runs even if the pool shuts down while the job waits for another to end. Called under the pool's lock: a
     /// plain read.
     fn is_mandatory(&self) -> bool {
         false
@@ -231,7 +232,9 @@ impl<J: Job> Pool<J> {
     /// Ends the pool and waits for its threads: for ever with `None`, not at all with zero.
     ///
     /// 1. From now on `spawn` refuses every job.
-    /// 2. Queued jobs are cancelled on the calling thread, except mandatory ones.
+    /// 2. Jobs that wait for another one to end are cancelled on the calling thread, except
+    ///    mandatory ones. Whether a job has begun that found a thread free, or might have one started,
+    ///    would be a matter of luck: it is run.
     /// 3. Idle threads wake up. They, and the busy ones when their jobs are done, run what is left
     ///    of the queue (more threads are started for it if that takes them) and end.
     /// 4. The caller waits until no thread is left or the time is up. If none is left it joins the
@@ -420,11 +423,17 @@ impl<J: Job> Inner<J> {
     /// Steps 1 to 3 of shutdown. Returns how many jobs were cancelled.
     fn close(&self) -> usize {
         let mut state = self.lock();
-        state.closed = true;
+        if std::mem::replace(&mut state.closed, true) {
+            return 0;
+        }
+        let mut places = state.places(self.config.max_threads);
         let queue = std::mem::take(&mut state.queue);
-        let (mandatory, optional): (VecDeque<J>, VecDeque<J>) =
-            queue.into_iter().partition(J::is_mandatory);
-        state.queue = mandatory;
+        let (kept, optional): (VecDeque<J>, VecDeque<J>) = queue.into_iter().partition(|job| {
+            let has_place = places > 0;
+            places = places.saturating_sub(1);
+            has_place || job.is_mandatory()
+        });
+        state.queue = kept;
         let parked = std::mem::take(&mut state.parked);
         drop(state);
         for seat in parked {

@@ -106,7 +106,8 @@ impl Runtime {
     /// 3. Every task that is not being polled is dropped, wherever it waits: in a queue, for a
     ///    timer, for a channel. Shields do not hold it.
     /// 4. Timers still registered from outside are closed; awaiting them panics.
-    /// 5. Blocking closures that have not started are cancelled; running ones are waited for.
+    /// 5. Blocking closures that wait because every thread that may be is busy are cancelled; the
+    ///    others run, or are about to, and are waited for.
     /// 6. What has not stopped when the time is up is left behind and reported. It stops by itself
     ///    when its poll or closure returns.
     ///

@@ -98,10 +98,14 @@ impl<J> State<J> {
         self.parked.len() + usize::from(self.spinning)
     }
 
-    pub(super) fn is_full(&self, max_threads: usize, bound: usize) -> bool {
+    /// How many jobs a thread is free for, or may be started for. The others wait for one to end.
+    pub(super) fn places(&self, max_threads: usize) -> usize {
         let free = self.idle() + usize::from(self.coming != Coming::Nobody);
-        let available = max_threads.saturating_sub(self.threads) + free;
-        self.queue.len() >= bound.saturating_add(available)
+        max_threads.saturating_sub(self.threads) + free
+    }
+
+    pub(super) fn is_full(&self, max_threads: usize, bound: usize) -> bool {
+        self.queue.len() >= bound.saturating_add(self.places(max_threads))
     }
 
     /// Rule 1 of the protocol: picks whoever has to be fetched for the queue as it is now.
