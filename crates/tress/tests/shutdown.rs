@@ -447,6 +447,26 @@ fn blocking_closures_with_a_thread_to_run_on_are_not_cancelled() {
     }
 }
 
+#[test]
+fn every_worker_has_parked_by_the_end() {
+    for i in 0..60 {
+        let rt = Builder::new_multi_thread()
+            .worker_threads(3)
+            .eager_start(i % 2 == 0)
+            .build()
+            .unwrap();
+        let metrics = rt.metrics();
+        if i % 3 == 0 {
+            rt.block_on(async { tress::spawn(yield_now()).await.unwrap() });
+        }
+        drop(rt);
+        for worker in 0..3 {
+            assert!(metrics.worker_park_count(worker) >= 1);
+            assert_eq!(metrics.worker_park_unpark_count(worker) % 2, 0);
+        }
+    }
+}
+
 // Step 6
 
 #[test]

@@ -206,7 +206,7 @@ impl RuntimeMetrics {
         self.shared.blocking.metrics().queued
     }
 
-    /// Times a worker parked.
+    /// Times a worker parked; at least 1 once the runtime has shut down.
     #[track_caller]
     pub fn worker_park_count(&self, worker: usize) -> u64 {
         self.stats(worker).0.parked.get()

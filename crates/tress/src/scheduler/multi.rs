@@ -498,8 +498,14 @@ impl Multi {
 
     /// A worker has stopped running tasks. Whoever puts the last core away drops all that is left.
     pub(super) fn put_away(&self, core: Box<Core>) {
+        let remote = &self.remotes[core.index()];
+        if remote.stats.parked.get() == 0 {
+            // Its thread was late, or there was none: all it has had to do was to wait for the end.
+            remote.stats.parked.bump();
+            remote.stats.park_unpark.add(2);
+        }
         // SAFETY: holding the core makes us the owner of its slab; nobody will have it again.
-        unsafe { self.remotes[core.index()].owner.retire() };
+        unsafe { remote.owner.retire() };
         drop(core);
         if self.cores_left.fetch_sub(1, Ordering::AcqRel) != 1 {
             return;
