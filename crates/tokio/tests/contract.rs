@@ -119,6 +119,23 @@ fn wrapped_runtimes_go_wherever_tress_wants_one() {
     );
 }
 
+#[test]
+fn runtimes_and_local_sets_have_numbers_of_their_own() {
+    let rt = Builder::new_current_thread().build().unwrap();
+    let (one, two) = (tokio::task::LocalSet::new(), tokio::task::LocalSet::new());
+    assert_ne!(one.id(), two.id());
+    assert_ne!(one.id(), rt.handle().id());
+    assert_eq!(one.id(), one.id());
+}
+
+#[test]
+fn metrics_may_be_read_after_a_panic() {
+    let rt = Builder::new_current_thread().build().unwrap();
+    let metrics = rt.metrics();
+    // Without `AssertUnwindSafe`, as programs for Tokio may.
+    assert_eq!(catch_unwind(|| metrics.num_workers()).unwrap(), 1);
+}
+
 #[tokio::test]
 async fn attributes_and_macros_end_up_here() {
     tokio::pin! {

@@ -47,7 +47,7 @@ pub enum RuntimeFlavor {
     MultiThread,
 }
 
-/// A number that no other runtime of this process has had or will have.
+/// A number that no other runtime, and no other `LocalSet`, of this process has had or will have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Id(NonZeroU64);
 

@@ -26,6 +26,10 @@ pub struct RuntimeMetrics {
     shared: Arc<Shared>,
 }
 
+// Counters have no invariant that a panic could break.
+impl std::panic::UnwindSafe for RuntimeMetrics {}
+impl std::panic::RefUnwindSafe for RuntimeMetrics {}
+
 /// What one worker has done: the statistics of seed 002 and a few more.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]

@@ -8,7 +8,7 @@ mod set;
 pub(crate) use set::Set;
 
 use super::join::JoinHandle;
-use crate::runtime::{Runtime, context, local_runtime};
+use crate::runtime::{self, Runtime, context, local_runtime};
 use pin_project_lite::pin_project;
 use set::{Entered, InContext};
 use std::fmt;
@@ -67,6 +67,7 @@ const THE_SET: usize = 0;
 /// ```
 pub struct LocalSet {
     set: Arc<Set>,
+    id: runtime::Id,
     _not_send: PhantomData<*const ()>,
 }
 
@@ -80,8 +81,19 @@ impl LocalSet {
     pub fn new() -> LocalSet {
         LocalSet {
             set: Set::new(),
+            id: runtime::Id::next(),
             _not_send: PhantomData,
         }
+    }
+
+    /// A number that no other set, and no runtime, has.
+    ///
+    /// ```
+    /// use tress::task::LocalSet;
+    /// assert_ne!(LocalSet::new().id(), LocalSet::new().id());
+    /// ```
+    pub fn id(&self) -> runtime::Id {
+        self.id
     }
 
     /// Puts this thread into the set's context until the guard is dropped:
