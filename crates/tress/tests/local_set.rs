@@ -309,10 +309,8 @@ fn a_sleeping_task_is_woken_while_the_guard_is_alive() {
 fn spawn_local_needs_a_place() {
     let text = |f: fn()| {
         let payload = catch_unwind(f).expect_err("it panics");
-        payload.downcast_ref::<&str>().unwrap().to_string()
+        payload.downcast_ref::<String>().unwrap().clone()
     };
-    let expected = "`spawn_local` called from outside of a `task::LocalSet` or \
-                    `runtime::LocalRuntime`";
     for f in [
         (|| drop(spawn_local(async {}))) as fn(),
         || current().block_on(async { drop(spawn_local(async {})) }),
@@ -334,7 +332,7 @@ fn spawn_local_needs_a_place() {
         },
     ] {
         let text = text(f);
-        assert!(text.starts_with(expected), "{text}");
+        assert!(text.contains("from inside `LocalSet::run_until`"), "{text}");
     }
 }
 
