@@ -171,6 +171,17 @@ fn local_tasks_out_of_place() {
     elsewhere.join().unwrap();
 }
 
+/// No thread has such a stack.
+#[cfg(target_pointer_width = "64")]
+#[test]
+fn without_a_thread() {
+    let rt = Builder::new_current_thread()
+        .thread_stack_size(1 << 56)
+        .build()
+        .unwrap();
+    says_here("OS can't spawn worker thread", || rt.spawn_blocking(|| ()));
+}
+
 #[test]
 fn limits_of_sync() {
     let readers = "a RwLock may not be created with 0 readers";
