@@ -10,7 +10,11 @@ pub struct Runtime(pub(super) tress::runtime::Runtime);
 
 impl Runtime {
     /// A multi-thread runtime with timers and I/O.
+    ///
+    /// # Panics
+    /// As [`Builder::build`](super::Builder::build).
     #[cfg(feature = "rt-multi-thread")]
+    #[track_caller]
     pub fn new() -> io::Result<Runtime> {
         super::Builder::new_multi_thread().enable_all().build()
     }
