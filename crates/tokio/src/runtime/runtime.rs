@@ -1,4 +1,3 @@
-use std::io;
 use std::ops::Deref;
 use std::time::Duration;
 
@@ -15,7 +14,7 @@ impl Runtime {
     /// As [`Builder::build`](super::Builder::build).
     #[cfg(feature = "rt-multi-thread")]
     #[track_caller]
-    pub fn new() -> io::Result<Runtime> {
+    pub fn new() -> std::io::Result<Runtime> {
         super::Builder::new_multi_thread().enable_all().build()
     }
 
