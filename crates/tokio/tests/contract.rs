@@ -129,6 +129,22 @@ fn runtimes_and_local_sets_have_numbers_of_their_own() {
 }
 
 #[test]
+fn every_worker_has_parked_by_the_end() {
+    for _ in 0..20 {
+        let rt = Builder::new_multi_thread()
+            .worker_threads(2)
+            .build()
+            .unwrap();
+        let metrics = rt.metrics();
+        drop(rt);
+        for worker in 0..2 {
+            assert!(metrics.worker_park_count(worker) >= 1);
+            assert_eq!(metrics.worker_park_unpark_count(worker) % 2, 0);
+        }
+    }
+}
+
+#[test]
 fn metrics_may_be_read_after_a_panic() {
     let rt = Builder::new_current_thread().build().unwrap();
     let metrics = rt.metrics();

@@ -1,6 +1,6 @@
 //! In a process of its own, because it sets an environment variable.
 
-use tokio::runtime::Builder;
+use tokio::runtime::{Builder, Runtime};
 
 #[test]
 fn the_number_of_workers_can_come_from_the_environment() {
@@ -16,5 +16,6 @@ fn the_number_of_workers_can_come_from_the_environment() {
         unsafe { std::env::set_var("TOKIO_WORKER_THREADS", nonsense) };
         let built = std::panic::catch_unwind(|| Builder::new_multi_thread().build());
         assert!(built.is_err(), "{nonsense:?}");
+        assert!(std::panic::catch_unwind(|| Runtime::new()).is_err());
     }
 }

@@ -42,7 +42,7 @@ where
 /// Runs a closure that blocks, on a thread of its own.
 ///
 /// The pool grows to 512 threads by default, then closures wait. Once started a closure cannot be
-/// cancelled, and a runtime that is dropped waits for it.
+/// cancelled. A runtime that is dropped waits for it, and cancels those that have to wait for others.
 ///
 /// ```
 /// # tress::runtime::Runtime::new().unwrap().block_on(async {
