@@ -1,0 +1,416 @@
+use crate::config::{Backend, Choice, Config, Resolved};
+use crate::gone::Gone;
+use crate::interest::Interest;
+use crate::ready::Ready;
+use crate::registration::Registration;
+use crate::ring::Ring;
+use crate::slots::{Key, Refused, Slots};
+use crate::source::{self, Handle, Source};
+use crate::sys::Mutex;
+use crate::sys::atomic::{AtomicU64, AtomicUsize, Ordering};
+use crate::token::{Begin, Token};
+use crate::wakers::Wakers;
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The selector's own tokens; keys of registrations never have the highest bit.
+const BELL: mio::Token = mio::Token(usize::MAX);
+const RING: mio::Token = mio::Token(usize::MAX - 1);
+
+/// Waits for I/O and wakes who waits for it. See the [crate's documentation](crate).
+///
+/// A driver has one *owner* at a time, the thread that [parks](Driver::park) in it. Everything else
+/// may be called by anybody.
+///
+/// # Examples
+/// ```
+/// use std::sync::Arc;
+/// use std::thread;
+/// use tress_driver::{Config, Driver};
+///
+/// let driver = Arc::new(Driver::new(&Config::new())?);
+/// let other = Arc::clone(&driver);
+/// let thread = thread::spawn(move || other.unpark());
+/// let turn = driver.park(None)?;
+/// assert!(turn.unparked);
+/// # thread.join().unwrap();
+/// # std::io::Result::Ok(())
+/// ```
+pub struct Driver {
+    token: Token,
+    bell: mio::Waker,
+    registry: mio::Registry,
+    slots: Slots,
+    /// Held by whoever waits for or takes events; the owner holds it while it is parked.
+    selector: Mutex<Selector>,
+    /// An empty collection, kept for its memory.
+    spare: Mutex<Wakers>,
+    ring: Option<Ring>,
+    fallback: Option<io::Error>,
+    counters: Counters,
+}
+
+struct Selector {
+    poll: mio::Poll,
+    events: mio::Events,
+}
+
+#[derive(Default)]
+struct Counters {
+    registered: AtomicUsize,
+    events: AtomicU64,
+    turns: AtomicU64,
+    bells: AtomicU64,
+    adoptions: AtomicU64,
+}
+
+/// What a look at the kernel brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Turn {
+    /// How many readiness events and completions were handled.
+    pub events: usize,
+    /// Whether an unpark token was taken.
+    pub unparked: bool,
+}
+
+/// What a driver has done and has in hand. Each number is exact; together they are not a snapshot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Metrics {
+    /// Sources registered now.
+    pub registered: usize,
+    /// Operations that the kernel has, or is about to get.
+    pub in_flight: usize,
+    /// Of those, the ones whose future was dropped.
+    pub orphaned: usize,
+    /// Readiness events and completions handled so far.
+    pub events: u64,
+    /// Looks at the kernel so far, blocking or not.
+    pub turns: u64,
+    /// Unparks that had to ring the bell.
+    pub bells: u64,
+    /// Turns taken by others for a stuck owner.
+    pub adoptions: u64,
+}
+
+/// What closing a driver found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[must_use]
+#[non_exhaustive]
+pub struct Report {
+    /// Sources that were still registered; all their waiters were told.
+    pub registered: usize,
+    /// Operations that were still under way and were cancelled.
+    pub cancelled: usize,
+    /// Of those, the ones that the kernel still had at the deadline. Their buffers stay until it is
+    /// done with them.
+    pub remaining: usize,
+}
+
+impl Driver {
+    /// Makes a driver with the backend that the configuration and the system allow.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a configuration or a `TRESS_IO` that makes no sense; what the system says if
+    /// the selector, or a ring that was insisted on, cannot be made.
+    pub fn new(config: &Config) -> io::Result<Driver> {
+        let config = config.resolve()?;
+        let poll = mio::Poll::new().map_err(explain("the selector"))?;
+        let registry = poll
+            .registry()
+            .try_clone()
+            .map_err(explain("the selector"))?;
+        let bell = mio::Waker::new(&registry, BELL).map_err(explain("the bell"))?;
+        let (ring, fallback) = Driver::choose(&config, &registry)?;
+        Ok(Driver {
+            token: Token::new(),
+            bell,
+            registry,
+            slots: Slots::new(),
+            selector: Mutex::new(Selector {
+                poll,
+                events: mio::Events::with_capacity(config.events),
+            }),
+            spare: Mutex::new(Wakers::default()),
+            ring,
+            fallback,
+            counters: Counters::default(),
+        })
+    }
+
+    fn choose(
+        config: &Resolved,
+        registry: &mio::Registry,
+    ) -> io::Result<(Option<Ring>, Option<io::Error>)> {
+        match config.choice {
+            Choice::Readiness => Ok((None, None)),
+            Choice::Uring => Ring::new(config, registry, RING)
+                .map(|ring| (Some(ring), None))
+                .map_err(explain("the ring")),
+            Choice::Auto => Ok(match Ring::new(config, registry, RING) {
+                Ok(ring) => (Some(ring), None),
+                Err(reason) => (None, Some(reason)),
+            }),
+        }
+    }
+
+    /// The backend in use.
+    pub fn backend(&self) -> Backend {
+        match self.ring {
+            Some(_) => Backend::Uring,
+            None => Backend::Readiness,
+        }
+    }
+
+    /// Why there is no ring although one would have been taken.
+    pub fn fallback_reason(&self) -> Option<&io::Error> {
+        self.fallback.as_ref()
+    }
+
+    /// The owner waits for I/O, an unpark or the timeout, and wakes who waited for what happened.
+    /// It may also return for no reason. Wakers are woken on this thread, after all locks are released.
+    ///
+    /// # Errors
+    /// What the selector says. Interruptions by signals are not errors.
+    pub fn park(&self, timeout: Option<Duration>) -> io::Result<Turn> {
+        let mut selector = self.selector.lock();
+        let mut wakers = self.spare_wakers();
+        let (result, unparked) = match self.token.begin() {
+            Begin::Notified => (
+                self.look(&mut selector, Some(Duration::ZERO), &mut wakers),
+                true,
+            ),
+            Begin::Wait => {
+                let result = self.look(&mut selector, timeout, &mut wakers);
+                (result, self.token.end())
+            }
+        };
+        drop(selector);
+        self.wake(wakers);
+        Ok(Turn {
+            events: result?,
+            unparked,
+        })
+    }
+
+    /// Hands pending operations to the kernel and handles what has happened, without waiting. Leaves
+    /// the unpark token alone. Does nothing if somebody else is at it.
+    ///
+    /// # Errors
+    /// As for [`park`](Driver::park).
+    pub fn turn(&self) -> io::Result<Turn> {
+        Ok(self.try_turn()?.unwrap_or_default())
+    }
+
+    /// A turn for an owner that is stuck outside; `None` if the owner (or another helper) is inside.
+    ///
+    /// # Errors
+    /// As for [`park`](Driver::park).
+    pub fn try_adopt(&self) -> io::Result<Option<Turn>> {
+        let turn = self.try_turn()?;
+        if turn.is_some() {
+            self.counters.adoptions.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(turn)
+    }
+
+    fn try_turn(&self) -> io::Result<Option<Turn>> {
+        let Some(mut selector) = self.selector.try_lock() else {
+            return Ok(None);
+        };
+        let mut wakers = self.spare_wakers();
+        let result = self.look(&mut selector, Some(Duration::ZERO), &mut wakers);
+        drop(selector);
+        self.wake(wakers);
+        Ok(Some(Turn {
+            events: result?,
+            unparked: false,
+        }))
+    }
+
+    /// Submits, waits, and moves what happened into slots and operations. Returns how much it was.
+    fn look(
+        &self,
+        selector: &mut Selector,
+        timeout: Option<Duration>,
+        wakers: &mut Wakers,
+    ) -> io::Result<usize> {
+        self.counters.turns.fetch_add(1, Ordering::Relaxed);
+        if let Some(ring) = &self.ring {
+            ring.flush()?;
+        }
+        match selector.poll.poll(&mut selector.events, timeout) {
+            Ok(()) => {}
+            // A signal, or the kernel's own work for the ring: look at what there is.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => selector.events.clear(),
+            Err(error) => return Err(error),
+        }
+        let mut handled = 0;
+        for event in &selector.events {
+            match event.token() {
+                BELL | RING => {}
+                mio::Token(key) => {
+                    handled += 1;
+                    if let Some((slot, is_for)) = self.slots.find(Key(key)) {
+                        slot.set_ready(is_for, Ready::from_mio(event), wakers);
+                    }
+                }
+            }
+        }
+        if let Some(ring) = &self.ring {
+            handled += ring.reap(&self.token, wakers);
+        }
+        self.counters
+            .events
+            .fetch_add(handled as u64, Ordering::Relaxed);
+        Ok(handled)
+    }
+
+    fn spare_wakers(&self) -> Wakers {
+        std::mem::take(&mut *self.spare.lock())
+    }
+
+    /// Wakes all; no lock may be held.
+    fn wake(&self, mut wakers: Wakers) {
+        wakers.wake_all();
+        *self.spare.lock() = wakers;
+    }
+
+    /// Leaves a token for the owner: the park it is in, or its next one, ends at once. Costs a system
+    /// call only if the owner is in the kernel.
+    pub fn unpark(&self) {
+        if self.token.notify() {
+            self.counters.bells.fetch_add(1, Ordering::Relaxed);
+            // Cannot fail on a bell that exists, short of the kernel running out of memory; and then a
+            // thread that sleeps on for ever is worse than a panic.
+            self.bell.wake().expect("the driver's bell can be rung");
+        }
+    }
+
+    /// Is there anything that only the kernel can report: a source, or an operation under way? If not,
+    /// the owner may as well sleep elsewhere.
+    pub fn has_sources(&self) -> bool {
+        self.counters.registered.load(Ordering::Acquire) != 0
+            || self.ring.as_ref().is_some_and(|ring| ring.in_flight() != 0)
+    }
+
+    /// Watches a source. Its readiness is empty until the kernel has reported something.
+    ///
+    /// # Errors
+    /// [`Gone`] after [`close`](Driver::close); what the selector says, such as `PermissionDenied` for
+    /// a file, which cannot be watched, or `AlreadyExists` for a descriptor that this driver watches
+    /// already.
+    pub fn register<S: Source + ?Sized>(
+        self: &Arc<Self>,
+        source: &mut S,
+        interest: Interest,
+    ) -> io::Result<Registration> {
+        let (key, slot) = self.slots.take().map_err(|refused| match refused {
+            Refused::Closed => Gone.into(),
+            Refused::Full => io::Error::new(
+                io::ErrorKind::QuotaExceeded,
+                "too many sources in one I/O driver; spread them over more drivers",
+            ),
+        })?;
+        let token = mio::Token(key.0);
+        match source::register(&self.registry, source, token, interest.to_mio()) {
+            Ok(handle) => {
+                self.counters.registered.fetch_add(1, Ordering::AcqRel);
+                Ok(Registration::new(Arc::clone(self), key, slot, handle))
+            }
+            Err(error) => {
+                self.slots.give_back(key);
+                Err(error)
+            }
+        }
+    }
+
+    pub(crate) fn deregister(&self, key: Key, handle: &Handle) {
+        // Fails only for a descriptor that was closed before its registration, against the rules;
+        // then the selector has forgotten it already.
+        let _ = handle.deregister(&self.registry);
+        self.slots.give_back(key);
+        self.counters.registered.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// What the driver has done and has in hand.
+    pub fn metrics(&self) -> Metrics {
+        let counters = &self.counters;
+        Metrics {
+            registered: counters.registered.load(Ordering::Relaxed),
+            in_flight: self.ring.as_ref().map_or(0, Ring::in_flight),
+            orphaned: self.ring.as_ref().map_or(0, Ring::orphaned),
+            events: counters.events.load(Ordering::Relaxed),
+            turns: counters.turns.load(Ordering::Relaxed),
+            bells: counters.bells.load(Ordering::Relaxed),
+            adoptions: counters.adoptions.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Ends everything: nothing can be registered or submitted any more, every waiter is woken and
+    /// finds [`Gone`], operations under way are cancelled, and the kernel gets `patience` to let go of
+    /// their buffers. An owner that is parked is unparked. May be called again, to wait longer.
+    pub fn close(&self, patience: Duration) -> Report {
+        let deadline = Instant::now().checked_add(patience);
+        let registered = self.counters.registered.load(Ordering::Acquire);
+        let mut wakers = self.spare_wakers();
+        for slot in self.slots.close() {
+            slot.shut_down(&mut wakers);
+        }
+        self.wake(wakers);
+        let mut report = Report {
+            registered,
+            ..Report::default()
+        };
+        if let Some(ring) = &self.ring {
+            report.cancelled = ring.in_flight();
+            ring.cancel_all();
+            report.remaining = self.drain(ring, deadline);
+        }
+        self.unpark();
+        report
+    }
+
+    /// Waits until the kernel has nothing of the ring any more; returns what is left at the deadline.
+    fn drain(&self, ring: &Ring, deadline: Option<Instant>) -> usize {
+        while ring.in_flight() != 0 {
+            // The owner may be parked with the lock held.
+            self.unpark();
+            let mut selector = self.selector.lock();
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let mut wakers = self.spare_wakers();
+            let looked = self.look(&mut selector, left, &mut wakers);
+            drop(selector);
+            self.wake(wakers);
+            if looked.is_err() || left.is_some_and(|left| left.is_zero()) {
+                break;
+            }
+        }
+        ring.in_flight()
+    }
+
+    /// Was it closed?
+    pub fn is_closed(&self) -> bool {
+        self.slots.is_closed()
+    }
+}
+
+fn explain(part: &'static str) -> impl Fn(io::Error) -> io::Error {
+    move |error| {
+        io::Error::new(
+            error.kind(),
+            format!("cannot make {part} of an I/O driver: {error}"),
+        )
+    }
+}
+
+impl fmt::Debug for Driver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Driver")
+            .field("backend", &self.backend())
+            .field("metrics", &self.metrics())
+            .finish_non_exhaustive()
+    }
+}

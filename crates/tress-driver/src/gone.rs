@@ -1,0 +1,38 @@
+use std::error::Error;
+use std::fmt;
+use std::io;
+
+/// The driver was closed: nothing will become ready or complete any more.
+///
+/// It travels inside an [`io::Error`]; [`Gone::is_in`] finds it.
+///
+/// # Examples
+/// ```
+/// use tress_driver::Gone;
+///
+/// assert!(Gone::is_in(&std::io::Error::from(Gone)));
+/// assert!(!Gone::is_in(&std::io::Error::other("something else")));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gone;
+
+impl Gone {
+    /// Is this the reason of an error?
+    pub fn is_in(error: &io::Error) -> bool {
+        error.get_ref().is_some_and(|inner| inner.is::<Gone>())
+    }
+}
+
+impl fmt::Display for Gone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the I/O driver was shut down; use the source on a runtime that is running")
+    }
+}
+
+impl Error for Gone {}
+
+impl From<Gone> for io::Error {
+    fn from(gone: Gone) -> io::Error {
+        io::Error::other(gone)
+    }
+}

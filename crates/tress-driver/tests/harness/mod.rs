@@ -1,0 +1,85 @@
+//! An executor around one driver, and every test on every backend that this machine has.
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use tress_driver::{Choice, Config, Driver};
+
+/// The backends that can be had here, with their names.
+pub fn backends() -> Vec<(&'static str, Choice)> {
+    let mut all = vec![("readiness", Choice::Readiness)];
+    match Driver::new(Config::new().backend(Choice::Uring)) {
+        Ok(_) => all.push(("uring", Choice::Uring)),
+        Err(error) => eprintln!("without the uring backend: {error}"),
+    }
+    all
+}
+
+/// Runs a test with a new driver of each backend.
+pub fn on_each_backend(test: impl Fn(Arc<Driver>)) {
+    for (name, choice) in backends() {
+        eprintln!("backend {name}");
+        test(driver(choice));
+    }
+}
+
+pub fn driver(choice: Choice) -> Arc<Driver> {
+    Arc::new(Driver::new(Config::new().backend(choice)).expect("the driver can be made"))
+}
+
+struct Unpark(Arc<Driver>);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Runs one future; parks in the driver while it waits.
+pub fn block_on<T>(driver: &Arc<Driver>, future: impl Future<Output = T>) -> T {
+    let waker = Waker::from(Arc::new(Unpark(driver.clone())));
+    let mut future = pin!(future);
+    loop {
+        if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return value;
+        }
+        driver.park(None).expect("the driver can wait");
+    }
+}
+
+/// Parks until the condition holds; every round waits for an event of the driver.
+pub fn park_until(driver: &Driver, mut condition: impl FnMut() -> bool) {
+    while !condition() {
+        driver.park(None).expect("the driver can wait");
+    }
+}
+
+/// A waker that counts.
+#[derive(Default)]
+pub struct Count(AtomicUsize);
+
+impl Count {
+    pub fn new() -> (Arc<Count>, Waker) {
+        let count = Arc::new(Count::default());
+        (count.clone(), count.into())
+    }
+
+    pub fn get(&self) -> usize {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+impl Wake for Count {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+/// The descriptors this process has open.
+#[cfg(target_os = "linux")]
+pub fn descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").unwrap().count()
+}
