@@ -6,7 +6,19 @@ use std::process::Command;
 use std::{env, fs};
 
 /// The packages whose versions belong into a report.
-const PACKAGES: [&str; 5] = ["tress", "tokio", "async-executor", "async-io", "blocking"];
+const PACKAGES: [&str; 11] = [
+    "tress",
+    "tokio",
+    "async-broadcast",
+    "async-channel",
+    "async-executor",
+    "async-io",
+    "async-lock",
+    "blocking",
+    "crossfire",
+    "flume",
+    "kanal",
+];
 
 fn main() {
     let rustc = env::var("RUSTC").expect("cargo sets RUSTC");

@@ -11,6 +11,7 @@ mod compare;
 mod gate;
 mod machine;
 mod meter;
+mod primitive;
 mod random;
 mod report;
 mod runtime;
@@ -128,7 +129,9 @@ fn measure(selected: &[(&Case, usize)], options: &Options) -> (Vec<Table>, Vec<S
     for group in selected.chunk_by(same_run) {
         let (program, workers) = (group[0].0.source.0, group[0].1);
         let child = |runtime: &str| child::start(program, runtime, workers);
-        let measured = Measured::run(&options.runtimes, options.reps, child);
+        let runs = |name: &&str| runtime::peer(name).is_some_and(|peer| peer.runs(program));
+        let runtimes: Vec<_> = options.runtimes.iter().copied().filter(runs).collect();
+        let measured = Measured::run(&runtimes, options.reps, child);
         let made = measured.and_then(|measured| {
             group
                 .iter()

@@ -41,11 +41,17 @@ impl Meter {
                     self.warm_up = None;
                     self.started = now;
                     self.ops = 0;
+                    self.elapsed = Duration::ZERO;
                 }
                 true
             }
             None => self.elapsed < self.measure,
         }
+    }
+
+    /// Takes the time since the last lap out of the measurement.
+    pub fn resume(&mut self) {
+        self.started = Instant::now() - self.elapsed;
     }
 
     /// Mean time of an operation of the measured stretch.
@@ -91,5 +97,14 @@ mod tests {
         assert!(!meter.lap(3));
         assert_eq!((meter.total(), meter.ops), (13, 3));
         assert!(meter.ns_per_op().is_finite());
+    }
+
+    #[test]
+    fn what_happens_before_a_resume_is_not_measured() {
+        let mut meter = Meter::new(&Plan::tiny(1));
+        let started = meter.started;
+        burn(Duration::from_millis(2));
+        meter.resume();
+        assert!(meter.started >= started + Duration::from_millis(2));
     }
 }

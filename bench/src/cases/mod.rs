@@ -1,19 +1,99 @@
 //! The cases, one file per group.
 
 mod blocking;
+mod channel;
 mod memory;
 mod mix;
 mod spawn;
+mod sync;
 mod timer;
 mod wake;
 mod yielding;
 
 use crate::case::Case;
-use crate::runtime::Rt;
+use crate::primitive::{
+    AsyncChannel, Broadcast, Crossfire, Flume, Kanal, Locks, Shared, Signals, TokioMpsc, TressMpsc,
+    TryOneshot, Watch,
+};
+use crate::runtime::{Rt, smol::Smol, tokio::Tokio, tress::Tress};
 
-/// Every case, instantiated for one runtime.
-pub fn all<R: Rt>() -> Vec<Case> {
-    let groups = [
+/// Every case that tress can run.
+pub fn tress() -> Vec<Case> {
+    concat([
+        scheduling::<Tress>(),
+        tokio_shaped::<Tress>(),
+        channel::queue_cases::<Tress, TressMpsc>(),
+    ])
+}
+
+/// Every case there is. What Tokio lacks comes from the crate that the case names.
+pub fn tokio() -> Vec<Case> {
+    concat([
+        scheduling::<Tokio>(),
+        tokio_shaped::<Tokio>(),
+        channel::queue_cases::<Tokio, TokioMpsc>(),
+        channel::shared_cases::<Tokio, AsyncChannel>(),
+        channel::rendezvous_cases::<Tokio, Flume>(),
+    ])
+}
+
+/// smol has no signal that is kept, no watched value and no rendezvous.
+pub fn smol() -> Vec<Case> {
+    concat([
+        scheduling::<Smol>(),
+        sync::cases::<Smol>(),
+        channel::oneshot_cases::<Smol>(),
+        channel::broadcast_cases::<Smol>(),
+        shared_queue::<Smol, AsyncChannel>(),
+    ])
+}
+
+/// flume on Tokio. Its rendezvous is Tokio's.
+pub fn flume() -> Vec<Case> {
+    shared_queue::<Tokio, Flume>()
+}
+
+/// kanal on Tokio.
+pub fn kanal() -> Vec<Case> {
+    concat([
+        shared_queue::<Tokio, Kanal>(),
+        channel::rendezvous_cases::<Tokio, Kanal>(),
+    ])
+}
+
+/// crossfire on Tokio. It has no rendezvous.
+pub fn crossfire() -> Vec<Case> {
+    shared_queue::<Tokio, Crossfire>()
+}
+
+fn concat<const N: usize>(groups: [Vec<Case>; N]) -> Vec<Case> {
+    groups.into_iter().flatten().collect()
+}
+
+fn tokio_shaped<R>() -> Vec<Case>
+where
+    R: Locks + Signals + TryOneshot + Broadcast + Watch,
+{
+    concat([
+        sync::cases::<R>(),
+        sync::signal_cases::<R>(),
+        channel::oneshot_cases::<R>(),
+        channel::try_oneshot_cases::<R>(),
+        channel::broadcast_cases::<R>(),
+        channel::watch_cases::<R>(),
+    ])
+}
+
+fn shared_queue<R: Rt, Q: Shared>() -> Vec<Case> {
+    concat([
+        channel::queue_cases::<R, Q>(),
+        channel::shared_cases::<R, Q>(),
+    ])
+}
+
+/// The cases that need nothing but a runtime.
+fn scheduling<R: Rt>() -> Vec<Case> {
+    concat([
         spawn::cases::<R>(),
         yielding::cases::<R>(),
         wake::cases::<R>(),
@@ -21,8 +101,7 @@ pub fn all<R: Rt>() -> Vec<Case> {
         memory::cases::<R>(),
         timer::cases::<R>(),
         blocking::cases::<R>(),
-    ];
-    groups.into_iter().flatten().collect()
+    ])
 }
 
 #[cfg(test)]
@@ -50,6 +129,18 @@ mod tests {
                         peer.name
                     );
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn the_base_peer_has_every_case_with_the_same_targets() {
+        let described = super::tokio();
+        for peer in PEERS {
+            for case in (peer.cases)() {
+                let same = described.iter().find(|other| other.name == case.name);
+                let same = same.unwrap_or_else(|| panic!("{} on {}", case.name, peer.name));
+                assert_eq!(same.variants.len(), case.variants.len(), "{}", case.name);
             }
         }
     }

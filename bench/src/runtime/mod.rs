@@ -4,9 +4,9 @@
 //! two measurements. The trait hands out the runtime's own futures: no boxing, and no wrapper that
 //! does more than unwrap a result.
 
-mod smol;
-mod tokio;
-mod tress;
+pub mod smol;
+pub mod tokio;
+pub mod tress;
 
 use std::fmt::Debug;
 use std::future::Future;
@@ -91,11 +91,11 @@ pub trait Rt: Sized + 'static {
     }
 }
 
-/// A runtime by its name, with the cases instantiated for it.
+/// A runtime, or a channel on one, by its name, with the cases instantiated for it.
 pub struct Peer {
     /// The name on the command line and in reports.
     pub name: &'static str,
-    /// Every case, ready to run on this runtime.
+    /// Every case it can run, ready to.
     pub cases: fn() -> Vec<Case>,
 }
 
@@ -105,21 +105,40 @@ pub const BASE: &str = "tokio";
 /// The runtime the project is about: targets and the baseline are its.
 pub const OURS: &str = "tress";
 
-/// All runtimes, in the order of a report.
+/// All peers, in the order of a report: the runtimes, then the channels that go with any of them.
 pub const PEERS: &[Peer] = &[
     Peer {
         name: OURS,
-        cases: cases::all::<tress::Tress>,
+        cases: cases::tress,
     },
     Peer {
         name: BASE,
-        cases: cases::all::<tokio::Tokio>,
+        cases: cases::tokio,
     },
     Peer {
         name: "smol",
-        cases: cases::all::<smol::Smol>,
+        cases: cases::smol,
+    },
+    Peer {
+        name: "flume",
+        cases: cases::flume,
+    },
+    Peer {
+        name: "kanal",
+        cases: cases::kanal,
+    },
+    Peer {
+        name: "crossfire",
+        cases: cases::crossfire,
     },
 ];
+
+impl Peer {
+    /// Whether it can run the case called `name`.
+    pub fn runs(&self, name: &str) -> bool {
+        (self.cases)().iter().any(|case| case.name == name)
+    }
+}
 
 /// The peer called `name`.
 pub fn peer(name: &str) -> Option<&'static Peer> {
