@@ -51,7 +51,7 @@ pub mod cancellation;
 mod contention;
 mod latch;
 #[cfg(all(test, loom))]
-mod model;
+pub(crate) mod model;
 mod mutex;
 mod notify;
 mod once_cell;
@@ -59,7 +59,7 @@ mod permits;
 mod rwlock;
 mod semaphore;
 mod set_once;
-mod wait_list;
+pub(crate) mod wait_list;
 
 // Channels.
 mod bell;

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 /// Explores all orders of `f`'s threads with at most so many preemptions, unless the environment
 /// says otherwise.
-pub(super) fn explore(preemptions: usize, f: impl Fn() + Sync + Send + 'static) {
+pub(crate) fn explore(preemptions: usize, f: impl Fn() + Sync + Send + 'static) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound.get_or_insert(preemptions);
     model.max_branches = 20_000;
@@ -15,12 +15,12 @@ pub(super) fn explore(preemptions: usize, f: impl Fn() + Sync + Send + 'static) 
 }
 
 /// One poll, whose waker does nothing.
-pub(super) fn poll_once<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
+pub(crate) fn poll_once<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
 
 /// Data that loom guards: two threads in it at once, of which one writes, fail the model.
-pub(super) struct Watched(UnsafeCell<u32>);
+pub(crate) struct Watched(UnsafeCell<u32>);
 
 // SAFETY: loom reports accesses that conflict.
 unsafe impl Send for Watched {}
@@ -28,16 +28,16 @@ unsafe impl Send for Watched {}
 unsafe impl Sync for Watched {}
 
 impl Watched {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Watched(UnsafeCell::new(0))
     }
 
-    pub(super) fn add_one(&self) {
+    pub(crate) fn add_one(&self) {
         // SAFETY: loom reports accesses that conflict.
         self.0.with_mut(|value| unsafe { *value += 1 });
     }
 
-    pub(super) fn get(&self) -> u32 {
+    pub(crate) fn get(&self) -> u32 {
         // SAFETY: as above.
         self.0.with(|value| unsafe { *value })
     }

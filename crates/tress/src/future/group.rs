@@ -1,0 +1,185 @@
+//! A number of futures polled by one task, of which only those are polled that have been woken.
+//!
+//! Each future has a waker of its own, which puts the future's number on a list and wakes the task.
+//! A poll of the group takes the list and polls what is on it. To drive `n` futures to their end
+//! therefore costs as many polls as there are wake-ups, not that many times `n`.
+//!
+//! # Why no wake-up is lost
+//! Before a future is polled it is marked as off the list, so a wake-up during the poll or after it
+//! puts it there again. The waker of the task is stored under the list's lock before the list is
+//! taken: who adds to the list later finds that waker, and wakes it if the list was empty. If it was
+//! not, somebody else has done so since the list was taken.
+//!
+//! # Budget
+//! A future that is polled without [budget](crate::task::coop) left wakes itself and gets nowhere. The
+//! group stops when the budget is used up, and goes on from there next time: otherwise `n` futures
+//! that are all ready would be polled `n` times per budget.
+
+use crate::macros::support::{MaybeDone, maybe_done};
+use crate::sys::Mutex;
+use crate::sys::atomic::{AtomicBool, Ordering};
+use crate::task::coop;
+use std::collections::VecDeque;
+use std::fmt;
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+
+pub(super) struct Group<F: Future> {
+    members: Pin<Box<[MaybeDone<F>]>>,
+    seats: Vec<Seat>,
+    woken: Arc<Mutex<Woken>>,
+    /// Numbers of the members to be polled next.
+    round: VecDeque<usize>,
+}
+
+/// A member's place: its waker, twice.
+struct Seat {
+    bell: Arc<Bell>,
+    waker: Waker,
+}
+
+/// What a member's waker does.
+struct Bell {
+    number: usize,
+    on_the_list: AtomicBool,
+    woken: Arc<Mutex<Woken>>,
+}
+
+#[derive(Default)]
+struct Woken {
+    /// Each number at most once, so that the room made at the beginning suffices.
+    list: Vec<usize>,
+    task: Option<Waker>,
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        // Release: what the waker of the member did before is seen by the poll that follows.
+        if self.on_the_list.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let task = {
+            let mut woken = self.woken.lock();
+            woken.list.push(self.number);
+            match woken.list.len() {
+                1 => woken.task.clone(),
+                _ => None,
+            }
+        };
+        if let Some(task) = task {
+            task.wake();
+        }
+    }
+}
+
+impl<F: Future> Group<F> {
+    pub(super) fn new<I>(futures: I) -> Self
+    where
+        I: IntoIterator,
+        I::Item: IntoFuture<IntoFuture = F>,
+    {
+        let members: Box<[_]> = futures.into_iter().map(maybe_done).collect();
+        let count = members.len();
+        let woken = Arc::new(Mutex::new(Woken {
+            list: Vec::with_capacity(count),
+            task: None,
+        }));
+        let seat = |number| {
+            let bell = Arc::new(Bell {
+                number,
+                // All are on the first round.
+                on_the_list: AtomicBool::new(true),
+                woken: woken.clone(),
+            });
+            let waker = Waker::from(bell.clone());
+            Seat { bell, waker }
+        };
+        Group {
+            members: members.into(),
+            seats: (0..count).map(seat).collect(),
+            woken,
+            round: (0..count).collect(),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Drops all members and what they left behind.
+    pub(super) fn clear(&mut self) {
+        self.members = Box::into_pin(Box::default());
+        self.round.clear();
+    }
+
+    /// The member with this number.
+    pub(super) fn member(&mut self, number: usize) -> Pin<&mut MaybeDone<F>> {
+        // SAFETY: the members are pinned as a slice, which is never moved out of; so each of them is.
+        unsafe {
+            self.members
+                .as_mut()
+                .map_unchecked_mut(|members| &mut members[number])
+        }
+    }
+
+    /// Polls those that have been woken, and calls `finished` for each that has finished, until that
+    /// returns something.
+    pub(super) fn poll<R>(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut finished: impl FnMut(Pin<&mut MaybeDone<F>>) -> Option<R>,
+    ) -> Poll<R> {
+        if coop::poll_budget_available(cx).is_pending() {
+            return Poll::Pending;
+        }
+        self.begin_round(cx.waker());
+        while let Some(number) = self.round.pop_front() {
+            let Seat { bell, waker } = &self.seats[number];
+            // Acquire: see `Bell`. Before the poll, so that a wake-up from within counts.
+            bell.on_the_list.swap(false, Ordering::AcqRel);
+            let waker = waker.clone();
+            let mut member = self.member(number);
+            if member.as_mut().poll_done(&mut Context::from_waker(&waker)) {
+                if let Some(result) = finished(member) {
+                    return Poll::Ready(result);
+                }
+            }
+            if !self.round.is_empty() && !coop::has_budget_remaining() {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+        }
+        Poll::Pending
+    }
+
+    /// Sees to it that `task` is woken for whoever is woken from now on, and takes over those who were
+    /// until now.
+    fn begin_round(&mut self, task: &Waker) {
+        let mut old = None;
+        let mut woken = self.woken.lock();
+        if !woken
+            .task
+            .as_ref()
+            .is_some_and(|known| known.will_wake(task))
+        {
+            old = woken.task.replace(task.clone());
+        }
+        self.round.extend(woken.list.drain(..));
+        drop(woken);
+        drop(old);
+    }
+}
+
+impl<F: Future> fmt::Debug for Group<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Group")
+            .field("futures", &self.len())
+            .finish_non_exhaustive()
+    }
+}
