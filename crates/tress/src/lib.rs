@@ -22,6 +22,7 @@ pub mod io;
 pub mod macros;
 pub mod runtime;
 mod scheduler;
+pub mod shutdown;
 pub mod sync;
 mod sys;
 pub mod task;

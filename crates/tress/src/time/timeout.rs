@@ -10,6 +10,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+#[cfg(all(test, not(loom)))]
+mod tests;
+
 /// Gives a future `duration` to complete, counted from its first poll.
 ///
 /// The future is polled before the clock is looked at: one that is ready at once costs no timer and
@@ -104,6 +107,92 @@ impl<T> Timeout<T> {
     /// Gives the inner future back.
     pub fn into_inner(self) -> T {
         self.value
+    }
+
+    /// How much time is left: all of it before the first poll, nothing once the time is up.
+    ///
+    /// Accurate to the millisecond that timers have.
+    ///
+    /// ```
+    /// use std::future::pending;
+    /// use tress::time::{timeout, Duration};
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let timeout = timeout(Duration::from_secs(60), pending::<()>());
+    /// assert_eq!(timeout.remaining(), Duration::from_secs(60));
+    /// # });
+    /// ```
+    pub fn remaining(&self) -> Duration {
+        match &self.delay {
+            Delay::For { duration } => *duration,
+            Delay::Counting { entry } => entry.remaining(Instant::now().into_std()),
+            Delay::Until { sleep } => sleep.deadline().saturating_duration_since(Instant::now()),
+        }
+    }
+
+    /// Gives the future `more` time than it has left.
+    ///
+    /// ```
+    /// use std::pin::pin;
+    /// use tress::time::{self, timeout, Duration};
+    ///
+    /// # let rt = tress::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    /// # rt.block_on(async {
+    /// let second = Duration::from_secs(1);
+    /// let mut answer = pin!(timeout(2 * second, async {
+    ///     time::sleep(3 * second).await;
+    ///     "late"
+    /// }));
+    /// assert!(tress::future::poll_once(answer.as_mut()).await.is_none());
+    /// answer.as_mut().extend(2 * second);
+    /// assert_eq!(answer.await, Ok("late"));
+    /// # });
+    /// ```
+    ///
+    /// Like [`reset`](Timeout::reset) it takes effect with the next poll.
+    ///
+    /// # Panics
+    /// As [`timeout`], if it has been polled.
+    pub fn extend(mut self: Pin<&mut Self>, more: Duration) {
+        let deadline = match self.as_mut().project().delay.project() {
+            DelayProjection::For { duration } => {
+                *duration = duration.saturating_add(more);
+                return;
+            }
+            DelayProjection::Counting { entry } => {
+                let now = Instant::now();
+                let left = entry.remaining(now.into_std());
+                now.checked_add(left.saturating_add(more))
+            }
+            DelayProjection::Until { sleep } => sleep.deadline().checked_add(more),
+        };
+        self.reset(deadline.unwrap_or_else(Instant::far_future));
+    }
+
+    /// Gives the future until `deadline`, whether its time is up or not.
+    ///
+    /// Whoever waits is not woken by this: poll it for the new deadline to count.
+    ///
+    /// ```
+    /// use std::future::pending;
+    /// use std::pin::pin;
+    /// use tress::time::{timeout, Duration, Instant};
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let mut timeout = pin!(timeout(Duration::from_secs(3600), pending::<()>()));
+    /// timeout.as_mut().reset(Instant::now() + Duration::from_millis(1));
+    /// assert!(timeout.await.is_err());
+    /// # });
+    /// ```
+    ///
+    /// # Panics
+    /// As [`timeout`].
+    pub fn reset(self: Pin<&mut Self>, deadline: Instant) {
+        let mut delay = self.project().delay;
+        match delay.as_mut().project() {
+            DelayProjection::Until { sleep } => sleep.reset(deadline),
+            _ => delay.set(Delay::Until {
+                sleep: Sleep::new(deadline),
+            }),
+        }
     }
 }
 

@@ -15,7 +15,7 @@
 //! thread. A future that reads FIRED with acquire therefore has the entry to itself and needs no
 //! lock; one that reads ARMED must take it and look again.
 
-use super::wheel::{Node, Wheel};
+use super::wheel::{Expiry, Node, Wheel};
 use crate::scheduler::Counter;
 use crate::sys::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::sys::{Mutex, Parker, UnsafeCell};
@@ -349,6 +349,25 @@ impl Entry {
         }
         if let Some(waker) = waker {
             waker.wake();
+        }
+    }
+
+    /// How long from `now` until an entry fires that was armed before; nothing if it has.
+    pub(crate) fn remaining(&self, now: Instant) -> Duration {
+        // SAFETY: as in `with_armed`.
+        let Some(timers) = (unsafe { self.timers.with(|slot| (*slot).as_ref()) }) else {
+            return Duration::ZERO;
+        };
+        let expiry = self.with_armed(|inner| {
+            let node = NonNull::from(self).cast::<Node>();
+            // SAFETY: armed, and the lock is held.
+            unsafe { inner.wheel.expiry(node) }
+        });
+        match expiry {
+            Some(Expiry::At(tick)) => Duration::from_millis(tick)
+                .saturating_sub(now.saturating_duration_since(timers.start)),
+            Some(Expiry::After(ticks)) => Duration::from_millis(ticks),
+            None => Duration::ZERO,
         }
     }
 

@@ -101,6 +101,15 @@ pub(crate) struct Node {
     _pinned: PhantomPinned,
 }
 
+/// When a node will be due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Expiry {
+    /// At this tick.
+    At(u64),
+    /// So many ticks after the wheel is settled next.
+    After(u64),
+}
+
 impl Node {
     /// A node that is in no wheel.
     pub(crate) const fn new() -> Node {
@@ -321,6 +330,22 @@ impl Wheel {
     #[inline]
     pub(crate) fn has_unsettled(&self) -> bool {
         self.lists[Place::UNSETTLED.index()].head.is_some()
+    }
+
+    /// When `node`, which is in this wheel, will be due.
+    ///
+    /// # Safety
+    ///
+    /// As for [`remove`](Wheel::remove).
+    pub(crate) unsafe fn expiry(&self, node: NonNull<Node>) -> Expiry {
+        // SAFETY: the caller vouches that the node is alive and ours to access.
+        let fields = unsafe { node.as_ref() };
+        let ticks = fields.deadline.get();
+        if fields.place.get() == Place::UNSETTLED {
+            Expiry::After(ticks)
+        } else {
+            Expiry::At(ticks)
+        }
     }
 
     /// Gives the nodes added by [`insert_unsettled`](Wheel::insert_unsettled)
