@@ -23,6 +23,8 @@ pub mod macros;
 pub mod runtime;
 mod scheduler;
 pub mod shutdown;
+#[cfg(any(feature = "sink", feature = "stream"))]
+pub mod stream;
 pub mod sync;
 mod sys;
 pub mod task;

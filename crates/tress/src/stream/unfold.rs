@@ -1,0 +1,58 @@
+//! A stream made of an asynchronous function that is called again and again.
+
+use futures_core::Stream;
+use pin_project_lite::pin_project;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+pin_project! {
+    /// Made by [`unfold`].
+    pub(super) struct Unfold<S, F, Next> {
+        // What the next call is given; `None` while one is under way, and in the end.
+        state: Option<S>,
+        #[pin]
+        next: Option<Next>,
+        step: F,
+    }
+}
+
+/// Calls `step` with a state, which it returns with the next item, or not.
+///
+/// The future of a call that is under way is kept, whoever asks for the item: nothing is lost when
+/// they stop asking.
+pub(super) fn unfold<S, F, Next, T>(state: S, step: F) -> Unfold<S, F, Next>
+where
+    F: FnMut(S) -> Next,
+    Next: Future<Output = Option<(T, S)>>,
+{
+    Unfold {
+        state: Some(state),
+        next: None,
+        step,
+    }
+}
+
+impl<S, F, Next, T> Stream for Unfold<S, F, Next>
+where
+    F: FnMut(S) -> Next,
+    Next: Future<Output = Option<(T, S)>>,
+{
+    type Item = T;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
+        let mut this = self.project();
+        if let Some(state) = this.state.take() {
+            this.next.set(Some((this.step)(state)));
+        }
+        let Some(next) = this.next.as_mut().as_pin_mut() else {
+            return Poll::Ready(None);
+        };
+        let stepped = ready!(next.poll(cx));
+        this.next.set(None);
+        Poll::Ready(stepped.map(|(item, state)| {
+            *this.state = Some(state);
+            item
+        }))
+    }
+}
