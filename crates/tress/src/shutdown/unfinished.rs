@@ -8,10 +8,11 @@ use std::time::Duration;
 ///
 /// ```
 /// let shutdown = tress::shutdown::Shutdown::new();
+/// let line = line!() + 1;
 /// let _guard = shutdown.start_work();
 /// let pending = shutdown.pending();
 /// assert_eq!(pending[0].name(), None);
-/// assert_eq!(pending[0].location().line(), 4);
+/// assert_eq!(pending[0].location().line(), line);
 /// ```
 #[derive(Debug, Clone)]
 pub struct PendingWork {
