@@ -58,9 +58,9 @@ pub trait AsyncWrite {
     }
 }
 
-/// All methods, passed on to what `$self` points to.
+/// All methods, passed on to `$target`, or to `$shared` where a shared reference is all there is.
 macro_rules! pass_on {
-    ($this:ident => $target:expr) => {
+    ($this:ident => $target:expr, $shared:expr) => {
         #[allow(unused_mut)]
         fn poll_write(
             mut $this: Pin<&mut Self>,
@@ -89,18 +89,20 @@ macro_rules! pass_on {
             $target.poll_write_vectored(cx, bufs)
         }
 
-        fn is_write_vectored(&self) -> bool {
-            (**self).is_write_vectored()
+        fn is_write_vectored(&$this) -> bool {
+            $shared.is_write_vectored()
         }
     };
 }
 
+pub(super) use pass_on;
+
 impl<T: AsyncWrite + Unpin + ?Sized> AsyncWrite for Box<T> {
-    pass_on!(self => Pin::new(&mut **self));
+    pass_on!(self => Pin::new(&mut **self), (**self));
 }
 
 impl<T: AsyncWrite + Unpin + ?Sized> AsyncWrite for &mut T {
-    pass_on!(self => Pin::new(&mut **self));
+    pass_on!(self => Pin::new(&mut **self), (**self));
 }
 
 impl<P> AsyncWrite for Pin<P>
@@ -108,7 +110,7 @@ where
     P: DerefMut,
     P::Target: AsyncWrite,
 {
-    pass_on!(self => self.as_deref_mut());
+    pass_on!(self => self.as_deref_mut(), (**self));
 }
 
 /// All methods, for what the standard library writes to without waiting.

@@ -23,6 +23,10 @@ impl<T> Mutex<T> {
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().unwrap()
     }
+
+    pub(crate) fn into_inner(self) -> T {
+        self.0.into_inner().unwrap()
+    }
 }
 
 #[derive(Debug)]

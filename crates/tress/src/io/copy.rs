@@ -1,0 +1,34 @@
+use super::transfer::{DEFAULT_BUF_SIZE, Transfer};
+use super::{AsyncRead, AsyncWrite};
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+
+/// Writes all that `reader` has to `writer`, flushes it, and returns how many bytes it was.
+///
+/// It goes through a buffer of 8 KiB. The writer is also flushed whenever the reader makes wait.
+///
+/// ```
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let mut reader: &[u8] = b"hello";
+/// let mut writer = Vec::new();
+/// assert_eq!(tress::io::copy(&mut reader, &mut writer).await?, 5);
+/// assert_eq!(writer, b"hello");
+/// # Ok::<(), std::io::Error>(()) }).unwrap();
+/// ```
+///
+/// # Errors
+/// Those of either, except `Interrupted`, after which it tries again. What was read before an error of
+/// the reader has been written. [`WriteZero`](io::ErrorKind::WriteZero) if the writer takes no more.
+///
+/// # Cancel safety
+/// Not cancel safe: what is in the buffer is lost. [`copy_buf`](super::copy_buf) leaves it with the
+/// reader.
+pub async fn copy<R, W>(reader: &mut R, writer: &mut W) -> io::Result<u64>
+where
+    R: AsyncRead + Unpin + ?Sized,
+    W: AsyncWrite + Unpin + ?Sized,
+{
+    let mut transfer = Transfer::new(DEFAULT_BUF_SIZE);
+    poll_fn(|cx| transfer.poll(cx, Pin::new(&mut *reader), Pin::new(&mut *writer))).await
+}

@@ -1,0 +1,106 @@
+use super::{AsyncBufRead, AsyncWrite, is_interrupted, write_zero};
+use crate::task::coop;
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+/// Writes all that `reader` has to `writer`, flushes it, and returns how many bytes it was.
+///
+/// It goes through the reader's own buffer. The writer is also flushed whenever the reader makes wait.
+///
+/// ```
+/// use tress::io::BufReader;
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let mut reader = BufReader::with_capacity(64 * 1024, &b"hello"[..]);
+/// let mut writer = Vec::new();
+/// assert_eq!(tress::io::copy_buf(&mut reader, &mut writer).await?, 5);
+/// assert_eq!(writer, b"hello");
+/// # Ok::<(), std::io::Error>(()) }).unwrap();
+/// ```
+///
+/// # Errors
+/// Those of either, except `Interrupted`, after which it tries again.
+/// [`WriteZero`](io::ErrorKind::WriteZero) if the writer takes no more.
+///
+/// # Cancel safety
+/// What was not written is still in the reader, and another call goes on from there, counting from
+/// zero.
+pub async fn copy_buf<R, W>(reader: &mut R, writer: &mut W) -> io::Result<u64>
+where
+    R: AsyncBufRead + Unpin + ?Sized,
+    W: AsyncWrite + Unpin + ?Sized,
+{
+    let mut copied = Copied::default();
+    poll_fn(|cx| copied.poll(cx, Pin::new(&mut *reader), Pin::new(&mut *writer))).await
+}
+
+#[derive(Default)]
+struct Copied {
+    written: u64,
+    /// Something was written since the last flush.
+    unflushed: bool,
+}
+
+impl Copied {
+    fn poll<R, W>(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut reader: Pin<&mut R>,
+        mut writer: Pin<&mut W>,
+    ) -> Poll<io::Result<u64>>
+    where
+        R: AsyncBufRead + ?Sized,
+        W: AsyncWrite + ?Sized,
+    {
+        loop {
+            // Neither of the two need take part in that.
+            let budget = ready!(coop::poll_proceed(cx));
+            match self.poll_some(cx, reader.as_mut(), writer.as_mut()) {
+                Poll::Ready(Ok(0)) => {
+                    ready!(writer.poll_flush(cx))?;
+                    budget.made_progress();
+                    return Poll::Ready(Ok(self.written));
+                }
+                Poll::Ready(Ok(n)) => self.written += n as u64,
+                Poll::Ready(Err(error)) if is_interrupted(&error) => {}
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Pending => return Poll::Pending,
+            }
+            budget.made_progress();
+        }
+    }
+
+    /// Writes some of what is in the reader's buffer: nothing at the end.
+    fn poll_some<R, W>(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut reader: Pin<&mut R>,
+        mut writer: Pin<&mut W>,
+    ) -> Poll<io::Result<usize>>
+    where
+        R: AsyncBufRead + ?Sized,
+        W: AsyncWrite + ?Sized,
+    {
+        let Poll::Ready(bytes) = reader.as_mut().poll_fill_buf(cx) else {
+            // What was written should not wait for what is yet to come.
+            if self.unflushed {
+                ready!(writer.poll_flush(cx))?;
+                self.unflushed = false;
+            }
+            return Poll::Pending;
+        };
+        let bytes = bytes?;
+        if bytes.is_empty() {
+            return Poll::Ready(Ok(0));
+        }
+        let n = ready!(writer.as_mut().poll_write(cx, bytes))?;
+        if n == 0 {
+            return Poll::Ready(Err(write_zero()));
+        }
+        self.unflushed = true;
+        reader.consume(n);
+        Poll::Ready(Ok(n))
+    }
+}

@@ -1,0 +1,115 @@
+use super::pipe::{Owed, Pipe};
+use super::{AsyncRead, AsyncWrite, ReadBuf};
+use crate::sys::Mutex;
+use std::fmt;
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// Two ends of a connection in memory.
+///
+/// What is written to one end is read at the other. At most `max_buf_size` bytes are on their way in
+/// each direction; a writer waits while there is no room. After
+/// [`shutdown`](super::AsyncWriteExt::shutdown) of an end, or when it is dropped, the other one reads
+/// what there is and then sees the end; writing to an end that is gone fails with
+/// [`BrokenPipe`](io::ErrorKind::BrokenPipe).
+///
+/// ```
+/// use tress::io::{AsyncReadExt, AsyncWriteExt};
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let (mut client, mut server) = tress::io::duplex(64);
+/// client.write_all(b"ping").await?;
+/// let mut buf = [0; 4];
+/// server.read_exact(&mut buf).await?;
+/// assert_eq!(&buf, b"ping");
+/// server.write_all(b"pong").await?;
+/// client.read_exact(&mut buf).await?;
+/// assert_eq!(&buf, b"pong");
+/// # Ok::<(), std::io::Error>(()) }).unwrap();
+/// ```
+///
+/// # Panics
+/// If `max_buf_size` is 0.
+#[track_caller]
+pub fn duplex(max_buf_size: usize) -> (DuplexStream, DuplexStream) {
+    let there = Arc::new(Mutex::new(Pipe::new(max_buf_size)));
+    let back = Arc::new(Mutex::new(Pipe::new(max_buf_size)));
+    let one = DuplexStream {
+        incoming: there.clone(),
+        outgoing: back.clone(),
+    };
+    let other = DuplexStream {
+        incoming: back,
+        outgoing: there,
+    };
+    (one, other)
+}
+
+/// An end of a connection in memory; made by [`duplex`].
+pub struct DuplexStream {
+    incoming: Arc<Mutex<Pipe>>,
+    outgoing: Arc<Mutex<Pipe>>,
+}
+
+/// Runs `f` on the pipe, and then, without the lock, what it owes.
+fn with_pipe<R>(pipe: &Mutex<Pipe>, f: impl FnOnce(&mut Pipe) -> (R, Owed)) -> R {
+    let (result, owed) = f(&mut pipe.lock());
+    owed.settle();
+    result
+}
+
+impl AsyncRead for DuplexStream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        with_pipe(&self.incoming, |pipe| pipe.poll_read(cx, buf))
+    }
+}
+
+impl AsyncWrite for DuplexStream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_write_vectored(cx, &[IoSlice::new(buf)])
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        with_pipe(&self.outgoing, |pipe| ((), pipe.close()));
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        with_pipe(&self.outgoing, |pipe| pipe.poll_write(cx, bufs))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+}
+
+impl Drop for DuplexStream {
+    fn drop(&mut self) {
+        with_pipe(&self.outgoing, |pipe| ((), pipe.close()));
+        with_pipe(&self.incoming, |pipe| ((), pipe.close()));
+    }
+}
+
+impl fmt::Debug for DuplexStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DuplexStream").finish_non_exhaustive()
+    }
+}

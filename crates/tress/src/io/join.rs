@@ -1,0 +1,100 @@
+use super::write::pass_on;
+use super::{AsyncBufRead, AsyncRead, AsyncWrite, ReadBuf};
+use pin_project_lite::pin_project;
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// Makes one stream of a source and a sink.
+///
+/// ```
+/// use tress::io::{AsyncReadExt, AsyncWriteExt};
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let mut stream = tress::io::join(&b"question"[..], Vec::new());
+/// let mut text = String::new();
+/// stream.read_to_string(&mut text).await?;
+/// stream.write_all(b"answer").await?;
+/// assert_eq!(text, "question");
+/// assert_eq!(stream.into_inner().1, b"answer");
+/// # Ok::<(), std::io::Error>(()) }).unwrap();
+/// ```
+pub fn join<R, W>(reader: R, writer: W) -> Join<R, W>
+where
+    R: AsyncRead,
+    W: AsyncWrite,
+{
+    Join { reader, writer }
+}
+
+pin_project! {
+    /// A source and a sink as one stream; made by [`join`].
+    #[derive(Debug)]
+    pub struct Join<R, W> {
+        #[pin]
+        reader: R,
+        #[pin]
+        writer: W,
+    }
+}
+
+impl<R, W> Join<R, W> {
+    /// Both.
+    pub fn into_inner(self) -> (R, W) {
+        (self.reader, self.writer)
+    }
+
+    /// The source.
+    pub fn reader(&self) -> &R {
+        &self.reader
+    }
+
+    /// The sink.
+    pub fn writer(&self) -> &W {
+        &self.writer
+    }
+
+    /// The source.
+    pub fn reader_mut(&mut self) -> &mut R {
+        &mut self.reader
+    }
+
+    /// The sink.
+    pub fn writer_mut(&mut self) -> &mut W {
+        &mut self.writer
+    }
+
+    /// The source.
+    pub fn reader_pin_mut(self: Pin<&mut Self>) -> Pin<&mut R> {
+        self.project().reader
+    }
+
+    /// The sink.
+    pub fn writer_pin_mut(self: Pin<&mut Self>) -> Pin<&mut W> {
+        self.project().writer
+    }
+}
+
+impl<R: AsyncRead, W> AsyncRead for Join<R, W> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.project().reader.poll_read(cx, buf)
+    }
+}
+
+impl<R: AsyncBufRead, W> AsyncBufRead for Join<R, W> {
+    fn poll_fill_buf(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<&[u8]>> {
+        self.project().reader.poll_fill_buf(cx)
+    }
+
+    fn consume(self: Pin<&mut Self>, amt: usize) {
+        self.project().reader.consume(amt);
+    }
+}
+
+impl<R, W: AsyncWrite> AsyncWrite for Join<R, W> {
+    pass_on!(self => self.project().writer, self.writer);
+}

@@ -1,0 +1,52 @@
+use crate::io::operation::Step;
+use crate::io::{AsyncRead, ReadBuf, is_interrupted};
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+/// [`AsyncReadExt::read_exact`](crate::io::AsyncReadExt::read_exact).
+#[derive(Debug)]
+pub struct ReadExact<'a> {
+    buf: &'a mut [u8],
+    filled: usize,
+}
+
+impl<'a> ReadExact<'a> {
+    pub(super) fn new(buf: &'a mut [u8]) -> Self {
+        ReadExact { buf, filled: 0 }
+    }
+}
+
+impl<R: AsyncRead + ?Sized> Step<R> for ReadExact<'_> {
+    type Output = usize;
+
+    fn poll(&mut self, reader: Pin<&mut R>, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        ready!(poll_read_exact(reader, cx, self.buf, &mut self.filled))?;
+        Poll::Ready(Ok(self.buf.len()))
+    }
+}
+
+/// Goes on filling `bytes`, of which the first `filled` are there.
+pub(super) fn poll_read_exact<R: AsyncRead + ?Sized>(
+    mut reader: Pin<&mut R>,
+    cx: &mut Context<'_>,
+    bytes: &mut [u8],
+    filled: &mut usize,
+) -> Poll<io::Result<()>> {
+    let mut buf = ReadBuf::new(bytes);
+    buf.set_filled(*filled);
+    while buf.remaining() > 0 {
+        match ready!(reader.as_mut().poll_read(cx, &mut buf)) {
+            Ok(()) if buf.filled().len() == *filled => {
+                return Poll::Ready(Err(io::Error::new(
+                    io::ErrorKind::UnexpectedEof,
+                    "the source has ended before the buffer was full",
+                )));
+            }
+            Ok(()) => *filled = buf.filled().len(),
+            Err(error) if is_interrupted(&error) => {}
+            Err(error) => return Poll::Ready(Err(error)),
+        }
+    }
+    Poll::Ready(Ok(()))
+}

@@ -1,0 +1,111 @@
+use super::pipe::Pipe;
+use super::{AsyncRead, AsyncWrite, ReadBuf, ReadHalf, WriteHalf, split};
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// A pipe in memory: what is written to one end is read at the other.
+///
+/// At most `max_buf_size` bytes are in it; a writer waits while it is full. The reader sees the end
+/// after the writer's [`shutdown`](super::AsyncWriteExt::shutdown): dropping the writer does not do it,
+/// because the two are halves of one object, and so does not dropping the reader fail the writer.
+/// [`duplex`](super::duplex) closes when either end is dropped.
+///
+/// ```
+/// use tress::io::{AsyncReadExt, AsyncWriteExt};
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let (mut reader, mut writer) = tress::io::simplex(4);
+/// let task = tress::spawn(async move {
+///     writer.write_all(b"hello world").await?;
+///     writer.shutdown().await
+/// });
+/// let mut text = String::new();
+/// reader.read_to_string(&mut text).await?;
+/// assert_eq!(text, "hello world");
+/// task.await.unwrap()?;
+/// # Ok::<(), std::io::Error>(()) }).unwrap();
+/// ```
+///
+/// # Panics
+/// If `max_buf_size` is 0.
+#[track_caller]
+pub fn simplex(max_buf_size: usize) -> (ReadHalf<SimplexStream>, WriteHalf<SimplexStream>) {
+    split(SimplexStream::new_unsplit(max_buf_size))
+}
+
+/// A pipe in memory, both ends in one; see [`simplex`].
+///
+/// ```
+/// use tress::io::{AsyncReadExt, AsyncWriteExt, SimplexStream};
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let mut pipe = SimplexStream::new_unsplit(64);
+/// pipe.write_all(b"hello").await?;
+/// let mut buf = [0; 5];
+/// pipe.read_exact(&mut buf).await?;
+/// assert_eq!(&buf, b"hello");
+/// # Ok::<(), std::io::Error>(()) }).unwrap();
+/// ```
+#[derive(Debug)]
+pub struct SimplexStream {
+    pipe: Pipe,
+}
+
+impl SimplexStream {
+    /// A pipe that holds at most `max_buf_size` bytes.
+    ///
+    /// # Panics
+    /// If that is 0.
+    #[track_caller]
+    pub fn new_unsplit(max_buf_size: usize) -> SimplexStream {
+        SimplexStream {
+            pipe: Pipe::new(max_buf_size),
+        }
+    }
+}
+
+impl AsyncRead for SimplexStream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let (polled, owed) = self.pipe.poll_read(cx, buf);
+        owed.settle();
+        polled
+    }
+}
+
+impl AsyncWrite for SimplexStream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_write_vectored(cx, &[IoSlice::new(buf)])
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.pipe.close().settle();
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let (polled, owed) = self.pipe.poll_write(cx, bufs);
+        owed.settle();
+        polled
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+}

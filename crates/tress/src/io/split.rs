@@ -1,0 +1,154 @@
+use super::{AsyncRead, AsyncWrite, ReadBuf};
+use crate::sys::Mutex;
+use std::fmt;
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// Makes a source and a sink of one stream, which can go to different tasks.
+///
+/// A lock keeps the halves apart while one of them is being polled. Types with a `split` or
+/// `into_split` of their own do it without.
+///
+/// ```
+/// use tress::io::{AsyncReadExt, AsyncWriteExt};
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let (here, mut there) = tress::io::duplex(64);
+/// let (mut reader, mut writer) = tress::io::split(here);
+/// let echo = tress::spawn(async move { there.write_u8(7).await.map(|()| there) });
+/// assert_eq!(reader.read_u8().await?, 7);
+/// writer.write_u8(8).await?;
+/// assert_eq!(echo.await.unwrap()?.read_u8().await?, 8);
+/// # Ok::<(), std::io::Error>(()) }).unwrap();
+/// ```
+pub fn split<T>(stream: T) -> (ReadHalf<T>, WriteHalf<T>)
+where
+    T: AsyncRead + AsyncWrite,
+{
+    let is_write_vectored = stream.is_write_vectored();
+    let stream = Arc::new(Mutex::new(stream));
+    let reader = ReadHalf {
+        stream: stream.clone(),
+    };
+    let writer = WriteHalf {
+        stream,
+        is_write_vectored,
+    };
+    (reader, writer)
+}
+
+/// The reading half of a stream; made by [`split`].
+pub struct ReadHalf<T> {
+    stream: Arc<Mutex<T>>,
+}
+
+/// The writing half of a stream; made by [`split`].
+pub struct WriteHalf<T> {
+    stream: Arc<Mutex<T>>,
+    /// Asked once, so that it needs no lock.
+    is_write_vectored: bool,
+}
+
+/// Runs `f` on the stream while the other half is kept out.
+fn with_stream<T, R>(stream: &Mutex<T>, f: impl FnOnce(Pin<&mut T>) -> R) -> R {
+    let mut stream = stream.lock();
+    // SAFETY: the stream is in an `Arc` that only the two halves know. It is moved out of it only by
+    // `unsplit`, for types that need no pinning, and dropped in place otherwise.
+    f(unsafe { Pin::new_unchecked(&mut *stream) })
+}
+
+impl<T> ReadHalf<T> {
+    /// Do the halves belong to the same stream?
+    ///
+    /// ```
+    /// let (reader, writer) = tress::io::split(tress::io::duplex(64).0);
+    /// assert!(reader.is_pair_of(&writer));
+    /// ```
+    pub fn is_pair_of(&self, other: &WriteHalf<T>) -> bool {
+        Arc::ptr_eq(&self.stream, &other.stream)
+    }
+
+    /// Makes a whole of the halves again.
+    ///
+    /// ```
+    /// let (reader, writer) = tress::io::split(tress::io::duplex(64).0);
+    /// let stream: tress::io::DuplexStream = reader.unsplit(writer);
+    /// ```
+    ///
+    /// # Panics
+    /// If they do not belong together; [`is_pair_of`](ReadHalf::is_pair_of) tells.
+    #[track_caller]
+    pub fn unsplit(self, writer: WriteHalf<T>) -> T
+    where
+        T: Unpin,
+    {
+        assert!(
+            self.is_pair_of(&writer),
+            "the halves are of different streams: unsplit those that came from the same `split`"
+        );
+        drop(writer);
+        let stream = Arc::into_inner(self.stream).expect("there are but two halves");
+        stream.into_inner()
+    }
+}
+
+impl<T> WriteHalf<T> {
+    /// Do the halves belong to the same stream?
+    pub fn is_pair_of(&self, other: &ReadHalf<T>) -> bool {
+        other.is_pair_of(self)
+    }
+}
+
+impl<T: AsyncRead> AsyncRead for ReadHalf<T> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        with_stream(&self.stream, |stream| stream.poll_read(cx, buf))
+    }
+}
+
+impl<T: AsyncWrite> AsyncWrite for WriteHalf<T> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        with_stream(&self.stream, |stream| stream.poll_write(cx, buf))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        with_stream(&self.stream, |stream| stream.poll_flush(cx))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        with_stream(&self.stream, |stream| stream.poll_shutdown(cx))
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        with_stream(&self.stream, |stream| stream.poll_write_vectored(cx, bufs))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.is_write_vectored
+    }
+}
+
+impl<T> fmt::Debug for ReadHalf<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReadHalf").finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Debug for WriteHalf<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WriteHalf").finish_non_exhaustive()
+    }
+}
