@@ -11,3 +11,6 @@ pub use tress::io::{
     WriteHalf, copy, copy_bidirectional, copy_bidirectional_with_sizes, copy_buf, duplex, empty,
     join, repeat, simplex, sink, split,
 };
+
+#[cfg(feature = "io-std")]
+pub use tress::io::{Stderr, Stdin, Stdout, stderr, stdin, stdout};

@@ -15,6 +15,7 @@
 //! | have a stream in memory | [`duplex`](duplex()), [`simplex`](simplex()), `&[u8]`, `Vec<u8>`, [`Cursor`](std::io::Cursor) |
 //! | read a part, or one after the other | [`take`](AsyncReadExt::take), [`chain`](AsyncReadExt::chain) |
 //! | have nothing, or no end of it | [`empty`](empty()), [`sink`](sink()), [`repeat`](repeat()) |
+//! | talk to the terminal | [`stdin`], [`stdout`], [`stderr`] |
 //!
 //! ```
 //! use tress::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, duplex};
@@ -65,6 +66,7 @@ mod segments;
 mod simplex;
 mod sink;
 mod split;
+mod stdio;
 mod take;
 mod text;
 mod transfer;
@@ -94,6 +96,7 @@ pub use segments::Split;
 pub use simplex::{SimplexStream, simplex};
 pub use sink::{Sink, sink};
 pub use split::{ReadHalf, WriteHalf, split};
+pub use stdio::{Stderr, Stdin, Stdout, stderr, stdin, stdout};
 pub use take::Take;
 pub use write::AsyncWrite;
 pub use write_ext::AsyncWriteExt;

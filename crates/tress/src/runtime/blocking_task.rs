@@ -166,6 +166,7 @@ impl Shared {
         self: &Arc<Self>,
         f: F,
         at: &'static Location<'static>,
+        mandatory: bool,
     ) -> Result<JoinHandle<R>, (SpawnBlockingError, F)>
     where
         F: FnOnce() -> R + Send + 'static,
@@ -174,7 +175,7 @@ impl Shared {
         let keep = Arc::new(Mutex::new(Some(f)));
         let taken = keep.clone();
         let take = move || taken.lock().take().expect("only one of the two takes it");
-        let (handle, result) = self.submit_blocking(move || take()(), None, at, false);
+        let (handle, result) = self.submit_blocking(move || take()(), None, at, mandatory);
         match result {
             Ok(()) => Ok(handle),
             Err(error) => {

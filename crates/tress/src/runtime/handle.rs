@@ -166,7 +166,7 @@ impl Handle {
         F: FnOnce() -> R + Send + 'static,
         R: Send + 'static,
     {
-        self.shared.try_spawn_blocking(f, Location::caller())
+        self.shared.try_spawn_blocking(f, Location::caller(), false)
     }
 
     /// Runs a future to its end on this thread, in the runtime's context.

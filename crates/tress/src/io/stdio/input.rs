@@ -1,0 +1,66 @@
+use super::{MAX_CHUNK, lost, spawn};
+use crate::io::{ReadBuf, is_interrupted};
+use crate::task::JoinHandle;
+use std::future::Future;
+use std::io::{self, Read};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+/// Reads that are made by the blocking pool.
+#[derive(Debug, Default)]
+pub(super) struct Input {
+    /// Read, and returned up to `start`.
+    bytes: Vec<u8>,
+    start: usize,
+    /// A read that is going on, with the memory of `bytes`.
+    job: Option<JoinHandle<io::Result<Vec<u8>>>>,
+}
+
+impl Input {
+    pub(super) fn poll_read<R: Read>(
+        &mut self,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+        open: fn() -> R,
+    ) -> Poll<io::Result<()>>
+    where
+        R: 'static,
+    {
+        if buf.remaining() == 0 {
+            return Poll::Ready(Ok(()));
+        }
+        if self.start == self.bytes.len() {
+            let job = match &mut self.job {
+                Some(job) => job,
+                none => {
+                    let mut bytes = std::mem::take(&mut self.bytes);
+                    self.start = 0;
+                    bytes.resize(buf.remaining().min(MAX_CHUNK), 0);
+                    none.insert(spawn(move || read(open(), bytes), false)?)
+                }
+            };
+            let joined = ready!(Pin::new(job).poll(cx));
+            self.job = None;
+            self.bytes = joined.map_err(lost)??;
+        }
+        let rest = &self.bytes[self.start..];
+        let n = rest.len().min(buf.remaining());
+        buf.put_slice(&rest[..n]);
+        self.start += n;
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// Reads once, as much as there is room for.
+fn read(mut from: impl Read, mut bytes: Vec<u8>) -> io::Result<Vec<u8>> {
+    loop {
+        match from.read(&mut bytes) {
+            Ok(n) => {
+                bytes.truncate(n);
+                return Ok(bytes);
+            }
+            Err(error) if is_interrupted(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+}

@@ -1,0 +1,63 @@
+use super::{MAX_CHUNK, lost, spawn};
+use crate::task::JoinHandle;
+use std::future::Future;
+use std::io::{self, Write};
+use std::mem;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+/// Writes that are made by the blocking pool.
+#[derive(Debug, Default)]
+pub(super) struct Output {
+    /// A write or flush that is going on, with the memory of `spare`.
+    job: Option<JoinHandle<(io::Result<()>, Vec<u8>)>>,
+    /// Memory for the bytes of the next write.
+    spare: Vec<u8>,
+    /// Something was written since the last flush began.
+    unflushed: bool,
+}
+
+impl Output {
+    pub(super) fn poll_write<W: Write + 'static>(
+        &mut self,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+        open: fn() -> W,
+    ) -> Poll<io::Result<usize>> {
+        ready!(self.poll_idle(cx))?;
+        let n = buf.len().min(MAX_CHUNK);
+        let mut bytes = mem::take(&mut self.spare);
+        bytes.clear();
+        bytes.extend_from_slice(&buf[..n]);
+        self.job = Some(spawn(move || (open().write_all(&bytes), bytes), true)?);
+        self.unflushed = true;
+        Poll::Ready(Ok(n))
+    }
+
+    pub(super) fn poll_flush<W: Write + 'static>(
+        &mut self,
+        cx: &mut Context<'_>,
+        open: fn() -> W,
+    ) -> Poll<io::Result<()>> {
+        ready!(self.poll_idle(cx))?;
+        if self.unflushed {
+            let spare = mem::take(&mut self.spare);
+            self.job = Some(spawn(move || (open().flush(), spare), true)?);
+            self.unflushed = false;
+            ready!(self.poll_idle(cx))?;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Waits for what is going on, and returns how it ended.
+    fn poll_idle(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Some(job) = &mut self.job else {
+            return Poll::Ready(Ok(()));
+        };
+        let joined = ready!(Pin::new(job).poll(cx));
+        self.job = None;
+        let (result, spare) = joined.map_err(lost)?;
+        self.spare = spare;
+        Poll::Ready(result)
+    }
+}
