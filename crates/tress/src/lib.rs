@@ -16,6 +16,7 @@
 #![warn(missing_docs, missing_debug_implementations, rust_2018_idioms)]
 
 mod blocking;
+pub mod channel;
 pub mod future;
 pub mod io;
 #[doc(hidden)]

@@ -46,3 +46,29 @@ pub(crate) fn block_on<F: Future>(
         }
     }
 }
+
+/// As `block_on`, without a spin; `None` if the future is not ready at the deadline. It is polled at
+/// least once.
+pub(crate) fn block_on_until<F: Future>(
+    mut future: Pin<&mut F>,
+    deadline: Instant,
+) -> Option<F::Output> {
+    let thread = Arc::new(ParkedThread(Parker::new()));
+    let waker = Waker::from(thread.clone());
+    let mut cx = Context::from_waker(&waker);
+    loop {
+        let polled = coop::with_fresh_budget(|| future.as_mut().poll(&mut cx));
+        if let Poll::Ready(output) = polled {
+            return Some(output);
+        }
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if thread.0.park(Some(left)) {
+                break;
+            }
+            if left.is_zero() {
+                return None;
+            }
+        }
+    }
+}

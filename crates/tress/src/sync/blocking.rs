@@ -4,7 +4,7 @@ use crate::runtime::{check_blocking_allowed, park_thread};
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Blocks this thread until `future` is ready. `what` names the caller's public function.
 ///
@@ -23,4 +23,15 @@ pub(crate) fn block_on<F: Future>(what: &str, future: F) -> F::Output {
         // No spin: the primitives spin themselves where that pays.
         Poll::Pending => park_thread::block_on(future, Duration::ZERO, 1),
     }
+}
+
+/// As `block_on`, until a deadline; `None` if the future is not ready by then.
+#[track_caller]
+pub(crate) fn block_on_until<F: Future>(
+    what: &str,
+    deadline: Instant,
+    future: F,
+) -> Option<F::Output> {
+    check_blocking_allowed(what);
+    park_thread::block_on_until(pin!(future), deadline)
 }

@@ -44,9 +44,10 @@ macro_rules! cannot_block {
         )
     };
 }
+pub(crate) use cannot_block;
 
 mod barrier;
-mod blocking;
+pub(crate) mod blocking;
 pub mod cancellation;
 mod contention;
 mod latch;
@@ -62,7 +63,7 @@ mod set_once;
 pub(crate) mod wait_list;
 
 // Channels.
-mod bell;
+pub(crate) mod bell;
 pub mod broadcast;
 pub mod mpsc;
 pub mod oneshot;

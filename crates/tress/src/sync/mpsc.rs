@@ -38,21 +38,17 @@
 //! for plain threads. Any waker will do, so the channel can be used with other executors too.
 //!
 //! # Limits
-//! At most 2²⁴ − 1 places can be reserved and unused at a time, and at most 2³⁵ messages be in a
+//! At most 2²⁴ − 1 places can be reserved and unused at a time, and at most 2³⁴ messages be in a
 //! channel, whatever its capacity.
 
-mod acquire;
-mod block;
 mod bounded;
 mod chan;
 pub mod error;
 #[cfg(all(test, loom))]
 mod model;
 mod permit;
-mod places;
 mod rx;
 mod sender;
-mod tail;
 mod tx;
 mod unbounded;
 mod waker;

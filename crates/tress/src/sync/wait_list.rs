@@ -230,6 +230,44 @@ impl<P> WaitList<P> {
             .map(|head| unsafe { self.unlink(head.as_ref(), outcome) })
     }
 
+    /// Asks `f` with the data of each waiter in turn. Takes the first for which it says yes out, and
+    /// tells it the outcome.
+    pub(crate) fn settle_first(
+        &mut self,
+        outcome: u32,
+        mut f: impl FnMut(&mut P) -> bool,
+    ) -> Option<(Option<Waker>, P)> {
+        let mut next = self.head;
+        while let Some(waiter) = next {
+            // SAFETY: linked waiters are in place; `&mut self` proves the lock. A settled waiter is
+            // not touched again.
+            unsafe {
+                let waiter = waiter.as_ref();
+                let (yes, behind) = waiter.with_linked(|l| (f(&mut l.data), l.next));
+                if yes {
+                    return Some(self.unlink(waiter, outcome));
+                }
+                next = behind;
+            }
+        }
+        None
+    }
+
+    /// Does `f` say yes to the data of any waiter?
+    pub(crate) fn any(&mut self, mut f: impl FnMut(&mut P) -> bool) -> bool {
+        let mut next = self.head;
+        while let Some(waiter) = next {
+            // SAFETY: linked waiters are in place; `&mut self` proves the lock.
+            let (yes, behind) =
+                unsafe { waiter.as_ref().with_linked(|l| (f(&mut l.data), l.next)) };
+            if yes {
+                return true;
+            }
+            next = behind;
+        }
+        false
+    }
+
     /// As `settle_front`, for the last one.
     pub(crate) fn settle_back(&mut self, outcome: u32) -> Option<(Option<Waker>, P)> {
         // SAFETY: as above.

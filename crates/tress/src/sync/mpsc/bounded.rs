@@ -290,7 +290,7 @@ impl<T> Receiver<T> {
     /// assert_eq!(rx.sender_strong_count(), 2);
     /// ```
     pub fn sender_strong_count(&self) -> usize {
-        self.rx.chan().senders()
+        self.rx.chan().senders().strong.get()
     }
 
     /// How many weak senders there are.
@@ -303,7 +303,7 @@ impl<T> Receiver<T> {
     /// assert_eq!(rx.sender_weak_count(), 1);
     /// ```
     pub fn sender_weak_count(&self) -> usize {
-        self.rx.chan().weak_senders()
+        self.rx.chan().senders().weak.get()
     }
 }
 

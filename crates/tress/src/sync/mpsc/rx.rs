@@ -1,9 +1,9 @@
 //! The receiver's side of a channel, bounded or not.
 
-use super::block::{Block, Found, Slot};
+use crate::channel::block::{Block, Found, Slot};
 use super::chan::Chan;
 use super::error::TryRecvError;
-use super::tail::{after, distance};
+use crate::channel::tail::{after, distance};
 use crate::runtime::park_thread;
 use crate::sys::{Arc, thread};
 use crate::task::coop;

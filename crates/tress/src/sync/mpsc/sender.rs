@@ -1,8 +1,8 @@
-use super::acquire::{Acquire, Closed};
-use super::chan::{Chan, Refusal};
+use super::chan::{Acquire, Chan, Refusal};
 use super::error::{SendError, SendTimeoutError, TrySendError};
 use super::permit::{OwnedPermit, Permit, PermitIterator};
 use super::tx::{Tx, WeakTx};
+use crate::channel::acquire::Closed;
 use crate::sync::blocking;
 use crate::time::timeout;
 use std::fmt;
@@ -397,7 +397,7 @@ impl<T> Sender<T> {
     /// assert_eq!(tx.strong_count(), 2);
     /// ```
     pub fn strong_count(&self) -> usize {
-        self.chan().senders()
+        self.chan().senders().strong.get()
     }
 
     /// How many weak senders there are.
@@ -410,7 +410,7 @@ impl<T> Sender<T> {
     /// assert_eq!(tx.weak_count(), 1);
     /// ```
     pub fn weak_count(&self) -> usize {
-        self.chan().weak_senders()
+        self.chan().senders().weak.get()
     }
 }
 
@@ -465,7 +465,7 @@ impl<T> WeakSender<T> {
     /// assert_eq!(weak.strong_count(), 0);
     /// ```
     pub fn strong_count(&self) -> usize {
-        self.tx.chan().senders()
+        self.tx.chan().senders().strong.get()
     }
 
     /// How many weak senders there are, this one included.
@@ -477,7 +477,7 @@ impl<T> WeakSender<T> {
     /// assert_eq!(tx.downgrade().weak_count(), 1);
     /// ```
     pub fn weak_count(&self) -> usize {
-        self.tx.chan().weak_senders()
+        self.tx.chan().senders().weak.get()
     }
 }
 

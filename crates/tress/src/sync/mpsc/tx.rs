@@ -22,14 +22,14 @@ impl<T> Tx<T> {
     }
 
     pub(super) fn downgrade(&self) -> WeakTx<T> {
-        self.0.add_weak_sender();
+        self.0.senders().weak.add();
         WeakTx(self.0.clone())
     }
 }
 
 impl<T> Clone for Tx<T> {
     fn clone(&self) -> Tx<T> {
-        self.0.add_sender();
+        self.0.senders().strong.add();
         Tx(self.0.clone())
     }
 }
@@ -49,19 +49,19 @@ impl<T> WeakTx<T> {
     }
 
     pub(super) fn upgrade(&self) -> Option<Tx<T>> {
-        self.0.try_add_sender().then(|| Tx(self.0.clone()))
+        self.0.senders().strong.try_add().then(|| Tx(self.0.clone()))
     }
 }
 
 impl<T> Clone for WeakTx<T> {
     fn clone(&self) -> WeakTx<T> {
-        self.0.add_weak_sender();
+        self.0.senders().weak.add();
         WeakTx(self.0.clone())
     }
 }
 
 impl<T> Drop for WeakTx<T> {
     fn drop(&mut self) {
-        self.0.remove_weak_sender();
+        self.0.senders().weak.remove();
     }
 }

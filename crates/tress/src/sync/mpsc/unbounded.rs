@@ -160,7 +160,7 @@ impl<T> UnboundedSender<T> {
     /// assert_eq!(tx.strong_count(), 2);
     /// ```
     pub fn strong_count(&self) -> usize {
-        self.tx.chan().senders()
+        self.tx.chan().senders().strong.get()
     }
 
     /// How many weak senders there are.
@@ -173,7 +173,7 @@ impl<T> UnboundedSender<T> {
     /// assert_eq!(tx.weak_count(), 1);
     /// ```
     pub fn weak_count(&self) -> usize {
-        self.tx.chan().weak_senders()
+        self.tx.chan().senders().weak.get()
     }
 }
 
@@ -219,7 +219,7 @@ impl<T> WeakUnboundedSender<T> {
     /// assert_eq!(weak.strong_count(), 0);
     /// ```
     pub fn strong_count(&self) -> usize {
-        self.tx.chan().senders()
+        self.tx.chan().senders().strong.get()
     }
 
     /// How many weak senders there are, this one included.
@@ -231,7 +231,7 @@ impl<T> WeakUnboundedSender<T> {
     /// assert_eq!(tx.downgrade().weak_count(), 1);
     /// ```
     pub fn weak_count(&self) -> usize {
-        self.tx.chan().weak_senders()
+        self.tx.chan().senders().weak.get()
     }
 }
 
@@ -463,7 +463,7 @@ impl<T> UnboundedReceiver<T> {
     /// assert_eq!(rx.sender_strong_count(), 2);
     /// ```
     pub fn sender_strong_count(&self) -> usize {
-        self.rx.chan().senders()
+        self.rx.chan().senders().strong.get()
     }
 
     /// How many weak senders there are.
@@ -476,7 +476,7 @@ impl<T> UnboundedReceiver<T> {
     /// assert_eq!(rx.sender_weak_count(), 1);
     /// ```
     pub fn sender_weak_count(&self) -> usize {
-        self.rx.chan().weak_senders()
+        self.rx.chan().senders().weak.get()
     }
 }
 

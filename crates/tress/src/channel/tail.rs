@@ -1,9 +1,9 @@
 //! The tail word of a channel: the bits, and the rules by which they change.
 //!
 //! ```text
-//!  63                              28  27                    4  3     0
+//!  63                              29  28                    5  4     0
 //! +----------------------------------+------------------------+-------+
-//! |        next position (36)        |     reserved (24)      | flags |
+//! |        next position (35)        |     reserved (24)      | flags |
 //! +----------------------------------+------------------------+-------+
 //! ```
 //!
@@ -20,9 +20,12 @@
 //!   in. Claims wait for these few instructions.
 //! - `CLOSED`: the receiver takes no new messages. Claims and reservations fail; what was reserved
 //!   before may still be sent.
-//! - `GONE`: the receiver was dropped. No position is claimed any more.
+//! - `GONE`: the last receiver was dropped. No position is claimed any more.
 //! - `END`: the last position is the end mark. Nothing comes after it. It is set by the last
-//!   sender's drop, or when a closed channel's last reservation is given back.
+//!   sender's drop, or when a closed channel's last reservation is given back. Only channels with
+//!   one receiver have end marks.
+//! - `WAITED`: receivers are in line, and none of them has been called. Only in channels with many
+//!   receivers; set and cleared under the lock of their line (see `arrivals.rs`).
 //!
 //! # Memory ordering
 //! Claims acquire and release, so that they form one order per channel, and whoever sees a position
@@ -34,118 +37,137 @@ const INSTALLING: u64 = 1;
 const CLOSED: u64 = 1 << 1;
 const GONE: u64 = 1 << 2;
 const END: u64 = 1 << 3;
+const WAITED: u64 = 1 << 4;
 
-const RESERVED_ONE: u64 = 1 << 4;
-const RESERVED_MASK: u64 = MAX_RESERVED << 4;
-const POSITION_ONE: u64 = 1 << 28;
+const RESERVED_ONE: u64 = 1 << 5;
+const RESERVED_MASK: u64 = MAX_RESERVED * RESERVED_ONE;
+const POSITION_ONE: u64 = 1 << 29;
 
 /// How many places can be reserved at once, however large the capacity.
-pub(super) const MAX_RESERVED: u64 = (1 << 24) - 1;
+pub(crate) const MAX_RESERVED: u64 = (1 << 24) - 1;
 /// How many messages can be told apart. A channel holds at most half as many.
-const POSITION_MASK: u64 = (1 << 36) - 1;
+pub(crate) const POSITION_MASK: u64 = (1 << 35) - 1;
 /// The largest capacity that is counted; a channel with a larger one is bounded by this.
-pub(super) const MAX_COUNTED: u64 = POSITION_MASK / 2;
+pub(crate) const MAX_COUNTED: u64 = POSITION_MASK / 2;
 
 /// `a - b` for positions.
 #[inline(always)]
-pub(super) fn distance(a: u64, b: u64) -> u64 {
+pub(crate) fn distance(a: u64, b: u64) -> u64 {
     a.wrapping_sub(b) & POSITION_MASK
 }
 
 /// The position after `position`.
 #[inline(always)]
-pub(super) fn after(position: u64) -> u64 {
-    (position + 1) & POSITION_MASK
+pub(crate) fn after(position: u64) -> u64 {
+    beyond(position, 1)
+}
+
+/// The position `count` places after `position`.
+#[inline(always)]
+pub(crate) fn beyond(position: u64, count: u64) -> u64 {
+    (position + count) & POSITION_MASK
 }
 
 /// The word at some moment, or what it is to become.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Tail(u64);
+pub(crate) struct Tail(u64);
 
 impl Tail {
     #[inline(always)]
-    pub(super) fn position(self) -> u64 {
+    pub(crate) fn position(self) -> u64 {
         self.0 / POSITION_ONE
     }
 
     #[inline(always)]
-    pub(super) fn reserved(self) -> u64 {
+    pub(crate) fn reserved(self) -> u64 {
         (self.0 & RESERVED_MASK) / RESERVED_ONE
     }
 
-    pub(super) fn is_installing(self) -> bool {
+    pub(crate) fn is_installing(self) -> bool {
         self.0 & INSTALLING != 0
     }
 
-    pub(super) fn is_closed(self) -> bool {
+    pub(crate) fn is_closed(self) -> bool {
         self.0 & CLOSED != 0
     }
 
-    pub(super) fn is_gone(self) -> bool {
+    pub(crate) fn is_gone(self) -> bool {
         self.0 & GONE != 0
     }
 
-    pub(super) fn is_ended(self) -> bool {
+    pub(crate) fn is_ended(self) -> bool {
         self.0 & END != 0
+    }
+
+    /// Is there a receiver to be called?
+    #[inline(always)]
+    pub(crate) fn is_waited(self) -> bool {
+        self.0 & WAITED != 0
+    }
+
+    /// Closed, and every promise has been kept or taken back: no message comes after those before
+    /// this tail.
+    pub(crate) fn is_final(self) -> bool {
+        self.is_closed() && self.reserved() == 0
     }
 
     /// Neither `INSTALLING` nor `CLOSED`: the usual case, in one look.
     #[inline(always)]
-    pub(super) fn is_open(self) -> bool {
+    pub(crate) fn is_open(self) -> bool {
         self.0 & (INSTALLING | CLOSED) == 0
     }
 
     /// Messages before this tail when the receiver is at `head`.
     #[inline]
-    pub(super) fn messages(self, head: u64) -> u64 {
+    pub(crate) fn messages(self, head: u64) -> u64 {
         distance(self.position(), head) - u64::from(self.is_ended())
     }
 
     /// The next position is claimed; `installing` if it is the last of its block.
     #[inline(always)]
-    pub(super) fn claim(self, installing: bool) -> Tail {
+    pub(crate) fn claim(self, installing: bool) -> Tail {
         let flag = if installing { INSTALLING } else { 0 };
         Tail(self.0.wrapping_add(POSITION_ONE) | flag)
     }
 
     /// The next position becomes the end mark.
-    pub(super) fn end(self) -> Tail {
+    pub(crate) fn end(self) -> Tail {
         Tail(self.0.wrapping_add(POSITION_ONE) | END)
     }
 
     #[inline]
-    pub(super) fn reserve(self, count: u64) -> Tail {
+    pub(crate) fn reserve(self, count: u64) -> Tail {
         debug_assert!(self.reserved() + count <= MAX_RESERVED);
         Tail(self.0 + count * RESERVED_ONE)
     }
 
     #[inline]
-    pub(super) fn unreserve(self, count: u64) -> Tail {
+    pub(crate) fn unreserve(self, count: u64) -> Tail {
         debug_assert!(self.reserved() >= count);
         Tail(self.0 - count * RESERVED_ONE)
     }
 
     /// Does giving the last reservations back make this the end of a closed channel?
-    pub(super) fn needs_end(self) -> bool {
+    pub(crate) fn needs_end(self) -> bool {
         self.0 & (CLOSED | GONE | END | RESERVED_MASK) == CLOSED
     }
 }
 
 /// The word itself. See the module documentation for the rules.
-pub(super) struct TailWord(AtomicU64);
+pub(crate) struct TailWord(AtomicU64);
 
 impl TailWord {
-    pub(super) fn new() -> TailWord {
+    pub(crate) fn new() -> TailWord {
         TailWord(AtomicU64::new(0))
     }
 
     #[inline(always)]
-    pub(super) fn load(&self) -> Tail {
+    pub(crate) fn load(&self) -> Tail {
         Tail(self.0.load(Ordering::Acquire))
     }
 
     #[inline(always)]
-    pub(super) fn replace(&self, old: Tail, new: Tail) -> Result<(), Tail> {
+    pub(crate) fn replace(&self, old: Tail, new: Tail) -> Result<(), Tail> {
         match self
             .0
             .compare_exchange_weak(old.0, new.0, Ordering::AcqRel, Ordering::Acquire)
@@ -156,15 +178,24 @@ impl TailWord {
     }
 
     /// The next block hangs.
-    pub(super) fn installed(&self) {
+    pub(crate) fn installed(&self) {
         self.0.fetch_and(!INSTALLING, Ordering::Release);
     }
 
-    pub(super) fn close(&self) -> Tail {
+    pub(crate) fn close(&self) -> Tail {
         Tail(self.0.fetch_or(CLOSED, Ordering::AcqRel))
     }
 
-    pub(super) fn close_and_go(&self) -> Tail {
+    pub(crate) fn close_and_go(&self) -> Tail {
         Tail(self.0.fetch_or(CLOSED | GONE, Ordering::AcqRel))
+    }
+
+    /// Asks to be told of the next claim. Returns the word that this made.
+    pub(crate) fn set_waited(&self) -> Tail {
+        Tail(self.0.fetch_or(WAITED, Ordering::AcqRel) | WAITED)
+    }
+
+    pub(crate) fn clear_waited(&self) {
+        self.0.fetch_and(!WAITED, Ordering::Relaxed);
     }
 }

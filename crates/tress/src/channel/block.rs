@@ -17,6 +17,10 @@
 //!
 //! A sender touches a slot last when it fills it, so a block of which every slot was received is the
 //! receiver's alone.
+//!
+//! That is how it goes with one receiver. With many, nobody waits at a slot: a receiver claims a
+//! position, and only then comes for what is [put](Slot::put) into its slot. Each counts itself as
+//! done with the block, and the block is the last one's.
 
 use crate::sys::UnsafeCell;
 use crate::sys::atomic::{AtomicPtr, AtomicU32, Ordering};
@@ -24,7 +28,7 @@ use std::mem::MaybeUninit;
 use std::ptr::{self, NonNull};
 
 /// Slots in a block.
-pub(super) const SLOTS: usize = if cfg!(loom) { 2 } else { 32 };
+pub(crate) const SLOTS: usize = if cfg!(loom) { 2 } else { 32 };
 
 const EMPTY: u32 = 0;
 const WAITED: u32 = 1;
@@ -33,14 +37,14 @@ const END: u32 = 3;
 const UNWANTED: u32 = 4;
 
 /// Room for one message.
-pub(super) struct Slot<T> {
+pub(crate) struct Slot<T> {
     state: AtomicU32,
     message: UnsafeCell<MaybeUninit<T>>,
 }
 
 /// What the receiver finds in a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(crate) enum Found {
     /// The message, which is the receiver's to take.
     Ready,
     /// Nothing, and the receiver has not said that it waits.
@@ -54,7 +58,7 @@ pub(super) enum Found {
 /// What a sender that filled a slot owes.
 #[must_use]
 #[derive(Debug)]
-pub(super) enum Filled<T> {
+pub(crate) enum Filled<T> {
     Done,
     /// The receiver sleeps: wake it.
     Wake,
@@ -66,7 +70,7 @@ impl<T> Slot<T> {
     /// # Safety
     /// The caller claimed this slot and has not filled it.
     #[inline(always)]
-    pub(super) unsafe fn fill(&self, message: T) -> Filled<T> {
+    pub(crate) unsafe fn fill(&self, message: T) -> Filled<T> {
         // SAFETY: until the state says READY the place belongs to the slot's claimer.
         self.message.with_mut(|place| unsafe {
             (*place).write(message);
@@ -82,16 +86,29 @@ impl<T> Slot<T> {
         }
     }
 
+    /// Fills a slot at which nobody waits.
+    ///
+    /// # Safety
+    /// The caller claimed this slot and has not filled it.
+    #[inline(always)]
+    pub(crate) unsafe fn put(&self, message: T) {
+        // SAFETY: as in `fill`.
+        self.message.with_mut(|place| unsafe {
+            (*place).write(message);
+        });
+        self.state.store(READY, Ordering::Release);
+    }
+
     /// Puts the end mark. True if the receiver sleeps and must be woken.
     ///
     /// # Safety
     /// The caller claimed this slot and has not filled it.
-    pub(super) unsafe fn end(&self) -> bool {
+    pub(crate) unsafe fn end(&self) -> bool {
         self.state.swap(END, Ordering::AcqRel) == WAITED
     }
 
     #[inline(always)]
-    pub(super) fn look(&self) -> Found {
+    pub(crate) fn look(&self) -> Found {
         match self.state.load(Ordering::Acquire) {
             READY => Found::Ready,
             EMPTY => Found::Empty,
@@ -103,7 +120,7 @@ impl<T> Slot<T> {
     /// # Safety
     /// The caller is the receiver, has seen `Ready`, and takes the message for the only time.
     #[inline(always)]
-    pub(super) unsafe fn take(&self) -> T {
+    pub(crate) unsafe fn take(&self) -> T {
         // SAFETY: READY gave the message to the receiver.
         self.message
             .with(|place| unsafe { (*place).assume_init_read() })
@@ -111,7 +128,7 @@ impl<T> Slot<T> {
 
     /// The receiver sleeps from now on; the waker is in place. False if the slot has been filled.
     #[must_use]
-    pub(super) fn wait(&self) -> bool {
+    pub(crate) fn wait(&self) -> bool {
         self.state
             .compare_exchange(EMPTY, WAITED, Ordering::AcqRel, Ordering::Acquire)
             .is_ok()
@@ -120,7 +137,7 @@ impl<T> Slot<T> {
     /// The receiver takes `wait` back. False if the slot has been filled: its sender has, or will
     /// have, taken the waker.
     #[must_use]
-    pub(super) fn unwait(&self) -> bool {
+    pub(crate) fn unwait(&self) -> bool {
         self.state
             .compare_exchange(WAITED, EMPTY, Ordering::AcqRel, Ordering::Acquire)
             .is_ok()
@@ -128,7 +145,7 @@ impl<T> Slot<T> {
 
     /// The receiver will not come back for this one. False if the slot has been filled.
     #[must_use]
-    pub(super) fn refuse(&self) -> bool {
+    pub(crate) fn refuse(&self) -> bool {
         self.state
             .compare_exchange(EMPTY, UNWANTED, Ordering::AcqRel, Ordering::Acquire)
             .is_ok()
@@ -136,14 +153,16 @@ impl<T> Slot<T> {
 }
 
 /// Some slots, and the way to the next ones.
-pub(super) struct Block<T> {
+pub(crate) struct Block<T> {
     slots: [Slot<T>; SLOTS],
     /// Set by whoever claims the last slot, before it fills it.
     next: AtomicPtr<Block<T>>,
+    /// Receivers that are done with the block, if there are many.
+    taken: AtomicU32,
 }
 
 impl<T> Block<T> {
-    pub(super) fn allocate() -> NonNull<Block<T>> {
+    pub(crate) fn allocate() -> NonNull<Block<T>> {
         let block = Box::into_raw(Box::<Block<T>>::new_uninit()).cast::<Block<T>>();
         // SAFETY: fresh memory of the right layout; every field is initialised here, in place, so
         // that no large block passes over the stack.
@@ -154,13 +173,14 @@ impl<T> Block<T> {
                 (&raw mut (*slot).message).write(UnsafeCell::new(MaybeUninit::uninit()));
             }
             (&raw mut (*block).next).write(AtomicPtr::new(ptr::null_mut()));
+            (&raw mut (*block).taken).write(AtomicU32::new(0));
             NonNull::new_unchecked(block)
         }
     }
 
     /// # Safety
     /// Nobody else can reach the block, and its messages have been taken.
-    pub(super) unsafe fn free(this: NonNull<Block<T>>) {
+    pub(crate) unsafe fn free(this: NonNull<Block<T>>) {
         // SAFETY: made by `allocate`; the caller has it to itself.
         drop(unsafe { Box::from_raw(this.as_ptr()) });
     }
@@ -169,32 +189,42 @@ impl<T> Block<T> {
     ///
     /// # Safety
     /// As for `free`.
-    pub(super) unsafe fn reset(this: NonNull<Block<T>>) {
+    pub(crate) unsafe fn reset(this: NonNull<Block<T>>) {
         // SAFETY: by the caller's promise.
         let block = unsafe { this.as_ref() };
         for slot in &block.slots {
             slot.state.store(EMPTY, Ordering::Relaxed);
         }
         block.next.store(ptr::null_mut(), Ordering::Relaxed);
+        block.taken.store(0, Ordering::Relaxed);
     }
 
     #[inline(always)]
-    pub(super) fn slot(&self, position: u64) -> &Slot<T> {
+    pub(crate) fn slot(&self, position: u64) -> &Slot<T> {
         &self.slots[position as usize % SLOTS]
     }
 
     /// True for the last position of a block.
     #[inline(always)]
-    pub(super) fn is_last(position: u64) -> bool {
+    pub(crate) fn is_last(position: u64) -> bool {
         position as usize % SLOTS == SLOTS - 1
     }
 
-    pub(super) fn set_next(&self, next: NonNull<Block<T>>) {
+    /// One of many receivers has taken its message and will not come back. True for the last one:
+    /// the block is its.
+    #[inline(always)]
+    #[must_use]
+    pub(crate) fn is_done(&self) -> bool {
+        // Acquire and release: the last one comes after everything that the others have read.
+        self.taken.fetch_add(1, Ordering::AcqRel) as usize == SLOTS - 1
+    }
+
+    pub(crate) fn set_next(&self, next: NonNull<Block<T>>) {
         self.next.store(next.as_ptr(), Ordering::Release);
     }
 
     /// Null if nobody has claimed the last slot yet.
-    pub(super) fn next(&self) -> *mut Block<T> {
+    pub(crate) fn next(&self) -> *mut Block<T> {
         self.next.load(Ordering::Acquire)
     }
 }

@@ -1,16 +1,16 @@
 //! Places in a bounded channel: counting them, reserving them, and handing them to those in line.
 
 use super::acquire::{Request, outcome};
-use super::chan::{Chan, Refusal};
+use super::chan::{Chan, Lane, Refusal};
 use super::tail::{MAX_COUNTED, MAX_RESERVED, Tail, distance};
 use crate::sync::bell::Bell;
 use crate::sync::wait_list::{WaitList, WakeBatch};
 use crate::sys::atomic::Ordering;
 use crate::sys::full_fence;
 
-impl<T> Chan<T> {
+impl<L: Lane> Chan<L> {
     /// Free places of a bounded channel.
-    pub(super) fn capacity(&self) -> usize {
+    pub(crate) fn capacity(&self) -> usize {
         let mut tail = self.tail();
         loop {
             let head = self.head.position.load(Ordering::Acquire);
@@ -26,7 +26,7 @@ impl<T> Chan<T> {
 
     /// Places free at `tail`, up to `wanted`. Zero may mean that `tail` is out of date.
     #[inline(always)]
-    pub(super) fn places(&self, tail: Tail, wanted: u64) -> u64 {
+    pub(crate) fn places(&self, tail: Tail, wanted: u64) -> u64 {
         let capacity = (self.shared.capacity as u64).min(MAX_COUNTED);
         let free =
             |head| capacity.saturating_sub(distance(tail.position(), head) + tail.reserved());
@@ -67,7 +67,7 @@ impl<T> Chan<T> {
 
     /// Reserves `count` places if nobody is in line for them.
     #[inline]
-    pub(super) fn try_reserve(&self, count: u64) -> Result<(), Refusal> {
+    pub(crate) fn try_reserve(&self, count: u64) -> Result<(), Refusal> {
         if count > 0 && self.shared.waiting.load(Ordering::Relaxed) {
             return Err(if self.is_closed() {
                 Refusal::Closed
@@ -80,7 +80,7 @@ impl<T> Chan<T> {
 
     /// Reserves what can be had for a sender that is about to get in line, and makes sure that
     /// places that become free from now on are handed out. The caller holds the lock.
-    pub(super) fn reserve_in_line(
+    pub(crate) fn reserve_in_line(
         &self,
         line: &WaitList<Request>,
         wanted: u64,
@@ -89,6 +89,7 @@ impl<T> Chan<T> {
             return Err(Refusal::Closed);
         }
         self.shared.waiting.store(true, Ordering::Relaxed);
+        L::line_forms(self);
         // Pairs with the one in `places_freed`: either we see the place, or they see us.
         full_fence();
         if !line.is_empty() {
@@ -101,14 +102,15 @@ impl<T> Chan<T> {
     }
 
     /// To be called after senders left the line, with the lock held.
-    pub(super) fn line_changed(&self, line: &WaitList<Request>) {
+    pub(crate) fn line_changed(&self, line: &WaitList<Request>) {
         if line.is_empty() {
             self.shared.waiting.store(false, Ordering::Relaxed);
+            L::line_is_gone(self);
         }
     }
 
     /// Gives reservations back.
-    pub(super) fn release(&self, count: u64) {
+    pub(crate) fn release(&self, count: u64) {
         if count == 0 {
             return;
         }
@@ -116,7 +118,7 @@ impl<T> Chan<T> {
         loop {
             let next = tail.unreserve(count);
             if next.needs_end() {
-                match self.try_end(tail, next) {
+                match L::end(self, tail, next) {
                     Ok(()) => return,
                     Err(actual) => tail = actual,
                 }
@@ -133,7 +135,7 @@ impl<T> Chan<T> {
     /// Hands free places to senders in line, if there are any. Called after the head moved on or a
     /// reservation was given back.
     #[inline]
-    pub(super) fn places_freed(&self) {
+    pub(crate) fn places_freed(&self) {
         // Pairs with the one in `reserve_in_line`.
         full_fence();
         if self.shared.waiting.load(Ordering::Relaxed) {
@@ -141,8 +143,9 @@ impl<T> Chan<T> {
         }
     }
 
+    /// As `places_freed`, for a caller that knows that there is a line.
     #[cold]
-    fn hand_out(&self) {
+    pub(crate) fn hand_out(&self) {
         let mut woken = WakeBatch::new();
         let mut line = self.shared.line.lock();
         while let Some(missing) = line.with_front(|request| request.missing()) {
@@ -166,8 +169,8 @@ impl<T> Chan<T> {
         woken.finish();
     }
 
-    /// The receiver takes no new messages: everybody in line is told.
-    pub(super) fn close(&self, gone: bool) -> Tail {
+    /// No new messages are taken: everybody in line is told.
+    pub(crate) fn close(&self, gone: bool) -> Tail {
         let before = if gone {
             self.tail.word.close_and_go()
         } else {

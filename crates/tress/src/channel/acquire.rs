@@ -1,6 +1,6 @@
 //! Waiting in line for places in a bounded channel.
 
-use super::chan::{Chan, Refusal, Spot};
+use super::chan::{Chan, Lane, Refusal};
 use crate::sync::wait_list::{IDLE, WAITING, Waiter};
 use crate::task::coop;
 use std::future::Future;
@@ -8,61 +8,61 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 
 /// What a sender in line wants.
-pub(super) struct Request {
+pub(crate) struct Request {
     wanted: u64,
     granted: u64,
 }
 
 impl Request {
-    pub(super) fn missing(&self) -> u64 {
+    pub(crate) fn missing(&self) -> u64 {
         self.wanted - self.granted
     }
 
-    pub(super) fn granted(&self) -> u64 {
+    pub(crate) fn granted(&self) -> u64 {
         self.granted
     }
 
-    pub(super) fn grant(&mut self, places: u64) {
+    pub(crate) fn grant(&mut self, places: u64) {
         self.granted += places;
     }
 }
 
 /// How a wait in line ended.
-pub(super) mod outcome {
+pub(crate) mod outcome {
     use crate::sync::wait_list::FIRST_OUTCOME;
 
     /// All places were granted.
-    pub(in super::super) const GRANTED: u32 = FIRST_OUTCOME;
+    pub(crate) const GRANTED: u32 = FIRST_OUTCOME;
     const CLOSED: u32 = FIRST_OUTCOME + 1;
 
     /// The channel was closed when `granted` of the places were there. The waiter gives them back.
-    pub(in super::super) fn closed(granted: u64) -> u32 {
+    pub(crate) fn closed(granted: u64) -> u32 {
         // No more than `MAX_RESERVED`.
         CLOSED + granted as u32
     }
 
     /// How many places the waiter of an outcome other than `GRANTED` has.
-    pub(super) fn granted(outcome: u32) -> u64 {
+    pub(crate) fn granted(outcome: u32) -> u64 {
         u64::from(outcome - CLOSED)
     }
 }
 
 /// The channel was closed.
 #[derive(Debug)]
-pub(super) struct Closed;
+pub(crate) struct Closed;
 
 /// Waits for `count` places. The caller owns them when it is ready.
 #[must_use = "futures do nothing unless awaited"]
-pub(super) struct Acquire<'a, T> {
-    chan: &'a Chan<T>,
+pub(crate) struct Acquire<'a, L: Lane> {
+    chan: &'a Chan<L>,
     count: u64,
     waiter: Waiter<Request>,
 }
 
-impl<'a, T> Acquire<'a, T> {
+impl<'a, L: Lane> Acquire<'a, L> {
     /// `count` is at most `chan.max_reserved()`.
     #[inline(always)]
-    pub(super) fn new(chan: &'a Chan<T>, count: u64) -> Acquire<'a, T> {
+    pub(crate) fn new(chan: &'a Chan<L>, count: u64) -> Acquire<'a, L> {
         Acquire {
             chan,
             count,
@@ -72,10 +72,10 @@ impl<'a, T> Acquire<'a, T> {
 
     /// Waits for one place and claims its position: in one step if nobody is in line.
     #[inline]
-    pub(super) fn poll_spot(
+    pub(crate) fn poll_spot(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<Spot<T>, Closed>> {
+    ) -> Poll<Result<L::Spot, Closed>> {
         let proceed = ready!(coop::poll_proceed(cx));
         let this = self.into_ref().get_ref();
         if this.waiter.phase() == IDLE {
@@ -183,7 +183,7 @@ impl<'a, T> Acquire<'a, T> {
     }
 }
 
-impl<T> Future for Acquire<'_, T> {
+impl<L: Lane> Future for Acquire<'_, L> {
     type Output = Result<(), Closed>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -202,7 +202,7 @@ impl<T> Future for Acquire<'_, T> {
     }
 }
 
-impl<T> Drop for Acquire<'_, T> {
+impl<L: Lane> Drop for Acquire<'_, L> {
     #[inline]
     fn drop(&mut self) {
         if self.waiter.phase() != IDLE {

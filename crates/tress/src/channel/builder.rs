@@ -1,0 +1,115 @@
+use super::receiver::Receiver;
+use super::sender::Sender;
+use super::shared::{Channel, Undelivered};
+use crate::sys::Arc;
+use std::fmt;
+
+/// What sending does when the channel is full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Overflow {
+    /// The sender waits for a place.
+    #[default]
+    Suspend,
+    /// The oldest message in the channel makes room. Sending never waits.
+    DropOldest,
+    /// The new message is dropped. Sending never waits.
+    DropLatest,
+}
+
+/// Makes channels that are not like the others; see [`builder`].
+///
+/// ```
+/// use std::sync::{Arc, Mutex};
+/// use tress::channel::{self, Overflow};
+///
+/// let missed = Arc::new(Mutex::new(Vec::new()));
+/// let list = missed.clone();
+/// let (tx, rx) = channel::builder()
+///     .capacity(2)
+///     .overflow(Overflow::DropOldest)
+///     .on_undelivered(move |n: u32| list.lock().unwrap().push(n))
+///     .build();
+/// for n in 0..4 {
+///     tx.try_send(n).unwrap();
+/// }
+/// assert_eq!(rx.try_recv().unwrap(), 2);
+/// assert_eq!(rx.try_recv().unwrap(), 3);
+/// assert_eq!(*missed.lock().unwrap(), [0, 1]);
+/// ```
+pub struct Builder<T> {
+    capacity: Option<usize>,
+    overflow: Overflow,
+    undelivered: Option<Undelivered<T>>,
+}
+
+impl<T> Builder<T> {
+    pub(super) fn new() -> Builder<T> {
+        Builder {
+            capacity: None,
+            overflow: Overflow::Suspend,
+            undelivered: None,
+        }
+    }
+
+    /// How many messages the channel holds; 0 makes it a rendezvous. Unbounded if this is not called.
+    pub fn capacity(mut self, capacity: usize) -> Builder<T> {
+        self.capacity = Some(capacity);
+        self
+    }
+
+    /// What sending does when the channel is full.
+    pub fn overflow(mut self, overflow: Overflow) -> Builder<T> {
+        self.overflow = overflow;
+        self
+    }
+
+    /// What to do with messages that nobody receives, instead of dropping them.
+    ///
+    /// It is called exactly once with each message that was given to the channel and is neither
+    /// received nor returned in an error:
+    /// - one that [`DropOldest`](Overflow::DropOldest) or [`DropLatest`](Overflow::DropLatest) drops,
+    ///   by the sender that makes it happen;
+    /// - one that is in the channel when the last receiver is dropped, by that drop;
+    /// - one whose [`send`](Sender::send) is dropped before it is ready, by that drop. (In a
+    ///   rendezvous it may have been taken already; then it is received, and not told of.)
+    ///
+    /// It runs on the thread on which that happens, without a lock held. If it panics, the panic goes
+    /// on when the channel is done.
+    pub fn on_undelivered(
+        mut self,
+        undelivered: impl Fn(T) + Send + Sync + 'static,
+    ) -> Builder<T> {
+        self.undelivered = Some(Box::new(undelivered));
+        self
+    }
+
+    /// Makes the channel.
+    ///
+    /// # Panics
+    /// If the capacity is 0 and the overflow is not [`Suspend`](Overflow::Suspend): a rendezvous holds
+    /// nothing that could be dropped.
+    #[track_caller]
+    pub fn build(self) -> (Sender<T>, Receiver<T>) {
+        assert!(
+            self.capacity != Some(0) || self.overflow == Overflow::Suspend,
+            "a rendezvous holds no message that could be dropped: use a capacity of at least 1, or \
+             `Overflow::Suspend`"
+        );
+        let channel = Arc::new(Channel::new(
+            self.capacity,
+            self.overflow,
+            self.undelivered,
+        ));
+        (Sender::new(channel.clone()), Receiver::new(channel))
+    }
+}
+
+impl<T> fmt::Debug for Builder<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("capacity", &self.capacity)
+            .field("overflow", &self.overflow)
+            .finish_non_exhaustive()
+    }
+}

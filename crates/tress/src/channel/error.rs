@@ -1,0 +1,290 @@
+//! Why a message could not be sent or received. What could not be sent comes back in the error, and
+//! so does the cause that the channel was closed with.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+type AnyError = Box<dyn Error + Send + Sync>;
+
+/// What a channel was closed with: see [`Sender::close_with`](super::Sender::close_with).
+// A thin pointer, so that results stay small.
+#[derive(Clone)]
+pub(super) struct Cause(Arc<AnyError>);
+
+impl Cause {
+    pub(super) fn new(cause: impl Into<AnyError>) -> Cause {
+        Cause(Arc::new(cause.into()))
+    }
+
+    fn get(&self) -> &(dyn Error + Send + Sync + 'static) {
+        &**self.0
+    }
+}
+
+/// The channel is closed; the message comes back.
+pub struct SendError<T> {
+    pub(super) message: T,
+    pub(super) cause: Option<Cause>,
+}
+
+/// Why a message was not sent at once; it comes back.
+pub enum TrySendError<T> {
+    /// There is no free place, or others were first in line for it.
+    Full(T),
+    /// The channel is closed.
+    Closed(SendError<T>),
+}
+
+/// Why a message was not sent in time; it comes back.
+pub enum SendTimeoutError<T> {
+    /// No place became free in time.
+    Timeout(T),
+    /// The channel is closed.
+    Closed(SendError<T>),
+}
+
+/// The channel is closed, and everything that was sent has been received.
+#[derive(Clone)]
+pub struct RecvError {
+    pub(super) cause: Option<Cause>,
+}
+
+/// Why there was no message to receive at once.
+#[derive(Clone)]
+pub enum TryRecvError {
+    /// There is none at the moment.
+    Empty,
+    /// There will be none.
+    Closed(RecvError),
+}
+
+/// Why no message was received in time.
+#[derive(Clone)]
+pub enum RecvTimeoutError {
+    /// None came in time.
+    Timeout,
+    /// There will be none.
+    Closed(RecvError),
+}
+
+impl<T> SendError<T> {
+    /// The message.
+    pub fn into_inner(self) -> T {
+        self.message
+    }
+
+    /// What the channel was [closed with](super::Sender::close_with), if it was.
+    pub fn cause(&self) -> Option<&(dyn Error + Send + Sync + 'static)> {
+        self.cause.as_ref().map(Cause::get)
+    }
+}
+
+impl RecvError {
+    /// What the channel was [closed with](super::Sender::close_with), if it was.
+    ///
+    /// ```
+    /// use tress::channel;
+    ///
+    /// let (tx, rx) = channel::unbounded::<u32>();
+    /// tx.close_with("the disk is full");
+    /// let error = rx.try_recv().unwrap_err();
+    /// assert_eq!(error.cause().unwrap().to_string(), "the disk is full");
+    /// ```
+    pub fn cause(&self) -> Option<&(dyn Error + Send + Sync + 'static)> {
+        self.cause.as_ref().map(Cause::get)
+    }
+}
+
+impl<T> TrySendError<T> {
+    /// The message.
+    ///
+    /// ```
+    /// let (tx, _rx) = tress::channel::bounded(1);
+    /// tx.try_send(1).unwrap();
+    /// assert_eq!(tx.try_send(2).unwrap_err().into_inner(), 2);
+    /// ```
+    pub fn into_inner(self) -> T {
+        match self {
+            TrySendError::Full(message) | TrySendError::Closed(SendError { message, .. }) => {
+                message
+            }
+        }
+    }
+
+    /// True if the message could be sent later.
+    pub fn is_full(&self) -> bool {
+        matches!(self, TrySendError::Full(_))
+    }
+
+    /// True if the channel is closed.
+    pub fn is_closed(&self) -> bool {
+        !self.is_full()
+    }
+}
+
+impl<T> SendTimeoutError<T> {
+    /// The message.
+    pub fn into_inner(self) -> T {
+        match self {
+            SendTimeoutError::Timeout(message)
+            | SendTimeoutError::Closed(SendError { message, .. }) => message,
+        }
+    }
+
+    /// True if the time was up.
+    pub fn is_timeout(&self) -> bool {
+        matches!(self, SendTimeoutError::Timeout(_))
+    }
+}
+
+impl TryRecvError {
+    /// True if a message may come later.
+    pub fn is_empty(&self) -> bool {
+        matches!(self, TryRecvError::Empty)
+    }
+
+    /// True if there will be no message any more.
+    pub fn is_closed(&self) -> bool {
+        !self.is_empty()
+    }
+
+    /// What the channel was closed with, if it was.
+    pub fn cause(&self) -> Option<&(dyn Error + Send + Sync + 'static)> {
+        match self {
+            TryRecvError::Empty => None,
+            TryRecvError::Closed(error) => error.cause(),
+        }
+    }
+}
+
+impl RecvTimeoutError {
+    /// True if the time was up.
+    pub fn is_timeout(&self) -> bool {
+        matches!(self, RecvTimeoutError::Timeout)
+    }
+}
+
+impl<T> From<SendError<T>> for TrySendError<T> {
+    fn from(error: SendError<T>) -> TrySendError<T> {
+        TrySendError::Closed(error)
+    }
+}
+
+impl<T> From<SendError<T>> for SendTimeoutError<T> {
+    fn from(error: SendError<T>) -> SendTimeoutError<T> {
+        SendTimeoutError::Closed(error)
+    }
+}
+
+impl From<RecvError> for TryRecvError {
+    fn from(error: RecvError) -> TryRecvError {
+        TryRecvError::Closed(error)
+    }
+}
+
+impl From<RecvError> for RecvTimeoutError {
+    fn from(error: RecvError) -> RecvTimeoutError {
+        RecvTimeoutError::Closed(error)
+    }
+}
+
+fn say_closed(f: &mut fmt::Formatter<'_>, what: &str, cause: &Option<Cause>) -> fmt::Result {
+    write!(f, "the channel is closed: {what}")?;
+    match cause {
+        Some(cause) => write!(f, " ({})", cause.get()),
+        None => Ok(()),
+    }
+}
+
+const NOT_SENT: &str = "nobody will get the message";
+const NOT_RECEIVED: &str = "no message will come any more";
+const FULL: &str = "the channel is full: wait for a place with `send`, or try again later";
+
+impl<T> fmt::Display for SendError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        say_closed(f, NOT_SENT, &self.cause)
+    }
+}
+
+impl<T> fmt::Display for TrySendError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TrySendError::Full(_) => f.write_str(FULL),
+            TrySendError::Closed(error) => error.fmt(f),
+        }
+    }
+}
+
+impl<T> fmt::Display for SendTimeoutError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SendTimeoutError::Timeout(_) => {
+                f.write_str("no place in the channel became free in time")
+            }
+            SendTimeoutError::Closed(error) => error.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for RecvError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        say_closed(f, NOT_RECEIVED, &self.cause)
+    }
+}
+
+impl fmt::Display for TryRecvError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TryRecvError::Empty => f.write_str(
+                "the channel is empty: wait for a message with `recv`, or try again later",
+            ),
+            TryRecvError::Closed(error) => error.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for RecvTimeoutError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RecvTimeoutError::Timeout => f.write_str("no message came in time"),
+            RecvTimeoutError::Closed(error) => error.fmt(f),
+        }
+    }
+}
+
+/// Debug without asking it of the message, and `Error` with the cause as its source.
+macro_rules! error_impls {
+    ($([$($generic:ident)?] $name:ident $error:ident => $cause:expr;)*) => {$(
+        impl<$($generic)?> fmt::Debug for $name<$($generic)?> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!(stringify!($name), "({})"), self)
+            }
+        }
+
+        impl<$($generic)?> Error for $name<$($generic)?> {
+            fn source(&self) -> Option<&(dyn Error + 'static)> {
+                let $error = self;
+                $cause.map(|cause| cause as &(dyn Error + 'static))
+            }
+        }
+    )*};
+}
+
+error_impls! {
+    [T] SendError error => error.cause();
+    [T] TrySendError error => match error {
+        TrySendError::Full(_) => None,
+        TrySendError::Closed(error) => error.cause(),
+    };
+    [T] SendTimeoutError error => match error {
+        SendTimeoutError::Timeout(_) => None,
+        SendTimeoutError::Closed(error) => error.cause(),
+    };
+    [] RecvError error => error.cause();
+    [] TryRecvError error => error.cause();
+    [] RecvTimeoutError error => match error {
+        RecvTimeoutError::Timeout => None,
+        RecvTimeoutError::Closed(error) => error.cause(),
+    };
+}

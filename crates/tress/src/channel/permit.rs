@@ -1,0 +1,108 @@
+use super::error::SendError;
+use super::sender::Sender;
+use std::fmt;
+use std::mem;
+
+/// A place in a channel, reserved by [`Sender::reserve`]: sending into it does not wait.
+///
+/// Dropping it gives the place back.
+pub struct Permit<'a, T> {
+    sender: &'a Sender<T>,
+}
+
+impl<'a, T> Permit<'a, T> {
+    /// The caller has reserved a place.
+    pub(super) fn new(sender: &'a Sender<T>) -> Permit<'a, T> {
+        Permit { sender }
+    }
+
+    /// Sends a message into the place.
+    ///
+    /// It is received even if the channel was closed since the place was reserved: the place was
+    /// promised. It comes back only if there is no receiver any more.
+    ///
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (tx, rx) = tress::channel::bounded(1);
+    /// let permit = tx.reserve().await.unwrap();
+    /// rx.close();
+    /// permit.send("promised").unwrap();
+    /// assert_eq!(rx.recv().await.unwrap(), "promised");
+    /// assert!(rx.recv().await.is_err());
+    /// # });
+    /// ```
+    pub fn send(self, message: T) -> Result<(), SendError<T>> {
+        let sender = self.sender;
+        mem::forget(self);
+        sender.channel().send_reserved(message)
+    }
+}
+
+impl<T> Drop for Permit<'_, T> {
+    fn drop(&mut self) {
+        self.sender.channel().release();
+    }
+}
+
+impl<T> fmt::Debug for Permit<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Permit").finish_non_exhaustive()
+    }
+}
+
+/// A place in a channel that borrows nothing, reserved by [`Sender::reserve_owned`].
+///
+/// It counts as a sender. Dropping it gives the place back.
+pub struct OwnedPermit<T> {
+    /// `None` once the place has been used or given back.
+    sender: Option<Sender<T>>,
+}
+
+impl<T> OwnedPermit<T> {
+    /// The caller has reserved a place.
+    pub(super) fn new(sender: Sender<T>) -> OwnedPermit<T> {
+        OwnedPermit {
+            sender: Some(sender),
+        }
+    }
+
+    fn take(&mut self) -> Sender<T> {
+        self.sender.take().expect("taken only by consuming methods")
+    }
+
+    /// Sends a message into the place, as [`Permit::send`] does, and returns the sender.
+    ///
+    /// ```
+    /// let (tx, rx) = tress::channel::bounded(1);
+    /// let permit = tx.try_reserve_owned().unwrap();
+    /// let tx = permit.send(1).unwrap();
+    /// assert_eq!(rx.try_recv().unwrap(), 1);
+    /// assert!(tx.try_send(2).is_ok());
+    /// ```
+    pub fn send(mut self, message: T) -> Result<Sender<T>, SendError<T>> {
+        let sender = self.take();
+        sender.channel().send_reserved(message)?;
+        Ok(sender)
+    }
+
+    /// Gives the place back, and returns the sender.
+    pub fn release(mut self) -> Sender<T> {
+        let sender = self.take();
+        sender.channel().release();
+        sender
+    }
+}
+
+impl<T> Drop for OwnedPermit<T> {
+    fn drop(&mut self) {
+        if let Some(sender) = &self.sender {
+            sender.channel().release();
+        }
+    }
+}
+
+impl<T> fmt::Debug for OwnedPermit<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OwnedPermit").finish_non_exhaustive()
+    }
+}
