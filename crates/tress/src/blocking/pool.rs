@@ -93,8 +93,8 @@ pub(crate) trait Job: Send + 'static {
     /// cancelled.
     fn cancel(self);
 
-    /// Runs even if the pool shuts down while the job waits for another to end. Called under the pool's lock: a
-    /// plain read.
+    /// Runs even if the pool shuts down while the job waits for another to end. Called under the
+    /// pool's lock: a plain read.
     fn is_mandatory(&self) -> bool {
         false
     }
@@ -232,9 +232,9 @@ impl<J: Job> Pool<J> {
     /// Ends the pool and waits for its threads: for ever with `None`, not at all with zero.
     ///
     /// 1. From now on `spawn` refuses every job.
-    /// 2. Jobs that wait for another one to end are cancelled on the calling thread, except
-    ///    mandatory ones. Whether a job has begun that found a thread free, or might have one started,
-    ///    would be a matter of luck: it is run.
+    /// 2. Jobs that wait for others to end are cancelled on the calling thread, except mandatory
+    ///    ones. One that found a thread free, or can have one started, is run: whether it has begun
+    ///    by now is a matter of luck.
     /// 3. Idle threads wake up. They, and the busy ones when their jobs are done, run what is left
     ///    of the queue (more threads are started for it if that takes them) and end.
     /// 4. The caller waits until no thread is left or the time is up. If none is left it joins the

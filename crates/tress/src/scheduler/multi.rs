@@ -500,7 +500,7 @@ impl Multi {
     pub(super) fn put_away(&self, core: Box<Core>) {
         let remote = &self.remotes[core.index()];
         if remote.stats.parked.get() == 0 {
-            // Its thread was late, or there was none: all it has had to do was to wait for the end.
+            // Started late, never, or busy to the last: its end is its first rest.
             remote.stats.parked.bump();
             remote.stats.park_unpark.add(2);
         }
