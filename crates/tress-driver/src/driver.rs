@@ -3,12 +3,12 @@ use crate::gone::Gone;
 use crate::interest::Interest;
 use crate::ready::Ready;
 use crate::registration::Registration;
-use crate::ring::Ring;
 use crate::slots::{Key, Refused, Slots};
 use crate::source::{self, Handle, Source};
 use crate::sys::Mutex;
 use crate::sys::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::token::{Begin, Token};
+use crate::uring::Ring;
 use crate::wakers::Wakers;
 use std::fmt;
 use std::io;
@@ -18,6 +18,8 @@ use std::time::{Duration, Instant};
 /// The selector's own tokens; keys of registrations never have the highest bit.
 const BELL: mio::Token = mio::Token(usize::MAX);
 const RING: mio::Token = mio::Token(usize::MAX - 1);
+/// How long to wait before operations are offered again to a kernel that would not take them.
+const FULL: Duration = Duration::from_millis(1);
 
 /// Waits for I/O and wakes who waits for it. See the [crate's documentation](crate).
 ///
@@ -39,7 +41,7 @@ const RING: mio::Token = mio::Token(usize::MAX - 1);
 /// # std::io::Result::Ok(())
 /// ```
 pub struct Driver {
-    token: Token,
+    pub(crate) token: Token,
     bell: mio::Waker,
     registry: mio::Registry,
     slots: Slots,
@@ -47,7 +49,7 @@ pub struct Driver {
     selector: Mutex<Selector>,
     /// An empty collection, kept for its memory.
     spare: Mutex<Wakers>,
-    ring: Option<Ring>,
+    pub(crate) ring: Option<Ring>,
     fallback: Option<io::Error>,
     counters: Counters,
 }
@@ -238,8 +240,12 @@ impl Driver {
         wakers: &mut Wakers,
     ) -> io::Result<usize> {
         self.counters.turns.fetch_add(1, Ordering::Relaxed);
+        let mut timeout = timeout;
         if let Some(ring) = &self.ring {
-            ring.flush()?;
+            if !ring.flush()? {
+                // The kernel is short of memory, or of room for results: fetch those, and try again.
+                timeout = Some(timeout.map_or(FULL, |timeout| timeout.min(FULL)));
+            }
         }
         match selector.poll.poll(&mut selector.events, timeout) {
             Ok(()) => {}
@@ -260,7 +266,7 @@ impl Driver {
             }
         }
         if let Some(ring) = &self.ring {
-            handled += ring.reap(&self.token, wakers);
+            handled += ring.reap(wakers);
         }
         self.counters
             .events
@@ -274,6 +280,9 @@ impl Driver {
 
     /// Wakes all; no lock may be held.
     fn wake(&self, mut wakers: Wakers) {
+        if let Some(ring) = &self.ring {
+            ring.bury();
+        }
         wakers.wake_all();
         *self.spare.lock() = wakers;
     }
@@ -365,8 +374,7 @@ impl Driver {
             ..Report::default()
         };
         if let Some(ring) = &self.ring {
-            report.cancelled = ring.in_flight();
-            ring.cancel_all();
+            report.cancelled = ring.close();
             report.remaining = self.drain(ring, deadline);
         }
         self.unpark();

@@ -58,12 +58,34 @@ mod gone;
 mod interest;
 mod ready;
 mod registration;
-mod ring;
 mod slot;
 mod slots;
 mod source;
 mod sys;
 mod token;
+#[cfg(all(
+    target_os = "linux",
+    any(
+        target_arch = "x86_64",
+        target_arch = "aarch64",
+        target_arch = "riscv64",
+        target_arch = "loongarch64",
+        target_arch = "powerpc64"
+    )
+))]
+mod uring;
+#[cfg(not(all(
+    target_os = "linux",
+    any(
+        target_arch = "x86_64",
+        target_arch = "aarch64",
+        target_arch = "riscv64",
+        target_arch = "loongarch64",
+        target_arch = "powerpc64"
+    )
+)))]
+#[path = "no_uring.rs"]
+mod uring;
 mod wakers;
 
 pub use config::{Backend, Choice, Config, ENVIRONMENT};
@@ -74,3 +96,14 @@ pub use ready::Ready;
 pub use registration::{Direction, Readiness, Registration};
 pub use slot::ReadyEvent;
 pub use source::Source;
+#[cfg(all(
+    target_os = "linux",
+    any(
+        target_arch = "x86_64",
+        target_arch = "aarch64",
+        target_arch = "riscv64",
+        target_arch = "loongarch64",
+        target_arch = "powerpc64"
+    )
+))]
+pub use uring::{Buffer, BufferMut, Slice, Submission, op};

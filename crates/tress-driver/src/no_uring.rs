@@ -1,7 +1,6 @@
-//! A system without io_uring: there is never a ring.
+//! A system without io_uring: there is never a ring. The twin of `uring`.
 
 use crate::config::Resolved;
-use crate::token::Token;
 use crate::wakers::Wakers;
 use std::io;
 
@@ -16,15 +15,19 @@ impl Ring {
         ))
     }
 
-    pub(crate) fn flush(&self) -> io::Result<()> {
+    pub(crate) fn flush(&self) -> io::Result<bool> {
         match *self {}
     }
 
-    pub(crate) fn reap(&self, _: &Token, _: &mut Wakers) -> usize {
+    pub(crate) fn reap(&self, _: &mut Wakers) -> usize {
         match *self {}
     }
 
-    pub(crate) fn cancel_all(&self) {
+    pub(crate) fn bury(&self) {
+        match *self {}
+    }
+
+    pub(crate) fn close(&self) -> usize {
         match *self {}
     }
 

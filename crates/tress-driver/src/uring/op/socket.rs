@@ -1,0 +1,470 @@
+//! Operations on sockets.
+
+use super::path::new_descriptor;
+use super::{Operation, Prepare, descriptor, length};
+use crate::uring::buffer::{Buffer, BufferMut};
+use io_uring::opcode;
+use io_uring::squeue::Entry;
+use std::fmt;
+use std::io;
+use std::marker::Send as SendMarker;
+use std::mem;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::os::fd::{AsFd, OwnedFd};
+
+/// A socket's address, of whatever family.
+#[derive(Clone, Copy)]
+pub struct Address {
+    storage: libc::sockaddr_storage,
+    length: libc::socklen_t,
+}
+
+impl Address {
+    /// One that is yet to be filled.
+    fn room() -> Address {
+        Address {
+            // SAFETY: all integers.
+            storage: unsafe { mem::zeroed() },
+            length: size_of::<libc::sockaddr_storage>() as libc::socklen_t,
+        }
+    }
+
+    /// Any address, as the system has it. Returns `None` if it is too long.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Address> {
+        let mut address = Address::room();
+        if bytes.len() > size_of::<libc::sockaddr_storage>() {
+            return None;
+        }
+        // SAFETY: the storage is at least as long, and plain bytes are fine in it.
+        unsafe {
+            let to = (&raw mut address.storage).cast::<u8>();
+            to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+        }
+        address.length = bytes.len() as libc::socklen_t;
+        Some(address)
+    }
+
+    /// The address as the system has it.
+    pub fn as_bytes(&self) -> &[u8] {
+        let length = (self.length as usize).min(size_of::<libc::sockaddr_storage>());
+        // SAFETY: the storage is initialised, and that long.
+        unsafe { std::slice::from_raw_parts((&raw const self.storage).cast(), length) }
+    }
+
+    /// The internet address, if it is one.
+    pub fn as_inet(&self) -> Option<SocketAddr> {
+        match i32::from(self.storage.ss_family) {
+            libc::AF_INET if self.as_bytes().len() >= size_of::<libc::sockaddr_in>() => {
+                // SAFETY: the family says so, and it is long enough.
+                let v4 = unsafe { &*(&raw const self.storage).cast::<libc::sockaddr_in>() };
+                let ip = Ipv4Addr::from(u32::from_be(v4.sin_addr.s_addr));
+                Some(SocketAddrV4::new(ip, u16::from_be(v4.sin_port)).into())
+            }
+            libc::AF_INET6 if self.as_bytes().len() >= size_of::<libc::sockaddr_in6>() => {
+                // SAFETY: as above.
+                let v6 = unsafe { &*(&raw const self.storage).cast::<libc::sockaddr_in6>() };
+                let ip = Ipv6Addr::from(v6.sin6_addr.s6_addr);
+                let port = u16::from_be(v6.sin6_port);
+                Some(SocketAddrV6::new(ip, port, v6.sin6_flowinfo, v6.sin6_scope_id).into())
+            }
+            _ => None,
+        }
+    }
+}
+
+impl From<SocketAddr> for Address {
+    fn from(address: SocketAddr) -> Address {
+        let mut this = Address::room();
+        let storage = &raw mut this.storage;
+        match address {
+            SocketAddr::V4(v4) => {
+                // SAFETY: there is room for it, and the storage is aligned for every family.
+                let to = unsafe { &mut *storage.cast::<libc::sockaddr_in>() };
+                to.sin_family = libc::AF_INET as libc::sa_family_t;
+                to.sin_port = v4.port().to_be();
+                to.sin_addr.s_addr = u32::from(*v4.ip()).to_be();
+                this.length = size_of::<libc::sockaddr_in>() as libc::socklen_t;
+            }
+            SocketAddr::V6(v6) => {
+                // SAFETY: as above.
+                let to = unsafe { &mut *storage.cast::<libc::sockaddr_in6>() };
+                to.sin6_family = libc::AF_INET6 as libc::sa_family_t;
+                to.sin6_port = v6.port().to_be();
+                to.sin6_addr.s6_addr = v6.ip().octets();
+                to.sin6_flowinfo = v6.flowinfo();
+                to.sin6_scope_id = v6.scope_id();
+                this.length = size_of::<libc::sockaddr_in6>() as libc::socklen_t;
+            }
+        }
+        this
+    }
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.as_inet() {
+            Some(inet) => inet.fmt(f),
+            None => f.debug_tuple("Address").field(&self.as_bytes()).finish(),
+        }
+    }
+}
+
+/// Accepts a connection. The new socket is non-blocking and closed on `exec`.
+#[derive(Debug)]
+pub struct Accept<F> {
+    listener: F,
+    peer: Box<Address>,
+}
+
+impl<F> Accept<F> {
+    /// From this listener.
+    pub fn new(listener: F) -> Self {
+        Accept {
+            listener,
+            peer: Box::new(Address::room()),
+        }
+    }
+}
+
+impl<F: AsFd + SendMarker + 'static> Prepare for Accept<F> {
+    const OPCODE: u8 = opcode::Accept::CODE;
+
+    fn entry(&mut self) -> Entry {
+        *self.peer = Address::room();
+        opcode::Accept::new(
+            descriptor(&self.listener),
+            (&raw mut self.peer.storage).cast(),
+            &raw mut self.peer.length,
+        )
+        .flags(libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK)
+        .build()
+    }
+
+    fn discard(&mut self, value: i32) {
+        drop(u32::try_from(value).map(new_descriptor));
+    }
+}
+
+impl<F: AsFd + SendMarker + 'static> Operation for Accept<F> {
+    type Output = io::Result<(OwnedFd, Address)>;
+
+    fn finish(self, result: io::Result<u32>) -> Self::Output {
+        result.map(|fd| (new_descriptor(fd), *self.peer))
+    }
+}
+
+/// Connects a socket.
+#[derive(Debug)]
+pub struct Connect<F> {
+    socket: F,
+    peer: Box<Address>,
+}
+
+impl<F> Connect<F> {
+    /// To this address.
+    pub fn new(socket: F, peer: impl Into<Address>) -> Self {
+        Connect {
+            socket,
+            peer: Box::new(peer.into()),
+        }
+    }
+}
+
+impl<F: AsFd + SendMarker + 'static> Prepare for Connect<F> {
+    const OPCODE: u8 = opcode::Connect::CODE;
+
+    fn entry(&mut self) -> Entry {
+        opcode::Connect::new(
+            descriptor(&self.socket),
+            (&raw const self.peer.storage).cast(),
+            self.peer.length,
+        )
+        .build()
+    }
+}
+
+impl<F: AsFd + SendMarker + 'static> Operation for Connect<F> {
+    type Output = (io::Result<()>, F);
+
+    fn finish(self, result: io::Result<u32>) -> Self::Output {
+        (result.map(drop), self.socket)
+    }
+}
+
+/// Receives into a buffer, from its start.
+#[derive(Debug)]
+pub struct Recv<F, B> {
+    socket: F,
+    buffer: B,
+    flags: i32,
+}
+
+impl<F, B> Recv<F, B> {
+    /// With the flags of `recv`, usually 0.
+    pub fn new(socket: F, buffer: B, flags: i32) -> Self {
+        Recv {
+            socket,
+            buffer,
+            flags,
+        }
+    }
+}
+
+impl<F: AsFd + SendMarker + 'static, B: BufferMut> Prepare for Recv<F, B> {
+    const OPCODE: u8 = opcode::Recv::CODE;
+
+    fn entry(&mut self) -> Entry {
+        let room = length(self.buffer.room());
+        opcode::Recv::new(descriptor(&self.socket), self.buffer.pointer_mut(), room)
+            .flags(self.flags)
+            .build()
+    }
+}
+
+impl<F: AsFd + SendMarker + 'static, B: BufferMut> Operation for Recv<F, B> {
+    type Output = (io::Result<usize>, B);
+
+    fn finish(mut self, result: io::Result<u32>) -> Self::Output {
+        let result = result.map(|read| received(&mut self.buffer, read));
+        (result, self.buffer)
+    }
+}
+
+/// Notes what the kernel has received. With `MSG_TRUNC` it reports more than there was room for.
+fn received(buffer: &mut impl BufferMut, read: u32) -> usize {
+    let filled = (read as usize).min(buffer.room());
+    // SAFETY: the kernel has filled that much.
+    unsafe { buffer.set_filled(filled) };
+    read as usize
+}
+
+/// Sends what a buffer is filled with.
+#[derive(Debug)]
+pub struct Send<F, B> {
+    socket: F,
+    buffer: B,
+    flags: i32,
+}
+
+impl<F, B> Send<F, B> {
+    /// With the flags of `send`, usually 0. There is never a `SIGPIPE`.
+    pub fn new(socket: F, buffer: B, flags: i32) -> Self {
+        Send {
+            socket,
+            buffer,
+            flags: flags | libc::MSG_NOSIGNAL,
+        }
+    }
+}
+
+impl<F: AsFd + SendMarker + 'static, B: Buffer> Prepare for Send<F, B> {
+    const OPCODE: u8 = opcode::Send::CODE;
+
+    fn entry(&mut self) -> Entry {
+        let filled = length(self.buffer.filled());
+        opcode::Send::new(descriptor(&self.socket), self.buffer.pointer(), filled)
+            .flags(self.flags)
+            .build()
+    }
+}
+
+impl<F: AsFd + SendMarker + 'static, B: Buffer> Operation for Send<F, B> {
+    type Output = (io::Result<usize>, B);
+
+    fn finish(self, result: io::Result<u32>) -> Self::Output {
+        (result.map(|sent| sent as usize), self.buffer)
+    }
+}
+
+/// A message's header and what it points to, apart from the buffer.
+struct Header {
+    message: libc::msghdr,
+    vector: libc::iovec,
+    address: Address,
+}
+
+// SAFETY: the pointers lead to the header itself, and to a buffer that the same operation owns and that
+// is `Send`.
+unsafe impl SendMarker for Header {}
+
+impl Header {
+    fn new(address: Address) -> Box<Header> {
+        Box::new(Header {
+            // SAFETY: integers and pointers that may be null.
+            message: unsafe { mem::zeroed() },
+            vector: libc::iovec {
+                iov_base: std::ptr::null_mut(),
+                iov_len: 0,
+            },
+            address,
+        })
+    }
+
+    fn point_at(&mut self, pointer: *mut u8, length: usize, with_address: bool) {
+        self.vector.iov_base = pointer.cast();
+        self.vector.iov_len = length;
+        self.message.msg_iov = &raw mut self.vector;
+        self.message.msg_iovlen = 1;
+        if with_address {
+            self.message.msg_name = (&raw mut self.address.storage).cast();
+            self.message.msg_namelen = self.address.length;
+        }
+    }
+}
+
+/// Receives a message, and who sent it.
+pub struct RecvMsg<F, B> {
+    socket: F,
+    buffer: B,
+    flags: i32,
+    header: Box<Header>,
+}
+
+impl<F, B> RecvMsg<F, B> {
+    /// With the flags of `recvmsg`, usually 0.
+    pub fn new(socket: F, buffer: B, flags: i32) -> Self {
+        RecvMsg {
+            socket,
+            buffer,
+            flags,
+            header: Header::new(Address::room()),
+        }
+    }
+}
+
+impl<F: AsFd + SendMarker + 'static, B: BufferMut> Prepare for RecvMsg<F, B> {
+    const OPCODE: u8 = opcode::RecvMsg::CODE;
+
+    fn entry(&mut self) -> Entry {
+        let room = self.buffer.room();
+        self.header.address = Address::room();
+        self.header.point_at(self.buffer.pointer_mut(), room, true);
+        opcode::RecvMsg::new(descriptor(&self.socket), &raw mut self.header.message)
+            .flags(self.flags as u32)
+            .build()
+    }
+}
+
+impl<F: AsFd + SendMarker + 'static, B: BufferMut> Operation for RecvMsg<F, B> {
+    /// How much came, and from where.
+    type Output = (io::Result<(usize, Address)>, B);
+
+    fn finish(mut self, result: io::Result<u32>) -> Self::Output {
+        let result = result.map(|read| {
+            let mut peer = self.header.address;
+            peer.length = self.header.message.msg_namelen;
+            (received(&mut self.buffer, read), peer)
+        });
+        (result, self.buffer)
+    }
+}
+
+impl<F, B> fmt::Debug for RecvMsg<F, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RecvMsg").finish_non_exhaustive()
+    }
+}
+
+/// Sends a message, to an address if the socket has no peer.
+pub struct SendMsg<F, B> {
+    socket: F,
+    buffer: B,
+    has_address: bool,
+    flags: i32,
+    header: Box<Header>,
+}
+
+impl<F, B> SendMsg<F, B> {
+    /// With the flags of `sendmsg`, usually 0. There is never a `SIGPIPE`.
+    pub fn new(socket: F, buffer: B, to: Option<Address>, flags: i32) -> Self {
+        SendMsg {
+            socket,
+            buffer,
+            has_address: to.is_some(),
+            flags: flags | libc::MSG_NOSIGNAL,
+            header: Header::new(to.unwrap_or_else(Address::room)),
+        }
+    }
+}
+
+impl<F: AsFd + SendMarker + 'static, B: Buffer> Prepare for SendMsg<F, B> {
+    const OPCODE: u8 = opcode::SendMsg::CODE;
+
+    fn entry(&mut self) -> Entry {
+        let bytes = self.buffer.pointer().cast_mut();
+        self.header
+            .point_at(bytes, self.buffer.filled(), self.has_address);
+        opcode::SendMsg::new(descriptor(&self.socket), &raw const self.header.message)
+            .flags(self.flags as u32)
+            .build()
+    }
+}
+
+impl<F: AsFd + SendMarker + 'static, B: Buffer> Operation for SendMsg<F, B> {
+    type Output = (io::Result<usize>, B);
+
+    fn finish(self, result: io::Result<u32>) -> Self::Output {
+        (result.map(|sent| sent as usize), self.buffer)
+    }
+}
+
+impl<F, B> fmt::Debug for SendMsg<F, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SendMsg").finish_non_exhaustive()
+    }
+}
+
+/// Shuts a connection down, in one direction or both.
+#[derive(Debug)]
+pub struct Shutdown<F> {
+    socket: F,
+    how: std::net::Shutdown,
+}
+
+impl<F> Shutdown<F> {
+    /// In this direction.
+    pub fn new(socket: F, how: std::net::Shutdown) -> Self {
+        Shutdown { socket, how }
+    }
+}
+
+impl<F: AsFd + SendMarker + 'static> Prepare for Shutdown<F> {
+    const OPCODE: u8 = opcode::Shutdown::CODE;
+
+    fn entry(&mut self) -> Entry {
+        let how = match self.how {
+            std::net::Shutdown::Read => libc::SHUT_RD,
+            std::net::Shutdown::Write => libc::SHUT_WR,
+            std::net::Shutdown::Both => libc::SHUT_RDWR,
+        };
+        opcode::Shutdown::new(descriptor(&self.socket), how).build()
+    }
+}
+
+impl<F: AsFd + SendMarker + 'static> Operation for Shutdown<F> {
+    type Output = io::Result<()>;
+
+    fn finish(self, result: io::Result<u32>) -> Self::Output {
+        result.map(drop)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_survive_the_round_trip() {
+        for text in ["127.0.0.1:80", "[::1]:65535", "0.0.0.0:0"] {
+            let inet: SocketAddr = text.parse().unwrap();
+            let address = Address::from(inet);
+            assert_eq!(address.as_inet(), Some(inet));
+            let copy = Address::from_bytes(address.as_bytes()).unwrap();
+            assert_eq!(copy.as_inet(), Some(inet));
+            assert_eq!(format!("{address:?}"), format!("{inet:?}"));
+        }
+        assert!(Address::from_bytes(&[0; 128]).is_some());
+        assert!(Address::from_bytes(&[0; 129]).is_none());
+        assert_eq!(Address::from_bytes(&[]).unwrap().as_inet(), None);
+    }
+}

@@ -1,0 +1,437 @@
+//! The ring: what goes to the kernel and what comes back.
+//!
+//! Locks, in the order in which they are taken: `completions` (who takes results off the ring), `table`
+//! (what is under way), `queue` (who puts entries on the ring). No system call is made under `table` or
+//! `queue`, and no foreign code runs under any of them, except that of wakers being compared.
+
+use super::table::{Key, Table};
+use crate::config::Resolved;
+use crate::sys::Mutex;
+use crate::sys::atomic::{AtomicUsize, Ordering};
+use crate::wakers::Wakers;
+use io_uring::squeue::Entry;
+use io_uring::{IoUring, Probe, cqueue, opcode};
+use mio::unix::SourceFd;
+use std::collections::VecDeque;
+use std::fmt;
+use std::io;
+use std::mem::ManuallyDrop;
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The user data of entries whose results nobody waits for.
+const UNHEARD: u64 = u64::MAX;
+/// `IORING_ENTER_GETEVENTS`.
+const GETEVENTS: u32 = 1;
+/// The memory of a ring that was closed comes back to the quota a little later.
+const SETUP_PATIENCE: Duration = Duration::from_millis(200);
+/// How long a ring that is dropped waits for operations that do not stop.
+const DROP_PATIENCE: Duration = Duration::from_secs(1);
+
+/// An operation as the ring sees it.
+pub(crate) trait Completion: Send + Sync {
+    /// What to hand to the kernel (again). The kernel does not have the operation now.
+    ///
+    /// # Safety
+    /// The kernel does not have the operation, and nobody else touches it.
+    unsafe fn entry(&self) -> Entry;
+
+    /// A result.
+    fn complete(&self, arrived: Arrived, wakers: &mut Wakers) -> Next;
+}
+
+/// A result as it came off the ring.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Arrived {
+    pub(crate) value: i32,
+    pub(crate) flags: u32,
+    /// It is not the last one.
+    pub(crate) more: bool,
+    /// The ring is closed: nothing is handed over again.
+    pub(crate) closed: bool,
+}
+
+/// What the ring has to do after a result.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Next {
+    /// Nothing: more results will come.
+    Wait,
+    /// Forget it: that was the last result.
+    Finish,
+    /// As `Finish`, for an operation whose future was dropped before.
+    FinishOrphan,
+    /// Hand it over again: it ended for a reason of its own.
+    Again,
+}
+
+pub(crate) struct Ring {
+    uring: ManuallyDrop<IoUring>,
+    supported: [bool; 256],
+    completions: Mutex<()>,
+    table: ManuallyDrop<Mutex<State>>,
+    /// Guards the submission queue; holds what does not fit into it.
+    queue: Mutex<VecDeque<Entry>>,
+    in_flight: AtomicUsize,
+    orphaned: AtomicUsize,
+    /// Finished operations, to be dropped without any lock.
+    finished: Mutex<Vec<Arc<dyn Completion>>>,
+}
+
+struct State {
+    table: Table<Arc<dyn Completion>>,
+    closed: bool,
+}
+
+impl Ring {
+    /// Makes a ring and shows that it works; its results wake the selector.
+    pub(crate) fn new(
+        config: &Resolved,
+        registry: &mio::Registry,
+        token: mio::Token,
+    ) -> io::Result<Ring> {
+        let uring = Ring::set_up(config.entries)?;
+        let mut probe = Probe::new();
+        uring.submitter().register_probe(&mut probe)?;
+        let mut supported = [false; 256];
+        for (code, supported) in (0..=u8::MAX).zip(&mut supported) {
+            *supported = probe.is_supported(code);
+        }
+        let params = uring.params();
+        if !params.is_feature_nodrop()
+            || !params.is_feature_fast_poll()
+            || !supported[usize::from(opcode::AsyncCancel::CODE)]
+        {
+            return Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "the kernel's io_uring is too old: Linux 5.7 or later is needed",
+            ));
+        }
+        let ring = Ring {
+            uring: ManuallyDrop::new(uring),
+            supported,
+            completions: Mutex::new(()),
+            table: ManuallyDrop::new(Mutex::new(State {
+                table: Table::new(),
+                closed: false,
+            })),
+            queue: Mutex::new(VecDeque::new()),
+            in_flight: AtomicUsize::new(0),
+            orphaned: AtomicUsize::new(0),
+            finished: Mutex::new(Vec::new()),
+        };
+        ring.try_out()?;
+        registry.register(
+            &mut SourceFd(&ring.uring.as_raw_fd()),
+            token,
+            mio::Interest::READABLE,
+        )?;
+        Ok(ring)
+    }
+
+    fn set_up(entries: u32) -> io::Result<IoUring> {
+        let begin = Instant::now();
+        let mut modern = true;
+        loop {
+            let mut builder = IoUring::builder();
+            builder.setup_clamp().dontfork();
+            if modern {
+                // Since 5.18 and 5.19. Without them it works, with more interruptions.
+                builder.setup_submit_all().setup_coop_taskrun();
+            }
+            match builder.build(entries) {
+                Err(error) if modern && error.raw_os_error() == Some(libc::EINVAL) => {
+                    modern = false;
+                }
+                Err(error)
+                    if error.raw_os_error() == Some(libc::ENOMEM)
+                        && begin.elapsed() < SETUP_PATIENCE =>
+                {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                result => return result,
+            }
+        }
+    }
+
+    /// A filter may allow the set-up and forbid the use: sends a no-operation through.
+    fn try_out(&self) -> io::Result<()> {
+        self.push(&[opcode::Nop::new().build().user_data(UNHEARD)], || {});
+        while !self.flush()? {}
+        let _only = self.completions.lock();
+        // SAFETY: we have the lock that guards the completion queue.
+        let results = unsafe { self.uring.completion_shared() }.count();
+        if results == 1 {
+            Ok(())
+        } else {
+            Err(io::Error::other("io_uring lost a no-operation"))
+        }
+    }
+
+    pub(crate) fn supports(&self, opcode: u8) -> bool {
+        self.supported[usize::from(opcode)]
+    }
+
+    pub(crate) fn uring(&self) -> &IoUring {
+        &self.uring
+    }
+
+    /// Registers an operation and queues it. `queued` is called, under the queue's lock, when it is: what
+    /// it sees of the owner is from before the owner's next `flush`. `None` if the ring is closed.
+    pub(crate) fn start(
+        &self,
+        operation: &Arc<impl Completion + 'static>,
+        queued: impl FnOnce(),
+    ) -> Option<Key> {
+        let mut state = self.table.lock();
+        if state.closed {
+            return None;
+        }
+        let key = state.table.reserve();
+        state
+            .table
+            .fill(key, Arc::clone(operation) as Arc<dyn Completion>);
+        self.in_flight.fetch_add(1, Ordering::AcqRel);
+        // SAFETY: it was not submitted yet.
+        let entry = unsafe { operation.entry() }.user_data(key.0);
+        // Queued under the table's lock: whoever finds it there to cancel it comes after it in the queue.
+        self.push(&[entry], queued);
+        Some(key)
+    }
+
+    /// Queues entries; `queued` is called under the queue's lock.
+    fn push(&self, entries: &[Entry], queued: impl FnOnce()) {
+        let mut overflow = self.queue.lock();
+        // SAFETY: we have the lock that guards the submission queue.
+        let mut queue = unsafe { self.uring.submission_shared() };
+        for entry in entries {
+            // SAFETY: what the entry points to lives in its operation's cell, which the table keeps until
+            // the last result is in.
+            if !overflow.is_empty() || unsafe { queue.push(entry) }.is_err() {
+                overflow.push_back(entry.clone());
+            }
+        }
+        drop(queue);
+        queued();
+    }
+
+    /// Hands over everything that is queued. `false` if the kernel would not take all of it now.
+    pub(crate) fn flush(&self) -> io::Result<bool> {
+        loop {
+            let (pending, more) = self.fill();
+            if pending == 0 {
+                return Ok(true);
+            }
+            // Not under the lock: entries may run to their end in here. If another thread hands over some
+            // of the same entries, the kernel sees to it that each is taken once.
+            // SAFETY: the arguments are those of a submission without a wait.
+            match unsafe { self.uring.submitter().enter::<()>(pending, 0, 0, None) } {
+                Ok(taken) if taken as u32 >= pending && !more => return Ok(true),
+                Ok(0) => return Ok(self.fill().0 == 0),
+                Ok(_) => {}
+                Err(error) => match error.raw_os_error() {
+                    Some(libc::EINTR) => {}
+                    // Out of memory, or too many results to be fetched first.
+                    Some(libc::EAGAIN | libc::EBUSY) => return Ok(false),
+                    _ => return Err(error),
+                },
+            }
+        }
+    }
+
+    /// Moves what did not fit into the submission queue. Returns how much is there now, and whether there
+    /// is still more.
+    fn fill(&self) -> (u32, bool) {
+        let mut overflow = self.queue.lock();
+        // SAFETY: we have the lock that guards the submission queue.
+        let mut queue = unsafe { self.uring.submission_shared() };
+        while let Some(entry) = overflow.front() {
+            // SAFETY: as in `push`.
+            if unsafe { queue.push(entry) }.is_err() {
+                break;
+            }
+            overflow.pop_front();
+        }
+        (queue.len() as u32, !overflow.is_empty())
+    }
+
+    /// Takes the results off the ring and tells the operations. Returns how many there were.
+    pub(crate) fn reap(&self, wakers: &mut Wakers) -> usize {
+        let _only = self.completions.lock();
+        // SAFETY: we have the lock that guards the completion queue.
+        if unsafe { self.uring.completion_shared() }.is_empty() && !self.has_overflown() {
+            return 0;
+        }
+        let mut state = self.table.lock();
+        let mut finished = self.finished.lock();
+        let mut handled = 0;
+        loop {
+            // SAFETY: we have the lock that guards the completion queue.
+            for result in unsafe { self.uring.completion_shared() } {
+                handled += self.handle(&mut state, &mut finished, &result, wakers);
+            }
+            if !self.has_overflown() {
+                return handled;
+            }
+            // Results that did not fit: there is room now.
+            // SAFETY: the arguments are those of a fetch without a wait.
+            let fetched = unsafe { self.uring.submitter().enter::<()>(0, 0, GETEVENTS, None) };
+            if fetched.is_err() {
+                // They stay with the kernel until the next look.
+                return handled;
+            }
+        }
+    }
+
+    /// Does the kernel hold results back for which there was no room?
+    fn has_overflown(&self) -> bool {
+        let _queue = self.queue.lock();
+        // SAFETY: we have the lock that guards the submission queue, where the kernel says so.
+        unsafe { self.uring.submission_shared() }.cq_overflow()
+    }
+
+    fn handle(
+        &self,
+        state: &mut State,
+        finished: &mut Vec<Arc<dyn Completion>>,
+        result: &cqueue::Entry,
+        wakers: &mut Wakers,
+    ) -> usize {
+        let key = Key(result.user_data());
+        let Some(operation) = state.table.get(key) else {
+            // The result of a cancellation.
+            return 0;
+        };
+        let arrived = Arrived {
+            value: result.result(),
+            flags: result.flags(),
+            more: cqueue::more(result.flags()),
+            closed: state.closed,
+        };
+        match operation.complete(arrived, wakers) {
+            Next::Wait => return 1,
+            Next::Again => {
+                // SAFETY: the kernel has given it back, and it goes straight on to it again.
+                let entry = unsafe { operation.entry() }.user_data(key.0);
+                self.push(&[entry], || {});
+                return 1;
+            }
+            Next::Finish => {}
+            Next::FinishOrphan => {
+                self.orphaned.fetch_sub(1, Ordering::AcqRel);
+            }
+        }
+        finished.extend(state.table.remove(key));
+        self.in_flight.fetch_sub(1, Ordering::AcqRel);
+        1
+    }
+
+    /// Drops what is finished; no lock may be held.
+    pub(crate) fn bury(&self) {
+        if let Some(mut finished) = self.finished.try_lock() {
+            if finished.is_empty() {
+                return;
+            }
+            let mut dead = std::mem::take(&mut *finished);
+            drop(finished);
+            dead.clear();
+            // Keeps the memory for the next time.
+            let mut finished = self.finished.lock();
+            if finished.capacity() < dead.capacity() && finished.is_empty() {
+                *finished = dead;
+            }
+        }
+    }
+
+    /// Counts an operation as orphaned, or takes that back.
+    pub(crate) fn orphan(&self) {
+        self.orphaned.fetch_add(1, Ordering::AcqRel);
+    }
+
+    pub(crate) fn not_orphan(&self) {
+        self.orphaned.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// Asks the kernel to stop an operation; `queued` as in `start`.
+    pub(crate) fn cancel(&self, key: Key, queued: impl FnOnce()) {
+        self.push(&[Ring::cancellation(key)], queued);
+    }
+
+    fn cancellation(key: Key) -> Entry {
+        opcode::AsyncCancel::new(key.0).build().user_data(UNHEARD)
+    }
+
+    /// Refuses new operations and asks the kernel to stop those under way. Returns how many there are.
+    pub(crate) fn close(&self) -> usize {
+        let mut state = self.table.lock();
+        state.closed = true;
+        let entries: Vec<_> = state
+            .table
+            .iter()
+            .map(|(key, _)| Ring::cancellation(key))
+            .collect();
+        self.push(&entries, || {});
+        entries.len()
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.table.lock().closed
+    }
+
+    pub(crate) fn in_flight(&self) -> usize {
+        self.in_flight.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn orphaned(&self) -> usize {
+        self.orphaned.load(Ordering::Acquire)
+    }
+
+    /// Waits until nothing is under way; `false` if that takes too long.
+    fn settle(&self, patience: Duration) -> bool {
+        let begin = Instant::now();
+        let mut wakers = Wakers::default();
+        self.close();
+        loop {
+            let flushed = self.flush();
+            self.reap(&mut wakers);
+            if self.in_flight() == 0 {
+                break;
+            }
+            if flushed.is_err() || begin.elapsed() > patience {
+                return false;
+            }
+            let mut poll = libc::pollfd {
+                fd: self.uring.as_raw_fd(),
+                events: libc::POLLIN,
+                revents: 0,
+            };
+            // SAFETY: one entry, which is there.
+            unsafe { libc::poll(&raw mut poll, 1, 10) };
+        }
+        self.bury();
+        true
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        let settled = self.in_flight() == 0 || self.settle(DROP_PATIENCE);
+        if settled {
+            // SAFETY: dropped once, here. The kernel has nothing of the operations any more.
+            unsafe { ManuallyDrop::drop(&mut self.table) };
+        }
+        // Else the operations are leaked: the kernel may still write to their buffers.
+        // SAFETY: dropped once, here.
+        unsafe { ManuallyDrop::drop(&mut self.uring) };
+    }
+}
+
+impl fmt::Debug for Ring {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ring")
+            .field("in_flight", &self.in_flight())
+            .field("orphaned", &self.orphaned())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,211 @@
+use super::cell::{Abandoned, OpCell, Told};
+use super::op::{Operation, Prepare};
+use super::ring::{Arrived, Completion, Next};
+use super::table::Key;
+use crate::driver::Driver;
+use crate::gone::Gone;
+use crate::wakers::Wakers;
+use io_uring::squeue::Entry;
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+/// An operation under way; a future of its result, with everything that was lent to the kernel.
+///
+/// The operation runs whether or not the future is polled, from the driver's next turn on.
+///
+/// # Cancel safety
+/// Dropping the future cancels the operation. It may have happened all the same, in whole or in part.
+/// Its buffers and descriptors live until the kernel is done with them.
+#[must_use = "dropping a submission cancels it"]
+pub struct Submission<O: Operation>(State<O>);
+
+enum State<O: Operation> {
+    UnderWay {
+        cell: Arc<OpCell<O>>,
+        driver: Arc<Driver>,
+        key: Key,
+    },
+    Refused(Option<(O, io::Error)>),
+}
+
+impl<O: Operation> Unpin for Submission<O> {}
+
+impl<O: Operation> Submission<O> {
+    pub(crate) fn start(driver: &Arc<Driver>, op: O) -> Submission<O> {
+        let Some(ring) = &driver.ring else {
+            return Submission::refused(op, unsupported("the driver has no ring"));
+        };
+        if !ring.supports(O::OPCODE) {
+            return Submission::refused(op, unsupported("this kernel's io_uring cannot do it"));
+        }
+        let cell = Arc::new(OpCell::new(op));
+        let mut is_parked = false;
+        match ring.start(&cell, || is_parked = driver.token.is_parked()) {
+            Some(key) => {
+                if is_parked {
+                    driver.unpark();
+                }
+                Submission(State::UnderWay {
+                    cell,
+                    driver: Arc::clone(driver),
+                    key,
+                })
+            }
+            None => {
+                let op = Arc::into_inner(cell).and_then(OpCell::into_op);
+                Submission::refused(op.expect("nobody else has it"), Gone.into())
+            }
+        }
+    }
+
+    fn refused(op: O, error: io::Error) -> Submission<O> {
+        Submission(State::Refused(Some((op, error))))
+    }
+}
+
+fn unsupported(why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::Unsupported, why)
+}
+
+/// A kernel's result, as the standard library would have it.
+pub(crate) fn to_result(value: i32) -> io::Result<u32> {
+    u32::try_from(value).map_err(|_| match -value {
+        // The user did not cancel it, so the driver was closed.
+        libc::ECANCELED => Gone.into(),
+        errno => io::Error::from_raw_os_error(errno),
+    })
+}
+
+impl<O: Operation> Future for Submission<O> {
+    type Output = O::Output;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<O::Output> {
+        match &mut self.0 {
+            State::UnderWay { cell, .. } => {
+                let (value, op) = ready!(cell.poll(cx));
+                Poll::Ready(op.finish(to_result(value)))
+            }
+            State::Refused(refused) => {
+                let (op, error) = refused.take().expect("polled after it was complete");
+                Poll::Ready(op.finish(Err(error)))
+            }
+        }
+    }
+}
+
+impl<O: Operation> Drop for Submission<O> {
+    fn drop(&mut self) {
+        let State::UnderWay { cell, driver, key } = &self.0 else {
+            return;
+        };
+        let Some(ring) = &driver.ring else {
+            return;
+        };
+        // Counted before, so that the count is there when the last result takes it back.
+        ring.orphan();
+        match cell.abandon() {
+            Abandoned::UnderWay => {
+                let mut is_parked = false;
+                ring.cancel(*key, || is_parked = driver.token.is_parked());
+                if is_parked {
+                    driver.unpark();
+                }
+            }
+            Abandoned::Done(value) => {
+                ring.not_orphan();
+                discard(cell, value);
+            }
+            Abandoned::Taken => ring.not_orphan(),
+        }
+    }
+}
+
+/// Undoes a result that nobody will see.
+fn discard<O: Operation>(cell: &OpCell<O>, value: i32) {
+    // SAFETY: complete, and nobody waits for it: it is the caller's.
+    unsafe { cell.with_op(|op| op.discard(value)) };
+}
+
+impl<O: Operation> fmt::Debug for Submission<O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            State::UnderWay { cell, .. } => f.debug_tuple("Submission").field(cell).finish(),
+            State::Refused(_) => f.write_str("Submission(refused)"),
+        }
+    }
+}
+
+impl<O: Operation> Completion for OpCell<O> {
+    unsafe fn entry(&self) -> Entry {
+        // SAFETY: by the caller's promise.
+        unsafe { self.with_op(Prepare::entry) }.expect("the operation is there until it is taken")
+    }
+
+    fn complete(&self, arrived: Arrived, wakers: &mut Wakers) -> Next {
+        // Not what was asked for: it was interrupted, or the thread that submitted it is gone.
+        let failed = match -arrived.value {
+            libc::EINTR => O::REPEATS_IF_INTERRUPTED,
+            libc::ECANCELED => true,
+            _ => false,
+        };
+        if failed && !arrived.closed && self.is_wanted() {
+            return Next::Again;
+        }
+        match self.complete(arrived.value, wakers) {
+            Told::Future => Next::Finish,
+            Told::Nobody => {
+                discard(self, arrived.value);
+                Next::FinishOrphan
+            }
+        }
+    }
+}
+
+impl Driver {
+    /// Starts an operation. It is handed to the kernel with the driver's next [`park`](Driver::park) or
+    /// [`turn`](Driver::turn); an owner that is parked is unparked for it.
+    ///
+    /// # Errors
+    /// The submission's result is `Unsupported` if the driver has no ring or the kernel does not know the
+    /// operation, and [`Gone`] after the driver was closed; it gives back what it was given in any case.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::fs::File;
+    /// use std::sync::Arc;
+    /// use tress_driver::{Config, Driver, op};
+    /// # use std::{future::Future, pin::pin, task::{Context, Poll, Waker}};
+    /// # fn block_on<T>(driver: &Driver, future: impl Future<Output = T>) -> T {
+    /// #     let mut future = pin!(future);
+    /// #     loop {
+    /// #         if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+    /// #             return value;
+    /// #         }
+    /// #         driver.park(None).unwrap();
+    /// #     }
+    /// # }
+    ///
+    /// let driver = Arc::new(Driver::new(&Config::new())?);
+    /// if driver.supports::<op::Read<File, Vec<u8>>>() {
+    ///     let file = File::open("/proc/self/comm")?;
+    ///     let read = driver.submit(op::Read::at(file, Vec::with_capacity(64), 0));
+    ///     let (result, buffer) = block_on(&driver, read);
+    ///     assert_eq!(result?, buffer.len());
+    /// }
+    /// # std::io::Result::Ok(())
+    /// ```
+    pub fn submit<O: Operation>(self: &Arc<Self>, op: O) -> Submission<O> {
+        Submission::start(self, op)
+    }
+
+    /// Can an operation be submitted here?
+    pub fn supports<O: Operation>(&self) -> bool {
+        self.ring
+            .as_ref()
+            .is_some_and(|ring| ring.supports(O::OPCODE))
+    }
+}

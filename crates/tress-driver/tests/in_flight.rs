@@ -1,0 +1,401 @@
+//! Operations whose futures go before the kernel is done, at every point; and too many at once.
+#![cfg(target_os = "linux")]
+
+mod harness;
+
+use harness::{Count, backends, block_on, descriptors, driver, park_until};
+use std::fs::File;
+use std::future::Future;
+use std::io::{self, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+use std::thread;
+use std::time::Duration;
+use tress_driver::{Buffer, BufferMut, Choice, Config, Driver, Gone, Submission, op};
+
+/// The tests of this file count descriptors: one at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn ring() -> Option<Arc<Driver>> {
+    backends()
+        .iter()
+        .any(|&(_, choice)| choice == Choice::Uring)
+        .then(|| driver(Choice::Uring))
+}
+
+/// A buffer with guards on both sides, which checks them when it is dropped, and counts.
+struct Canary {
+    memory: Box<[u8; 96]>,
+    dropped: Arc<AtomicUsize>,
+}
+
+impl Canary {
+    const GUARD: [u8; 32] = [0xA5; 32];
+
+    fn new(dropped: &Arc<AtomicUsize>) -> Canary {
+        Canary {
+            memory: Box::new([0xA5; 96]),
+            dropped: dropped.clone(),
+        }
+    }
+}
+
+// SAFETY: the middle of a heap block, which does not move.
+unsafe impl Buffer for Canary {
+    fn pointer(&self) -> *const u8 {
+        self.memory[32..].as_ptr()
+    }
+
+    fn filled(&self) -> usize {
+        32
+    }
+}
+
+// SAFETY: as above; 32 bytes are writable.
+unsafe impl BufferMut for Canary {
+    fn pointer_mut(&mut self) -> *mut u8 {
+        self.memory[32..].as_mut_ptr()
+    }
+
+    fn room(&self) -> usize {
+        32
+    }
+
+    unsafe fn set_filled(&mut self, _: usize) {}
+}
+
+impl Drop for Canary {
+    fn drop(&mut self) {
+        assert_eq!(self.memory[..32], Canary::GUARD);
+        assert_eq!(self.memory[64..], Canary::GUARD);
+        self.dropped.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+fn poll<O: op::Operation>(submission: &mut Submission<O>, cx: &mut Context<'_>) -> Poll<O::Output> {
+    Pin::new(submission).poll(cx)
+}
+
+/// Turns until the kernel has let go of everything.
+fn settle(driver: &Driver) {
+    park_until(driver, || driver.metrics().in_flight == 0);
+    assert_eq!(driver.metrics().orphaned, 0);
+}
+
+#[test]
+fn a_receive_is_dropped_at_every_point() {
+    let _alone = ALONE.lock().unwrap();
+    let Some(driver) = ring() else { return };
+    let before = descriptors();
+    let dropped = Arc::new(AtomicUsize::new(0));
+    for step in 0..6 {
+        let (near, mut far) = UnixStream::pair().unwrap();
+        let mut receive = driver.submit(op::Recv::new(near, Canary::new(&dropped), 0));
+        let (_, waker) = Count::new();
+        let mut cx = Context::from_waker(&waker);
+        if step >= 1 {
+            assert!(poll(&mut receive, &mut cx).is_pending());
+        }
+        if step >= 2 {
+            driver.turn().unwrap(); // the kernel has it
+        }
+        if step >= 3 {
+            far.write_all(b"bytes").unwrap(); // and is done with it
+        }
+        if step >= 4 {
+            park_until(&driver, || driver.metrics().in_flight == 0); // and has said so
+        }
+        if step >= 5 {
+            assert!(poll(&mut receive, &mut cx).is_ready()); // and it was heard
+        }
+        if step < 4 {
+            assert_eq!(dropped.load(Ordering::Acquire), step);
+        }
+        drop(receive);
+        if step < 4 {
+            // The buffer is the kernel's until the last result is in.
+            assert_eq!(driver.metrics().orphaned, 1);
+            assert_eq!(dropped.load(Ordering::Acquire), step);
+        }
+        settle(&driver);
+        assert_eq!(dropped.load(Ordering::Acquire), step + 1);
+    }
+    assert_eq!(descriptors(), before);
+}
+
+#[test]
+fn descriptors_made_for_nobody_are_closed() {
+    let _alone = ALONE.lock().unwrap();
+    let Some(driver) = ring() else { return };
+    let before = descriptors();
+    for round in 0..50 {
+        let path = c"/dev/null".to_owned();
+        let opening = driver.submit(op::OpenAt::new(None, path, libc::O_RDONLY, 0));
+        let listener = Arc::new(TcpListener::bind("127.0.0.1:0").unwrap());
+        let address = listener.local_addr().unwrap();
+        let accepting = driver.submit(op::Accept::new(listener));
+        let client = TcpStream::connect(address).unwrap();
+        match round % 3 {
+            0 => {}
+            1 => drop(driver.turn().unwrap()),
+            _ => park_until(&driver, || driver.metrics().in_flight == 0),
+        }
+        drop((opening, accepting, client));
+        settle(&driver);
+    }
+    assert_eq!(descriptors(), before);
+}
+
+#[test]
+fn dropping_on_other_threads_while_the_owner_is_parked() {
+    let _alone = ALONE.lock().unwrap();
+    let Some(driver) = ring() else { return };
+    let dropped = Arc::new(AtomicUsize::new(0));
+    let done = AtomicBool::new(false);
+    let (threads, rounds) = (3, 300);
+    thread::scope(|scope| {
+        let owner = scope.spawn(|| park_until(&driver, || done.load(Ordering::Acquire)));
+        let others: Vec<_> = (0..threads)
+            .map(|_| {
+                scope.spawn(|| {
+                    for round in 0..rounds {
+                        let (near, mut far) = UnixStream::pair().unwrap();
+                        let receive = driver.submit(op::Recv::new(near, Canary::new(&dropped), 0));
+                        if round % 2 == 0 {
+                            far.write_all(b"x").unwrap();
+                        }
+                        if round % 3 == 0 {
+                            thread::yield_now();
+                        }
+                        drop(receive);
+                    }
+                })
+            })
+            .collect();
+        for other in others {
+            other.join().unwrap();
+        }
+        done.store(true, Ordering::Release);
+        driver.unpark();
+        owner.join().unwrap();
+    });
+    settle(&driver);
+    assert_eq!(dropped.load(Ordering::Acquire), threads * rounds);
+}
+
+#[test]
+fn an_operation_started_elsewhere_reaches_a_parked_owner() {
+    let _alone = ALONE.lock().unwrap();
+    let Some(driver) = ring() else { return };
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let owner = scope.spawn(|| park_until(&driver, || done.load(Ordering::Acquire)));
+        for _ in 0..500 {
+            let (count, waker) = Count::new();
+            let mut cx = Context::from_waker(&waker);
+            let zero = File::open("/dev/zero").unwrap();
+            let mut read = driver.submit(op::Read::next(zero, Vec::with_capacity(16)));
+            let mut result = poll(&mut read, &mut cx);
+            while result.is_pending() {
+                while count.get() == 0 {
+                    thread::yield_now();
+                }
+                result = poll(&mut read, &mut cx);
+            }
+            assert!(matches!(result, Poll::Ready((Ok(16), _))));
+        }
+        done.store(true, Ordering::Release);
+        driver.unpark();
+        owner.join().unwrap();
+    });
+}
+
+/// The kernel cancels what a thread has submitted when the thread exits: that is not what was asked for.
+#[test]
+fn the_end_of_the_submitting_thread_cancels_nothing() {
+    let _alone = ALONE.lock().unwrap();
+    let Some(driver) = ring() else { return };
+    let (near, mut far) = UnixStream::pair().unwrap();
+    let receive = thread::scope(|scope| {
+        scope
+            .spawn(|| {
+                let receive = driver.submit(op::Recv::new(near, vec![0; 8], 0));
+                driver.turn().unwrap();
+                receive
+            })
+            .join()
+            .unwrap()
+    });
+    far.write_all(b"late").unwrap();
+    let (result, buffer) = block_on(&driver, receive);
+    assert_eq!((result.unwrap(), &buffer[..4]), (4, &b"late"[..]));
+}
+
+#[test]
+fn more_operations_than_the_ring_has_room_for() {
+    let _alone = ALONE.lock().unwrap();
+    let made = Driver::new(Config::new().backend(Choice::Uring).entries(4));
+    let Ok(driver) = made.map(Arc::new) else {
+        return;
+    };
+    let (count, waker) = Count::new();
+    let mut cx = Context::from_waker(&waker);
+    let total = 1_000;
+    let mut reads: Vec<_> = (0..total)
+        .map(|_| {
+            let zero = File::open("/dev/zero").unwrap();
+            driver.submit(op::Read::next(zero, Vec::with_capacity(4)))
+        })
+        .collect();
+    for read in &mut reads {
+        assert!(poll(read, &mut cx).is_pending());
+    }
+    assert_eq!(driver.metrics().in_flight, total);
+    park_until(&driver, || count.get() == total);
+    for read in &mut reads {
+        assert!(matches!(poll(read, &mut cx), Poll::Ready((Ok(4), _))));
+    }
+    settle(&driver);
+}
+
+/// All results at once, many more than the completion queue holds.
+#[test]
+fn results_that_overflow_are_not_lost() {
+    let _alone = ALONE.lock().unwrap();
+    let made = Driver::new(Config::new().backend(Choice::Uring).entries(2));
+    let Ok(driver) = made.map(Arc::new) else {
+        return;
+    };
+    let (count, waker) = Count::new();
+    let mut cx = Context::from_waker(&waker);
+    let total = 200;
+    let (mut writer, reader) = {
+        let (reader, writer) = io::pipe().unwrap();
+        (writer, Arc::new(reader))
+    };
+    let mut polls: Vec<_> = (0..total)
+        .map(|_| driver.submit(op::Poll::new(reader.clone(), libc::POLLIN as u32)))
+        .collect();
+    for wait in &mut polls {
+        assert!(poll(wait, &mut cx).is_pending());
+    }
+    driver.turn().unwrap();
+    writer.write_all(b"x").unwrap();
+    park_until(&driver, || count.get() == total);
+    for wait in &mut polls {
+        assert!(matches!(poll(wait, &mut cx), Poll::Ready((Ok(_), _))));
+    }
+    settle(&driver);
+}
+
+#[test]
+fn closing_ends_what_is_under_way() {
+    let _alone = ALONE.lock().unwrap();
+    let Some(driver) = ring() else { return };
+    let dropped = Arc::new(AtomicUsize::new(0));
+    let (near, _far) = UnixStream::pair().unwrap();
+    let near = Arc::new(near);
+    let mut receives: Vec<_> = (0..20)
+        .map(|_| driver.submit(op::Recv::new(near.clone(), Canary::new(&dropped), 0)))
+        .collect();
+    driver.turn().unwrap();
+    drop(receives.split_off(10));
+    let report = driver.close(Duration::from_secs(10));
+    assert_eq!((report.cancelled, report.remaining), (20, 0));
+    for receive in receives {
+        let (result, _) = block_on(&driver, receive);
+        assert!(Gone::is_in(&result.unwrap_err()));
+    }
+    let (result, _) = block_on(
+        &driver,
+        driver.submit(op::Recv::new(near, Canary::new(&dropped), 0)),
+    );
+    assert!(Gone::is_in(&result.unwrap_err()));
+    assert_eq!(driver.metrics().in_flight, 0);
+    assert_eq!(dropped.load(Ordering::Acquire), 21);
+}
+
+#[test]
+fn a_driver_that_goes_takes_its_orphans_along() {
+    let _alone = ALONE.lock().unwrap();
+    let Some(driver) = ring() else { return };
+    drop(driver);
+    let before = descriptors();
+    let Some(driver) = ring() else { return };
+    let dropped = Arc::new(AtomicUsize::new(0));
+    let (near, _far) = UnixStream::pair().unwrap();
+    let near = Arc::new(near);
+    for handed_over in [false, true] {
+        let receive = driver.submit(op::Recv::new(near.clone(), Canary::new(&dropped), 0));
+        if handed_over {
+            driver.turn().unwrap();
+        }
+        drop(receive);
+    }
+    drop((driver, near, _far));
+    assert_eq!(dropped.load(Ordering::Acquire), 2);
+    assert_eq!(descriptors(), before);
+}
+
+#[test]
+fn a_helper_submits_and_reaps_for_a_stuck_owner() {
+    let _alone = ALONE.lock().unwrap();
+    let Some(driver) = ring() else { return };
+    let (near, mut far) = UnixStream::pair().unwrap();
+    let mut receive = driver.submit(op::Recv::new(near, vec![0; 8], 0));
+    let (count, waker) = Count::new();
+    let mut cx = Context::from_waker(&waker);
+    assert!(poll(&mut receive, &mut cx).is_pending());
+    // The owner, this thread, is stuck in the join below.
+    thread::scope(|scope| {
+        scope
+            .spawn(|| {
+                driver.try_adopt().unwrap().unwrap();
+                far.write_all(b"x").unwrap();
+                while count.get() == 0 {
+                    driver.try_adopt().unwrap();
+                    thread::yield_now();
+                }
+            })
+            .join()
+            .unwrap();
+    });
+    assert!(matches!(
+        poll(&mut receive, &mut cx),
+        Poll::Ready((Ok(1), _))
+    ));
+}
+
+/// Operations submitted by the owner, reaped by a helper while the owner sleeps in the kernel elsewhere.
+#[test]
+fn a_helper_reaps_what_a_sleeping_owner_has_submitted() {
+    let _alone = ALONE.lock().unwrap();
+    let Some(driver) = ring() else { return };
+    let (near, mut far) = UnixStream::pair().unwrap();
+    let mut receive = driver.submit(op::Recv::new(near, vec![0; 8], 0));
+    driver.turn().unwrap();
+    let (count, waker) = Count::new();
+    let mut cx = Context::from_waker(&waker);
+    assert!(poll(&mut receive, &mut cx).is_pending());
+    let (mut wake, mut sleep) = UnixStream::pair().unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            far.write_all(b"x").unwrap();
+            while count.get() == 0 {
+                driver.try_adopt().unwrap();
+                thread::yield_now();
+            }
+            wake.write_all(b"x").unwrap();
+        });
+        // Stuck in a system call that knows nothing of the driver.
+        sleep.read_exact(&mut [0]).unwrap();
+    });
+    assert!(matches!(
+        poll(&mut receive, &mut cx),
+        Poll::Ready((Ok(1), _))
+    ));
+}
