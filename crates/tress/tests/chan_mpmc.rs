@@ -85,12 +85,13 @@ impl Life {
             undelivered: AtomicUsize::new(0),
         });
         let told = life.clone();
-        let mut builder = channel::builder()
-            .overflow(kind.overflow)
-            .on_undelivered(move |message: Message| {
-                add(&told.undelivered, 1);
-                message.returned();
-            });
+        let mut builder =
+            channel::builder()
+                .overflow(kind.overflow)
+                .on_undelivered(move |message: Message| {
+                    add(&told.undelivered, 1);
+                    message.returned();
+                });
         if let Some(capacity) = kind.capacity {
             builder = builder.capacity(capacity);
         }
@@ -118,7 +119,13 @@ impl Life {
     }
 }
 
-async fn send_all(id: usize, mut tx: Sender<Message>, messages: usize, life: Arc<Life>, dice: Dice) {
+async fn send_all(
+    id: usize,
+    mut tx: Sender<Message>,
+    messages: usize,
+    life: Arc<Life>,
+    dice: Dice,
+) {
     let mut dice = dice;
     let mut number = 0;
     while number < messages {
@@ -243,7 +250,13 @@ async fn live(kind: Kind, receivers: usize, messages: usize, end: End, dice: &mu
     drop(rx);
     for id in 0..SENDERS {
         let (tx, life, dice) = (tx.clone(), life.clone(), dice.fork());
-        tasks.push(tress::spawn(send_all(id, tx, messages / SENDERS, life, dice)));
+        tasks.push(tress::spawn(send_all(
+            id,
+            tx,
+            messages / SENDERS,
+            life,
+            dice,
+        )));
     }
     drop(tx);
     for task in tasks {

@@ -76,10 +76,7 @@ impl<T> Builder<T> {
     ///
     /// It runs on the thread on which that happens, without a lock held. If it panics, the panic goes
     /// on when the channel is done.
-    pub fn on_undelivered(
-        mut self,
-        undelivered: impl Fn(T) + Send + Sync + 'static,
-    ) -> Builder<T> {
+    pub fn on_undelivered(mut self, undelivered: impl Fn(T) + Send + Sync + 'static) -> Builder<T> {
         self.undelivered = Some(Box::new(undelivered));
         self
     }
@@ -96,11 +93,7 @@ impl<T> Builder<T> {
             "a rendezvous holds no message that could be dropped: use a capacity of at least 1, or \
              `Overflow::Suspend`"
         );
-        let channel = Arc::new(Channel::new(
-            self.capacity,
-            self.overflow,
-            self.undelivered,
-        ));
+        let channel = Arc::new(Channel::new(self.capacity, self.overflow, self.undelivered));
         (Sender::new(channel.clone()), Receiver::new(channel))
     }
 }

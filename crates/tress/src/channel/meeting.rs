@@ -629,7 +629,9 @@ impl<T> Table<T> {
     fn has_company(&mut self, side: Side, token: NonNull<Token>) -> bool {
         let is_free = |party: &mut Party<T>| party.is_free_for(Some(token));
         match side {
-            Side::Gives => self.closed || (self.waiting > self.promised && self.receivers.any(is_free)),
+            Side::Gives => {
+                self.closed || (self.waiting > self.promised && self.receivers.any(is_free))
+            }
             Side::Takes => {
                 !self.kept.is_empty()
                     || (self.closed && self.promised == 0)

@@ -142,10 +142,7 @@ pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
 /// assert!(rx.try_recv().unwrap_err().is_empty());
 /// ```
 pub fn conflated<T>() -> (Sender<T>, Receiver<T>) {
-    builder()
-        .capacity(1)
-        .overflow(Overflow::DropOldest)
-        .build()
+    builder().capacity(1).overflow(Overflow::DropOldest).build()
 }
 
 /// Makes a channel to order: unbounded, unless something else is said.

@@ -183,11 +183,8 @@ impl<T> Sender<T> {
         // The message stays with us until its place is certain, so that it can come back.
         if let Kind::Meeting(meeting) = &self.channel.kind {
             let mut meet = pin!(Meet::give(meeting, message));
-            let met = blocking::block_on_until(
-                what,
-                deadline,
-                poll_fn(|cx| meet.as_mut().poll_meet(cx)),
-            );
+            let met =
+                blocking::block_on_until(what, deadline, poll_fn(|cx| meet.as_mut().poll_meet(cx)));
             return match (meet.withdraw(), met) {
                 (None, _) => Ok(()),
                 (Some(message), None) => Err(SendTimeoutError::Timeout(message)),

@@ -65,6 +65,8 @@ mod seek_ext;
 mod segments;
 mod simplex;
 mod sink;
+#[cfg(feature = "driver")]
+pub(crate) mod source;
 mod split;
 mod stdio;
 mod take;
@@ -72,6 +74,9 @@ mod text;
 mod transfer;
 mod write;
 mod write_ext;
+
+#[cfg(feature = "driver")]
+pub use tress_driver::{Interest, Ready};
 
 pub use buf_read::AsyncBufRead;
 pub use buf_read_ext::AsyncBufReadExt;

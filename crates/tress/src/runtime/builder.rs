@@ -3,7 +3,7 @@ use super::local_runtime::{LocalOptions, LocalRuntime};
 use super::runtime::Runtime;
 use super::{Scheduler, Shared};
 use crate::blocking;
-use crate::scheduler::{self, Config, Counter, Current, Hook, Multi};
+use crate::scheduler::{self, Config, Counter, Current, Hook, Io, Multi};
 use crate::sys::SeedGenerator;
 use crate::task::Home;
 use crate::time::Clock;
@@ -38,6 +38,8 @@ pub struct Builder {
     kind: Kind,
     workers: usize,
     enable_time: bool,
+    #[cfg(feature = "driver")]
+    io: super::driver::Options,
     eager_start: bool,
     stealing: bool,
     lifo_limit: u8,
@@ -84,6 +86,8 @@ impl Builder {
             kind,
             workers: 0,
             enable_time: false,
+            #[cfg(feature = "driver")]
+            io: super::driver::Options::default(),
             eager_start: false,
             stealing: true,
             lifo_limit: scheduler::MAX_LIFO_STREAK,
@@ -105,9 +109,50 @@ impl Builder {
         }
     }
 
-    /// Enables everything: timers now, I/O when it exists.
+    /// Enables everything: timers and I/O.
     pub fn enable_all(&mut self) -> &mut Self {
+        #[cfg(feature = "driver")]
+        self.enable_io();
         self.enable_time()
+    }
+
+    /// Enables I/O: sockets, child processes, signals, and io_uring for files.
+    ///
+    /// Each worker has a driver of its own, made when it is first needed.
+    #[cfg(feature = "driver")]
+    pub fn enable_io(&mut self) -> &mut Self {
+        self.io.enabled = true;
+        self
+    }
+
+    /// Which backend I/O uses. Default: io_uring where it can be had, readiness elsewhere; the
+    /// environment variable `TRESS_IO` (`uring`, `readiness` or `auto`) overrides the default.
+    ///
+    /// ```
+    /// use tress::runtime::{Builder, IoBackend};
+    ///
+    /// let rt = Builder::new_multi_thread().enable_all().io_backend(IoBackend::Readiness).build()?;
+    /// # drop(rt);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[cfg(feature = "driver")]
+    pub fn io_backend(&mut self, backend: super::IoBackend) -> &mut Self {
+        self.io.config.backend(backend);
+        self
+    }
+
+    /// Most I/O events that a worker takes from the kernel at once, 1 to 1,048,576. Default: 256.
+    #[cfg(feature = "driver")]
+    pub fn io_events_per_turn(&mut self, events: usize) -> &mut Self {
+        self.io.config.events(events);
+        self
+    }
+
+    /// Entries of each worker's io_uring, 1 to 32,768. Default: 256.
+    #[cfg(feature = "driver")]
+    pub fn io_ring_entries(&mut self, entries: u32) -> &mut Self {
+        self.io.config.entries(entries);
+        self
     }
 
     /// Enables [`time`](crate::time).
@@ -295,6 +340,16 @@ impl Builder {
         Ok(())
     }
 
+    #[cfg(feature = "driver")]
+    fn new_io(&self) -> Io {
+        Io::new(self.io.enabled.then(|| self.io.config.clone()))
+    }
+
+    #[cfg(not(feature = "driver"))]
+    fn new_io(&self) -> Io {
+        Io::none()
+    }
+
     fn build_shared(&self, home: Option<Home>) -> io::Result<Arc<Shared>> {
         self.check()?;
         let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
@@ -321,8 +376,8 @@ impl Builder {
         let start = Instant::now();
         let seeds = SeedGenerator::new(self.seed.unwrap_or_else(SeedGenerator::entropy));
         let scheduler = match self.kind {
-            Kind::Multi => Scheduler::Multi(Multi::new(config, start, &seeds)?),
-            Kind::Current => Scheduler::Current(Current::new(config, start)),
+            Kind::Multi => Scheduler::Multi(Multi::new(config, start, &seeds, || self.new_io())?),
+            Kind::Current => Scheduler::Current(Current::new(config, start, self.new_io())),
         };
         let shared = Arc::new(Shared {
             scheduler,
@@ -341,6 +396,8 @@ impl Builder {
             seeds,
             forced_yields: Counter::default(),
             time_enabled: self.enable_time,
+            #[cfg(feature = "driver")]
+            io_enabled: self.io.enabled,
             name: self.name.clone(),
             id: Id::next(),
             home,

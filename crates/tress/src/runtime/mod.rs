@@ -19,6 +19,8 @@
 mod blocking_task;
 mod builder;
 pub(crate) mod context;
+#[cfg(feature = "driver")]
+pub(crate) mod driver;
 mod handle;
 pub(crate) mod local_runtime;
 mod metrics;
@@ -33,12 +35,14 @@ pub use local_runtime::{LocalOptions, LocalRuntime};
 pub use metrics::{RuntimeMetrics, WorkerMetrics};
 pub use runtime::Runtime;
 pub use shutdown::{ShutdownReport, StuckTask};
+#[cfg(feature = "driver")]
+pub use tress_driver::Choice as IoBackend;
 
 pub(crate) use blocking_task::BlockingTask;
 pub use blocking_task::SpawnBlockingError;
 
 use crate::blocking::Pool;
-use crate::scheduler::{Counter, Current, Multi};
+use crate::scheduler::{Counter, Current, Multi, Rest};
 use crate::sys::SeedGenerator;
 use crate::task::{self, Header, JoinHandle, Origin, TaskRef};
 use crate::time::{Armed, Clock, Timers};
@@ -58,6 +62,8 @@ pub(crate) struct Shared {
     pub(crate) seeds: SeedGenerator,
     pub(crate) forced_yields: Counter,
     pub(crate) time_enabled: bool,
+    #[cfg(feature = "driver")]
+    pub(crate) io_enabled: bool,
     pub(crate) name: Option<String>,
     pub(crate) id: Id,
     /// The thread a `LocalRuntime` lives on; none for other runtimes.
@@ -169,6 +175,16 @@ impl Shared {
             Scheduler::Multi(multi) => multi.live_tasks(),
             Scheduler::Current(current) => current.live_tasks(),
         }
+    }
+
+    /// Where the workers sleep, and their I/O is.
+    pub(crate) fn rests(&self) -> impl Iterator<Item = &Rest> {
+        let (multi, current) = match &self.scheduler {
+            Scheduler::Multi(multi) => (Some(multi), None),
+            Scheduler::Current(current) => (None, Some(current)),
+        };
+        let multi = multi.into_iter().flat_map(Multi::rests);
+        multi.chain(current.into_iter().map(Current::rest))
     }
 
     fn with_timers(&self, f: impl FnOnce(&Arc<Timers>) -> Armed) -> Armed {

@@ -16,12 +16,14 @@ pub struct ShutdownReport {
     pub tasks: Vec<StuckTask>,
     /// Blocking closures that were still running.
     pub blocking: usize,
+    /// I/O operations that the kernel still had. Their buffers stay until it is done with them.
+    pub operations: usize,
 }
 
 impl ShutdownReport {
     /// True if everything stopped.
     pub fn is_clean(&self) -> bool {
-        self.tasks.is_empty() && self.blocking == 0
+        self.tasks.is_empty() && self.blocking == 0 && self.operations == 0
     }
 }
 
@@ -32,9 +34,10 @@ impl fmt::Display for ShutdownReport {
         }
         write!(
             f,
-            "{} tasks and {} blocking closures did not stop in time",
+            "{} tasks, {} blocking closures and {} I/O operations did not stop in time",
             self.tasks.len(),
-            self.blocking
+            self.blocking,
+            self.operations
         )?;
         for task in &self.tasks {
             write!(f, "\n  {task}")?;
@@ -85,13 +88,17 @@ pub(super) fn run(shared: &Arc<Shared>, timeout: Option<Duration>) -> ShutdownRe
             });
             if !on_worker && !multi.wait_closed(deadline) {
                 // The workers are stuck, but what waits behind them need not be.
-                multi.drop_everything();
+                multi.drop_everything(false);
             }
         }
         Scheduler::Current(current) => current.close(),
     }
-    let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
-    let pool = shared.blocking.shutdown(left);
+    let left = || deadline.map(|at| at.saturating_duration_since(Instant::now()));
+    let operations = shared
+        .rests()
+        .map(|rest| rest.io.close(left().unwrap_or(Duration::MAX)))
+        .sum();
+    let pool = shared.blocking.shutdown(left());
     let tasks = shared
         .live_tasks()
         .iter()
@@ -105,6 +112,7 @@ pub(super) fn run(shared: &Arc<Shared>, timeout: Option<Duration>) -> ShutdownRe
     ShutdownReport {
         tasks,
         blocking: pool.still_running,
+        operations,
     }
 }
 

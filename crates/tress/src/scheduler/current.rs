@@ -4,10 +4,11 @@
 use super::Config;
 use super::inject::Inject;
 use super::outside::Outside;
+use super::rest::{Io, Rest};
 use super::spin::Spin;
 use super::stats::{Counter, WorkerStats};
 use crate::runtime::{Shared, context};
-use crate::sys::{Mutex, Parker};
+use crate::sys::Mutex;
 use crate::task::coop;
 use crate::task::{
     self, Header, Id, JoinHandle, Keep, Order, Origin, Owner, OwnerVTable, Ran, Slab, Source,
@@ -28,6 +29,8 @@ use std::time::{Duration, Instant};
 const EVENT_INTERVAL: u32 = 61;
 /// Every so many polls a task from outside goes first.
 const GLOBAL_INTERVAL: u32 = 31;
+/// Looks at the mail, while it spins, between two at its I/O.
+const LOOKS_PER_TURN: u32 = 8;
 
 pub(crate) struct Current {
     pub(crate) config: Config,
@@ -75,7 +78,7 @@ pub(crate) struct Driving {
 /// Wakes the future given to `block_on`, and the thread that drives it.
 struct Root {
     woken: AtomicBool,
-    parker: Arc<Parker>,
+    rest: Arc<Rest>,
 }
 
 impl Wake for Root {
@@ -85,7 +88,7 @@ impl Wake for Root {
 
     fn wake_by_ref(self: &Arc<Self>) {
         self.woken.store(true, Ordering::Release);
-        self.parker.unpark();
+        self.rest.unpark();
     }
 }
 
@@ -131,8 +134,8 @@ fn with_driving<R>(shared: *const Shared, f: impl FnOnce(&Driving) -> R) -> Opti
 }
 
 impl Current {
-    pub(crate) fn new(config: Config, start: Instant) -> Current {
-        let parker = Arc::new(Parker::new());
+    pub(crate) fn new(config: Config, start: Instant, io: Io) -> Current {
+        let rest = Arc::new(Rest::new(io));
         let core = Core {
             queue: RefCell::new(VecDeque::new()),
             spin: Spin::new(config.spin, config.cores),
@@ -144,10 +147,10 @@ impl Current {
             outside: Outside::new(&OWNER_VTABLE),
             blocking: Outside::new(&OWNER_VTABLE),
             inject: Inject::new(),
-            timers: Arc::new(Timers::new(start, parker.clone())),
+            timers: Arc::new(Timers::new(start, rest.clone())),
             root: Arc::new(Root {
                 woken: AtomicBool::new(false),
-                parker,
+                rest,
             }),
             stats: WorkerStats::default(),
             outside_completed: Counter::default(),
@@ -173,12 +176,12 @@ impl Current {
 
     /// Makes the driving thread look around.
     pub(crate) fn poke(&self) {
-        self.root.parker.unpark();
+        self.root.rest.unpark();
     }
 
     fn push_outside(&self, task: NonNull<Header>) {
         self.inject.push_outside(task);
-        self.root.parker.unpark();
+        self.root.rest.unpark();
     }
 
     /// # Safety
@@ -238,7 +241,7 @@ impl Current {
     ) -> Armed {
         let armed = f(&self.timers);
         if armed == Armed::First && with_driving(shared, |_| ()).is_none() {
-            self.root.parker.unpark();
+            self.root.rest.unpark();
         }
         armed
     }
@@ -347,6 +350,8 @@ impl Current {
             }
             if polls < interval {
                 self.park(shared, core);
+            } else {
+                self.root.rest.turn();
             }
             self.fire_timers(shared);
         }
@@ -405,11 +410,18 @@ impl Current {
     }
 
     fn sleep(&self, shared: &Shared, core: &Core) {
-        let parker = &self.root.parker;
+        let rest = &self.root.rest;
         let due = self.timers.next_due();
         if let Some(due) = due {
+            if shared.clock.is_paused() {
+                // Before the clock jumps, what has happened already goes first.
+                rest.turn();
+                if self.has_work(core) {
+                    return;
+                }
+            }
             // A paused clock jumps instead of waiting, unless a token says that something came.
-            if !parker.is_notified() && shared.clock.jump_to(due) {
+            if !rest.is_notified() && shared.clock.jump_to(due) {
                 return;
             }
         }
@@ -422,18 +434,48 @@ impl Current {
         let start = Instant::now();
         self.stats.park_unpark.bump();
         let short = timeout.is_some_and(|t| t < Duration::from_millis(1));
-        if short || !core.spin.wait(start, || parker.is_notified()) {
+        if short || !self.spin(core, start) {
             // SAFETY: driving makes this thread the owner of the slab.
             unsafe { self.owner.tidy() };
             self.stats.parked.bump();
-            parker.park(timeout);
+            rest.park(timeout);
             core.spin.record_park(start.elapsed());
         } else {
-            // Consume the token.
             self.stats.spin_hits.bump();
-            parker.park(Some(Duration::ZERO));
+            rest.take_token();
         }
         self.stats.park_unpark.bump();
+    }
+
+    /// Looks around for a moment before sleeping. True if there is something to do.
+    fn spin(&self, core: &Core, start: Instant) -> bool {
+        let rest = &self.root.rest;
+        let mut looks = 0u32;
+        core.spin.wait(start, || {
+            looks += 1;
+            if looks % LOOKS_PER_TURN == 0 && rest.has_io() {
+                rest.turn();
+                if self.has_work(core) {
+                    return true;
+                }
+            }
+            rest.is_notified()
+        })
+    }
+
+    pub(crate) fn rest(&self) -> &Rest {
+        &self.root.rest
+    }
+
+    /// Calls `f` with the runtime's I/O.
+    #[cfg(feature = "driver")]
+    pub(crate) fn with_io<R>(&self, shared: &Shared, f: impl FnOnce(&Io) -> R) -> R {
+        let result = f(&self.root.rest.io);
+        if with_driving(shared, |_| ()).is_none() {
+            // It may have to move to its driver.
+            self.root.rest.unpark();
+        }
+        result
     }
 
     pub(crate) fn outside_spawned(&self) -> u64 {

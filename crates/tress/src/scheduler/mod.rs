@@ -9,6 +9,7 @@ mod monitor;
 mod multi;
 mod outside;
 mod queue;
+mod rest;
 mod spin;
 mod stats;
 mod worker;
@@ -18,6 +19,7 @@ mod model;
 
 pub(crate) use current::{Current, Driving};
 pub(crate) use multi::Multi;
+pub(crate) use rest::{Io, Rest};
 pub(crate) use spin::Spin;
 pub(crate) use stats::{Counter, WorkerStats};
 pub(crate) use worker::{MAX_LIFO_STREAK, Worker, block_in_place};

@@ -2,8 +2,8 @@
 //!
 //! While some worker is awake the monitor looks at each of them every few milliseconds. A worker
 //! that is awake but has not begun a poll since the last look is stuck in one. What it sits on is
-//! then given to others: the task in its LIFO slot goes to the global queue, its due timers are
-//! fired from here, and a worker is woken if there is anything to steal.
+//! then given to others: the task in its LIFO slot goes to the global queue, its I/O is looked after
+//! and its due timers are fired from here, and a worker is woken if there is anything to steal.
 //!
 //! While all workers are parked the monitor sleeps without a timeout. A worker that wakes up only
 //! sets the monitor's alarm; the monitor's thread runs when that goes off, if the worker is still
@@ -131,6 +131,7 @@ fn look(multi: &Multi, polled: &mut Vec<Option<u64>>) {
                 multi.inject.push(task);
             }
         }
+        remote.rest.turn_for_the_stuck();
         remote
             .timers
             .fire(Instant::now(), &multi.monitor_timers_fired);

@@ -7,10 +7,11 @@ use super::lifo::LifoSlot;
 use super::monitor::Monitor;
 use super::outside::Outside;
 use super::queue::{self, Steal};
+use super::rest::{Io, Rest};
 use super::stats::{Counter, WorkerStats};
 use super::worker::{self, Core, Worker};
 use crate::runtime::{Shared, context};
-use crate::sys::{CachePadded, Mutex, Parker, SeedGenerator};
+use crate::sys::{CachePadded, Mutex, SeedGenerator};
 use crate::task::{
     self, Header, Id, JoinHandle, Keep, Order, Origin, Owner, OwnerVTable, Slab, Source, TaskRef,
 };
@@ -40,8 +41,8 @@ pub(crate) struct Multi {
     cores_left: AtomicUsize,
     /// Tasks polled by threads that gave their core away.
     pub(super) in_place: AtomicUsize,
-    /// Next worker whose timers a thread from outside uses.
-    next_timers: AtomicUsize,
+    /// Next worker whose timers or I/O a thread from outside uses.
+    next_turn: AtomicUsize,
     threads: Threads,
 }
 
@@ -50,7 +51,7 @@ pub(crate) struct Remote {
     pub(super) steal: Steal,
     pub(super) lifo: LifoSlot,
     pub(super) owner: Owner,
-    pub(super) parker: Arc<Parker>,
+    pub(super) rest: Arc<Rest>,
     pub(crate) timers: Arc<Timers>,
     pub(crate) stats: WorkerStats,
     /// The core, while no thread has it: before the worker first runs, and in `block_in_place`.
@@ -138,18 +139,23 @@ unsafe fn push_outside(shared: *const Shared, task: NonNull<Header>) {
 }
 
 impl Multi {
-    pub(crate) fn new(config: Config, start: Instant, seeds: &SeedGenerator) -> io::Result<Multi> {
+    pub(crate) fn new(
+        config: Config,
+        start: Instant,
+        seeds: &SeedGenerator,
+        io: impl Fn() -> Io,
+    ) -> io::Result<Multi> {
         let remotes = (0..config.workers)
             .map(|index| {
                 let (local, steal) = queue::ring();
                 let core = Box::new(Core::new(index, local, seeds.next_seed(), &config));
-                let parker = Arc::new(Parker::new());
+                let rest = Arc::new(Rest::new(io()));
                 CachePadded::new(Remote {
                     steal,
                     lifo: LifoSlot::new(),
                     owner: Owner::new(&OWNER_VTABLE),
-                    timers: Arc::new(Timers::new(start, parker.clone())),
-                    parker,
+                    timers: Arc::new(Timers::new(start, rest.clone())),
+                    rest,
                     stats: WorkerStats::default(),
                     core: AtomicPtr::new(Box::into_raw(core)),
                     started: AtomicBool::new(false),
@@ -169,7 +175,7 @@ impl Multi {
             closing: AtomicBool::new(false),
             cores_left: AtomicUsize::new(config.workers),
             in_place: AtomicUsize::new(0),
-            next_timers: AtomicUsize::new(0),
+            next_turn: AtomicUsize::new(0),
             threads: Threads {
                 state: std::sync::Mutex::default(),
                 changed: Condvar::new(),
@@ -272,7 +278,7 @@ impl Multi {
     pub(super) fn wake(&self, worker: usize) {
         let remote = &self.remotes[worker];
         if remote.started.load(Ordering::Acquire) {
-            remote.parker.unpark();
+            remote.rest.unpark();
             return;
         }
         // The claim makes us the only one here: an unstarted worker cannot park again by itself.
@@ -299,7 +305,7 @@ impl Multi {
     pub(crate) fn poke(&self, worker: usize) {
         let remote = &self.remotes[worker];
         if remote.started.load(Ordering::Acquire) {
-            remote.parker.unpark();
+            remote.rest.unpark();
         } else if self.idle.claim_worker(worker) {
             self.wake(worker);
         }
@@ -431,13 +437,36 @@ impl Multi {
             // It looks at its timers before it parks.
             Some(index) => f(&self.remotes[index].timers),
             None => {
-                let turn = self.next_timers.fetch_add(1, Ordering::Relaxed);
+                let turn = self.next_turn.fetch_add(1, Ordering::Relaxed);
                 let index = turn % self.remotes.len();
                 let armed = f(&self.remotes[index].timers);
                 if armed == Armed::First {
                     self.poke(index);
                 }
                 armed
+            }
+        }
+    }
+
+    pub(crate) fn rests(&self) -> impl Iterator<Item = &Rest> {
+        self.remotes.iter().map(|remote| &*remote.rest)
+    }
+
+    /// Calls `f` with the I/O that this thread should use: its own worker's, or another's in turn.
+    #[cfg(feature = "driver")]
+    pub(crate) fn with_io<R>(&self, shared: &Shared, f: impl FnOnce(&Io) -> R) -> R {
+        let here = current_worker(shared)
+            .and_then(Worker::core)
+            .map(Core::index);
+        match here {
+            Some(index) => f(&self.remotes[index].rest.io),
+            None => {
+                let turn = self.next_turn.fetch_add(1, Ordering::Relaxed);
+                let index = turn % self.remotes.len();
+                let result = f(&self.remotes[index].rest.io);
+                // It may have to move to its driver.
+                self.poke(index);
+                result
             }
         }
     }
@@ -484,7 +513,7 @@ impl Multi {
         self.monitor.stop();
         for remote in &self.remotes {
             if remote.started.load(Ordering::Acquire) {
-                remote.parker.unpark();
+                remote.rest.unpark();
             }
         }
         // Cores without a thread: their workers never started, or their threads block and no
@@ -514,7 +543,7 @@ impl Multi {
         // after itself. What is left are wake-ups that made a task SCHEDULED and are about to
         // push it.
         loop {
-            self.drop_everything();
+            self.drop_everything(true);
             if self.alive() <= self.in_place.load(Ordering::Acquire) as u64 {
                 break;
             }
@@ -527,11 +556,15 @@ impl Multi {
         self.blocking.retire();
     }
 
-    /// Cancels every task that is not running right now. The caller holds a core, or nobody does.
-    pub(crate) fn drop_everything(&self) {
+    /// Cancels every task that is not running right now. `settled`: the caller holds a core, or
+    /// nobody does any more. Otherwise a lone worker's slot is left to that worker, which takes from
+    /// it without asking.
+    pub(crate) fn drop_everything(&self, settled: bool) {
         self.drop_shared();
-        for task in self.remotes.iter().filter_map(|r| r.lifo.take()) {
-            self.drop_queued(task);
+        if settled || self.remotes.len() > 1 {
+            for task in self.remotes.iter().filter_map(|r| r.lifo.take()) {
+                self.drop_queued(task);
+            }
         }
         let (local, _) = queue::ring();
         for remote in &self.remotes {

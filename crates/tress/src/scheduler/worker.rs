@@ -24,6 +24,8 @@ use std::time::{Duration, Instant};
 pub(crate) const MAX_LIFO_STREAK: u8 = 3;
 /// A tick that took this long is followed by a look at the global queue.
 const LONG_TICK: Duration = Duration::from_micros(200);
+/// A worker that is busy looks after its I/O so often, at the end of a tick.
+const TURN_EVERY: Duration = Duration::from_micros(50);
 /// A spinning thief takes the only task of a ring whose owner has been in one poll this long. Before
 /// that the owner is most likely about to run it, and taking it would only make it change cores.
 const LONE_AGE: Duration = Duration::from_micros(2);
@@ -51,6 +53,8 @@ pub(crate) struct Core {
     until_global: Cell<u32>,
     /// Tasks fetched in the global queue's present turn.
     turn: Cell<u32>,
+    /// When it last looked after its I/O.
+    last_turn: Cell<Instant>,
     /// Counted in the idle set's searching number.
     searching: Cell<bool>,
     /// Used while it spins: how many polls each of the others had begun, and when that changed.
@@ -75,6 +79,7 @@ impl Core {
             lifo_streak: Cell::new(0),
             until_global: Cell::new(0),
             turn: Cell::new(0),
+            last_turn: Cell::new(Instant::now()),
             // Its thread is started by whoever claimed it from the idle set.
             searching: Cell::new(true),
             seen: RefCell::new(Vec::new()),
@@ -327,6 +332,11 @@ impl Worker {
                 // The global queue has waited long enough, whatever the number of polls.
                 core.until_global.set(0);
             }
+            if remote.rest.has_io() && now - core.last_turn.get() >= TURN_EVERY {
+                remote.rest.turn();
+                now = Instant::now();
+                core.last_turn.set(now);
+            }
             // Yielding tasks notify nobody when they are queued again.
             if core.ring.len() > 0 && multi.config.stealing {
                 multi.notify();
@@ -424,7 +434,7 @@ impl Worker {
         let mut looks = 0;
         let mut task = None;
         let found = core.spin.wait(start, || {
-            if !multi.inject.is_empty() || remote.parker.is_notified() || multi.is_closing() {
+            if !multi.inject.is_empty() || remote.rest.is_notified() || multi.is_closing() {
                 return true;
             }
             looks += 1;
@@ -432,6 +442,12 @@ impl Worker {
                 return false;
             }
             let now = Instant::now();
+            if remote.rest.has_io() {
+                remote.rest.turn();
+                if remote.queue_depth() > 0 {
+                    return true;
+                }
+            }
             task = core.scan(multi, remote, now, &mut seen);
             task.is_some() || due.is_some_and(|due| now >= due)
         });
@@ -443,7 +459,7 @@ impl Worker {
             (true, None) => {
                 // Subtle: a token that stayed would end every later spin at once, and the worker
                 // would never get to the park that takes it.
-                remote.parker.park(Some(Duration::ZERO));
+                remote.rest.take_token();
                 remote.stats.spin_hits.bump();
                 Spun::Something
             }
@@ -473,7 +489,7 @@ impl Worker {
                 .map(|due| due.saturating_duration_since(Instant::now()));
             remote.stats.parked.bump();
             remote.stats.park_unpark.bump();
-            remote.parker.park(timeout);
+            remote.rest.park(timeout);
             remote.stats.park_unpark.bump();
         }
         call(&multi.config.on_unpark);
@@ -513,7 +529,7 @@ pub(super) fn thread_main(shared: Arc<Shared>, index: usize) {
             worker.run();
             // Closing, or the core was given away in `block_in_place`.
             if worker.core().is_some() {
-                multi.drop_everything();
+                multi.drop_everything(true);
                 if let Some(core) = worker.give_up() {
                     multi.put_away(core);
                 }

@@ -6,7 +6,7 @@
 
 use super::timers::{Armed, Entry, Timers};
 use crate::scheduler::Counter;
-use crate::sys::Parker;
+use crate::scheduler::{Io, Rest};
 use crate::task::model::explore;
 use loom::thread;
 use std::pin::Pin;
@@ -39,17 +39,17 @@ impl Alarm {
 #[derive(Clone)]
 struct Shop {
     timers: Arc<Timers>,
-    parker: Arc<Parker>,
+    rest: Arc<Rest>,
     start: Instant,
 }
 
 impl Shop {
     fn new() -> Shop {
         let start = Instant::now();
-        let parker = Arc::new(Parker::new());
+        let rest = Arc::new(Rest::new(Io::none()));
         Shop {
-            timers: Arc::new(Timers::new(start, parker.clone())),
-            parker,
+            timers: Arc::new(Timers::new(start, rest.clone())),
+            rest,
             start,
         }
     }
@@ -301,7 +301,7 @@ fn fire_of_a_neighbour_vs_drop() {
 fn sleep_until_due(shop: &Shop, ms: u64) {
     // As in `Worker::park`; without a clock, a later deadline is for ever.
     while shop.timers.next_due() != Some(shop.at(ms)) {
-        shop.parker.park(None);
+        shop.rest.park(None);
     }
 }
 
@@ -320,7 +320,7 @@ fn earlier_deadline_vs_sleep() {
         let armed = near.as_ref().arm(&shop.timers, shop.at(5), &waker);
         // As in `Multi::with_timers`.
         assert_eq!(armed, Armed::First);
-        shop.parker.unpark();
+        shop.rest.unpark();
         worker.join().unwrap();
         drop((near, far));
         shop.finish();

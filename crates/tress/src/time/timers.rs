@@ -17,8 +17,9 @@
 
 use super::wheel::{Expiry, Node, Wheel};
 use crate::scheduler::Counter;
+use crate::scheduler::Rest;
 use crate::sys::atomic::{AtomicU32, AtomicU64, Ordering};
-use crate::sys::{Mutex, Parker, UnsafeCell};
+use crate::sys::{Mutex, UnsafeCell};
 use crate::task::coop;
 use std::marker::PhantomPinned;
 use std::pin::Pin;
@@ -40,7 +41,7 @@ pub(crate) struct Timers {
     /// When the wheel next has something to do, in ticks. Written under the lock, read without.
     next: AtomicU64,
     /// Wakes the worker, if it sleeps longer than it should.
-    parker: Arc<Parker>,
+    rest: Arc<Rest>,
 }
 
 struct Inner {
@@ -85,10 +86,10 @@ pub(crate) enum Armed {
 }
 
 impl Timers {
-    pub(crate) fn new(start: Instant, parker: Arc<Parker>) -> Timers {
+    pub(crate) fn new(start: Instant, rest: Arc<Rest>) -> Timers {
         Timers {
             start,
-            parker,
+            rest,
             wheel: Mutex::new(Inner {
                 wheel: Wheel::new(0),
                 closed: false,
@@ -342,7 +343,7 @@ impl Entry {
             }
         });
         match moved {
-            Some(Armed::First) => timers.parker.unpark(),
+            Some(Armed::First) => timers.rest.unpark(),
             Some(_) => {}
             // It fired or was closed meanwhile: the next poll arms it anew.
             None => self.state.store(UNARMED, Ordering::Relaxed),

@@ -7,6 +7,11 @@ pub(crate) const NO_RUNTIME: &str = "there is no tress runtime on this thread";
 pub(crate) const NO_TIMERS: &str =
     "timers are disabled on this runtime: build it with `enable_time` or `enable_all`";
 
+/// I/O in a runtime without it.
+#[cfg(feature = "driver")]
+pub(crate) const NO_IO: &str =
+    "I/O is disabled on this runtime: build it with `enable_io` or `enable_all`";
+
 /// A timer whose runtime is gone. A whole sentence.
 pub(crate) const SHUT_DOWN: &str = "the runtime of this timer has shut down.";
 

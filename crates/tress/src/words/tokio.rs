@@ -8,6 +8,11 @@ pub(crate) const NO_RUNTIME: &str =
 pub(crate) const NO_TIMERS: &str = "A Tokio 1.x context was found, but timers are disabled. Call \
      `enable_time` on the runtime builder to enable timers.";
 
+/// I/O in a runtime without it.
+#[cfg(feature = "driver")]
+pub(crate) const NO_IO: &str = "A Tokio 1.x context was found, but IO is disabled. Call `enable_io` on the runtime builder to enable \
+     IO.";
+
 /// A timer whose runtime is gone. A whole sentence.
 pub(crate) const SHUT_DOWN: &str = "A Tokio 1.x context was found, but it is being shutdown.";
 

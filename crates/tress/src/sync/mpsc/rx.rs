@@ -1,8 +1,8 @@
 //! The receiver's side of a channel, bounded or not.
 
-use crate::channel::block::{Block, Found, Slot};
 use super::chan::Chan;
 use super::error::TryRecvError;
+use crate::channel::block::{Block, Found, Slot};
 use crate::channel::tail::{after, distance};
 use crate::runtime::park_thread;
 use crate::sys::{Arc, thread};

@@ -49,7 +49,11 @@ impl<T> WeakTx<T> {
     }
 
     pub(super) fn upgrade(&self) -> Option<Tx<T>> {
-        self.0.senders().strong.try_add().then(|| Tx(self.0.clone()))
+        self.0
+            .senders()
+            .strong
+            .try_add()
+            .then(|| Tx(self.0.clone()))
     }
 }
 

@@ -1,0 +1,250 @@
+//! What every socket, pipe and watched descriptor is made of: a thing that can become ready, and its
+//! place in a driver.
+//!
+//! A source is registered when an operation on it would block for the first time, with the driver of
+//! the worker that found so. A connection that is served at once is never registered at all, and
+//! connections spread over the workers with the tasks that serve them.
+
+use crate::io::ReadBuf;
+use crate::runtime::driver::IoHandle;
+use crate::task::coop;
+use std::fmt;
+use std::io;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::task::{Context, Poll, ready};
+use tress_driver::{Direction, Interest, Ready, Registration};
+
+pub(crate) struct Source<T: tress_driver::Source> {
+    // Before the thing itself: a registration goes first, or it would name another's descriptor.
+    registration: OnceLock<Registration>,
+    registering: Mutex<()>,
+    interest: Interest,
+    runtime: IoHandle,
+    inner: T,
+}
+
+impl<T: tress_driver::Source> Source<T> {
+    /// A source in the current runtime. `inner` is in non-blocking mode.
+    ///
+    /// # Errors
+    /// If it cannot be registered, where that happens at once (Windows).
+    ///
+    /// # Panics
+    /// If there is no current runtime, or it was built without I/O. `what` says what needs one.
+    #[track_caller]
+    pub(crate) fn new(inner: T, what: &str) -> io::Result<Source<T>> {
+        Source::with_interest(inner, Interest::READABLE | Interest::WRITABLE, what)
+    }
+
+    /// As `new`, for a thing that only one side of makes sense to watch.
+    #[track_caller]
+    pub(crate) fn with_interest(inner: T, interest: Interest, what: &str) -> io::Result<Source<T>> {
+        let source = Source {
+            registration: OnceLock::new(),
+            registering: Mutex::new(()),
+            interest,
+            runtime: IoHandle::current(what),
+            inner,
+        };
+        #[cfg(not(unix))]
+        let source = source.registered()?;
+        Ok(source)
+    }
+
+    pub(crate) fn get_ref(&self) -> &T {
+        &self.inner
+    }
+
+    pub(crate) fn get_mut(&mut self) -> &mut T {
+        &mut self.inner
+    }
+
+    /// Takes it out of the driver.
+    pub(crate) fn into_inner(self) -> T {
+        drop(self.registration);
+        self.inner
+    }
+
+    /// Its place in a driver, found now if need be.
+    #[cfg(unix)]
+    pub(crate) fn registration(&self) -> io::Result<&Registration> {
+        if let Some(registration) = self.registration.get() {
+            return Ok(registration);
+        }
+        // One at a time: in two drivers it would have two readinesses.
+        let _one = self
+            .registering
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(registration) = self.registration.get() {
+            return Ok(registration);
+        }
+        let descriptor = &mut std::os::fd::AsRawFd::as_raw_fd(&self.inner);
+        let registration = self
+            .runtime
+            .with_driver(|driver| driver.register(descriptor, self.interest))?;
+        Ok(self.registration.get_or_init(|| registration))
+    }
+
+    #[cfg(not(unix))]
+    pub(crate) fn registration(&self) -> io::Result<&Registration> {
+        Ok(self
+            .registration
+            .get()
+            .expect("registered when it was made"))
+    }
+
+    #[cfg(not(unix))]
+    fn registered(mut self) -> io::Result<Source<T>> {
+        let registration = self
+            .runtime
+            .with_driver(|driver| driver.register(&mut self.inner, self.interest))?;
+        let _ = self.registration.set(registration);
+        Ok(self)
+    }
+
+    /// Does `f` until it would not block. One waker a side is kept; for more waiters there is `io`.
+    pub(crate) fn poll_io<R>(
+        &self,
+        cx: &mut Context<'_>,
+        direction: Direction,
+        mut f: impl FnMut(&T) -> io::Result<R>,
+    ) -> Poll<io::Result<R>> {
+        let progress = ready!(coop::poll_proceed(cx));
+        if self.registration.get().is_none() {
+            match f(&self.inner) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                result => {
+                    progress.made_progress();
+                    return Poll::Ready(result);
+                }
+            }
+        }
+        let registration = self.registration()?;
+        let result = ready!(registration.poll_io(cx, direction, || f(&self.inner)));
+        progress.made_progress();
+        Poll::Ready(result)
+    }
+
+    /// As `poll_io`, for reads of a stream: a read that did not fill the buffer has emptied the
+    /// source, so the next one waits without trying first.
+    ///
+    /// # Safety
+    /// `f` initialises the bytes whose number it returns.
+    pub(crate) unsafe fn poll_read(
+        &self,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+        mut f: impl FnMut(&T, &mut [std::mem::MaybeUninit<u8>]) -> io::Result<usize>,
+    ) -> Poll<io::Result<()>> {
+        // SAFETY: nothing is de-initialised: `f` only writes bytes into it.
+        let room = unsafe { buf.unfilled_mut() };
+        let wanted = room.len();
+        let n = ready!(self.poll_transfer(cx, Direction::Read, wanted, |inner| f(inner, room)))?;
+        // SAFETY: by the caller's promise.
+        unsafe { buf.assume_init(n) };
+        buf.advance(n);
+        Poll::Ready(Ok(()))
+    }
+
+    /// As `poll_io`, for transfers of up to `wanted` bytes: one that was shorter, but not empty, has
+    /// used up the readiness.
+    pub(crate) fn poll_transfer(
+        &self,
+        cx: &mut Context<'_>,
+        direction: Direction,
+        wanted: usize,
+        mut f: impl FnMut(&T) -> io::Result<usize>,
+    ) -> Poll<io::Result<usize>> {
+        let progress = ready!(coop::poll_proceed(cx));
+        if self.registration.get().is_none() {
+            match f(&self.inner) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                result => {
+                    progress.made_progress();
+                    return Poll::Ready(result);
+                }
+            }
+        }
+        let registration = self.registration()?;
+        loop {
+            let event = ready!(registration.poll_ready(cx, direction))?;
+            match f(&self.inner) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    registration.clear(event)
+                }
+                result => {
+                    if cfg!(unix) && matches!(result, Ok(n) if 0 < n && n < wanted) {
+                        registration.clear(event);
+                    }
+                    progress.made_progress();
+                    return Poll::Ready(result);
+                }
+            }
+        }
+    }
+
+    /// Does `f` until it would not block, waiting for `interest`. Any number of tasks may wait.
+    ///
+    /// # Cancel safety
+    /// `f` is called only in a poll that returns its result at once, or would block.
+    pub(crate) async fn io<R>(
+        &self,
+        interest: Interest,
+        mut f: impl FnMut(&T) -> io::Result<R>,
+    ) -> io::Result<R> {
+        std::future::poll_fn(|cx| coop::poll_proceed(cx).map(|progress| progress.made_progress()))
+            .await;
+        if self.registration.get().is_none() {
+            match f(&self.inner) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                result => return result,
+            }
+        }
+        self.registration()?
+            .async_io(interest, || f(&self.inner))
+            .await
+    }
+
+    /// Does `f` unless it is known that it would block.
+    ///
+    /// # Errors
+    /// `WouldBlock` if the source is not ready for `interest`; else what `f` returns.
+    pub(crate) fn try_io<R>(
+        &self,
+        interest: Interest,
+        f: impl FnOnce(&T) -> io::Result<R>,
+    ) -> io::Result<R> {
+        match self.registration.get() {
+            None => f(&self.inner),
+            Some(registration) => registration.try_io(interest, || f(&self.inner)),
+        }
+    }
+
+    /// Waits until one side is ready.
+    pub(crate) fn poll_ready(
+        &self,
+        cx: &mut Context<'_>,
+        direction: Direction,
+    ) -> Poll<io::Result<()>> {
+        let progress = ready!(coop::poll_proceed(cx));
+        let result = ready!(self.registration()?.poll_ready(cx, direction));
+        progress.made_progress();
+        Poll::Ready(result.map(|_| ()))
+    }
+
+    /// Waits until it is ready for any of `interest`.
+    ///
+    /// # Cancel safety
+    /// Waiting takes nothing.
+    pub(crate) async fn ready(&self, interest: Interest) -> io::Result<Ready> {
+        let event = self.registration()?.readiness(interest).await?;
+        Ok(event.ready())
+    }
+}
+
+impl<T: tress_driver::Source + fmt::Debug> fmt::Debug for Source<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
+    }
+}

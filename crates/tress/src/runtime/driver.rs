@@ -1,0 +1,55 @@
+//! How sources of I/O find a driver.
+
+use super::{Scheduler, Shared, context, no_runtime};
+use crate::words;
+use std::io;
+use std::sync::Arc;
+use tress_driver::{Config, Driver};
+
+/// What the builder was told about I/O.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Options {
+    pub(super) enabled: bool,
+    pub(super) config: Config,
+}
+
+/// A runtime with I/O, to find a driver in. What is made in a runtime stays with it, wherever it is
+/// polled.
+#[derive(Clone)]
+pub(crate) struct IoHandle(Arc<Shared>);
+
+impl IoHandle {
+    /// The current runtime's.
+    ///
+    /// # Panics
+    /// If there is none, or it was built without I/O.
+    #[track_caller]
+    pub(crate) fn current(what: &str) -> IoHandle {
+        match context::runtime() {
+            None => no_runtime(what),
+            Some(shared) if !shared.io_enabled => panic!("{what}: {}", words::NO_IO),
+            Some(shared) => IoHandle(shared),
+        }
+    }
+
+    /// Calls `f` with the driver of the worker that this thread is, or of another one in turn.
+    ///
+    /// # Errors
+    /// If the driver cannot be made, the runtime has shut down, or as `f`.
+    pub(crate) fn with_driver<R>(
+        &self,
+        f: impl FnOnce(&Arc<Driver>) -> io::Result<R>,
+    ) -> io::Result<R> {
+        let shared = &*self.0;
+        match &shared.scheduler {
+            Scheduler::Multi(multi) => multi.with_io(shared, |io| f(io.driver()?)),
+            Scheduler::Current(current) => current.with_io(shared, |io| f(io.driver()?)),
+        }
+    }
+}
+
+impl std::fmt::Debug for IoHandle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("IoHandle")
+    }
+}

@@ -1,0 +1,109 @@
+//! Where a worker sleeps: on its parker while it has nothing to do with I/O, else in its driver.
+//!
+//! One wait covers everything: a wake-up, the next timer, and I/O if there is any. Wake-ups are tokens
+//! of the parker wherever the worker sleeps. A worker that goes to its driver says so and then looks
+//! for a token once more; whoever leaves a token then looks whether the worker is inside, and rings the
+//! driver's bell if so. The fences between each one's two steps make sure that at least one of them
+//! sees the other.
+//!
+//! A worker whose driver has no source does not go there. When another thread gives it its first, that
+//! thread unparks it afterwards, and it changes places.
+
+#[cfg(feature = "driver")]
+mod io;
+#[cfg(not(feature = "driver"))]
+#[path = "rest/no_io.rs"]
+mod io;
+
+#[cfg(all(test, loom))]
+mod model;
+
+pub(crate) use io::Io;
+
+use crate::sys::atomic::{AtomicBool, Ordering};
+use crate::sys::{Parker, full_fence};
+use std::time::Duration;
+
+#[derive(Debug)]
+pub(crate) struct Rest {
+    parker: Parker,
+    /// The worker is in its driver, or on its way in or out.
+    inside: AtomicBool,
+    pub(crate) io: Io,
+}
+
+impl Rest {
+    pub(crate) fn new(io: Io) -> Rest {
+        Rest {
+            parker: Parker::new(),
+            inside: AtomicBool::new(false),
+            io,
+        }
+    }
+
+    /// Sleeps until there is a token, which it takes, or the timeout; or for no reason. In a driver
+    /// it also wakes those whose I/O is ready.
+    pub(crate) fn park(&self, timeout: Option<Duration>) {
+        match self.io.in_use() {
+            None => {
+                self.parker.park(timeout);
+            }
+            Some(driver) => self.park_inside(|| io::park(driver, timeout)),
+        }
+    }
+
+    fn park_inside(&self, wait: impl FnOnce()) {
+        self.inside.store(true, Ordering::Relaxed);
+        full_fence();
+        if !self.parker.is_notified() {
+            wait();
+        }
+        self.inside.store(false, Ordering::Relaxed);
+        self.take_token();
+    }
+
+    /// Leaves a token: the sleep under way, or the next one, ends at once.
+    pub(crate) fn unpark(&self) {
+        self.parker.unpark();
+        if let Some(driver) = self.io.made() {
+            self.ring_inside(|| driver.unpark());
+        }
+    }
+
+    fn ring_inside(&self, ring: impl FnOnce()) {
+        full_fence();
+        if self.inside.load(Ordering::Relaxed) {
+            ring();
+        }
+    }
+
+    /// Would `park` return at once?
+    pub(crate) fn is_notified(&self) -> bool {
+        self.parker.is_notified()
+    }
+
+    /// Takes the token, if there is one.
+    pub(crate) fn take_token(&self) {
+        self.parker.park(Some(Duration::ZERO));
+    }
+
+    /// Is there I/O to look after?
+    #[inline]
+    pub(crate) fn has_io(&self) -> bool {
+        self.io.in_use().is_some()
+    }
+
+    /// Wakes those whose I/O is ready, without waiting. For the worker itself.
+    pub(crate) fn turn(&self) {
+        if let Some(driver) = self.io.in_use() {
+            io::turn(driver);
+        }
+    }
+
+    /// The same for a worker that is stuck in a poll, from another thread.
+    pub(crate) fn turn_for_the_stuck(&self) {
+        if let Some(driver) = self.io.in_use() {
+            io::adopt(driver);
+        }
+    }
+}

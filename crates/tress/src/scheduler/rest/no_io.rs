@@ -1,0 +1,46 @@
+//! A runtime without I/O: there is never a driver.
+
+use std::time::Duration;
+
+#[derive(Debug)]
+pub(crate) struct Io;
+
+/// There is none.
+#[derive(Debug)]
+pub(crate) enum Driver {}
+
+impl Driver {
+    pub(crate) fn unpark(&self) {
+        match *self {}
+    }
+}
+
+impl Io {
+    pub(crate) fn none() -> Io {
+        Io
+    }
+
+    pub(crate) fn made(&self) -> Option<&Driver> {
+        None
+    }
+
+    pub(super) fn in_use(&self) -> Option<&Driver> {
+        None
+    }
+
+    pub(crate) fn close(&self, _: Duration) -> usize {
+        0
+    }
+}
+
+pub(super) fn park(driver: &Driver, _: Option<Duration>) {
+    match *driver {}
+}
+
+pub(super) fn turn(driver: &Driver) {
+    match *driver {}
+}
+
+pub(super) fn adopt(driver: &Driver) {
+    match *driver {}
+}
