@@ -392,6 +392,7 @@ impl Current {
 
     /// Nothing is left to run: waits for a wake-up or the next timer.
     fn park(&self, shared: &Shared, core: &Core) {
+        self.root.rest.turn();
         if self.has_work(core) {
             return;
         }
@@ -413,13 +414,6 @@ impl Current {
         let rest = &self.root.rest;
         let due = self.timers.next_due();
         if let Some(due) = due {
-            if shared.clock.is_paused() {
-                // Before the clock jumps, what has happened already goes first.
-                rest.turn();
-                if self.has_work(core) {
-                    return;
-                }
-            }
             // A paused clock jumps instead of waiting, unless a token says that something came.
             if !rest.is_notified() && shared.clock.jump_to(due) {
                 return;

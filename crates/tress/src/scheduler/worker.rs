@@ -402,6 +402,14 @@ impl Worker {
         let start = Instant::now();
         let awake = start - awake_since;
         remote.stats.busy_ns.add(awake.as_nanos() as u64);
+        if remote.rest.has_io() {
+            // Its own I/O before others' tasks.
+            remote.rest.turn();
+            core.last_turn.set(start);
+            if remote.queue_depth() > 0 {
+                return (None, start);
+            }
+        }
         if !core.searching.get() && multi.idle.try_search() {
             core.searching.set(true);
         }
