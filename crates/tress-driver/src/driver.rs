@@ -368,13 +368,15 @@ impl Driver {
         for slot in self.slots.close() {
             slot.shut_down(&mut wakers);
         }
-        self.wake(wakers);
         let mut report = Report {
             registered,
             ..Report::default()
         };
         if let Some(ring) = &self.ring {
-            report.cancelled = ring.close();
+            report.cancelled = ring.close(&mut wakers);
+        }
+        self.wake(wakers);
+        if let Some(ring) = &self.ring {
             report.remaining = self.drain(ring, deadline);
         }
         self.unpark();

@@ -106,4 +106,7 @@ pub use source::Source;
         target_arch = "powerpc64"
     )
 ))]
-pub use uring::{Buffer, BufferMut, Slice, Submission, op};
+pub use uring::{
+    AcceptMulti, Buffer, BufferMut, MultiOperation, Multishot, Pool, PoolBuffer, RecvMulti, Slice,
+    Submission, op,
+};

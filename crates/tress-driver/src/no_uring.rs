@@ -27,7 +27,7 @@ impl Ring {
         match *self {}
     }
 
-    pub(crate) fn close(&self) -> usize {
+    pub(crate) fn close(&self, _: &mut Wakers) -> usize {
         match *self {}
     }
 

@@ -10,6 +10,15 @@ impl Wakers {
         self.0.extend(waker);
     }
 
+    /// Moves those of another collection behind these.
+    #[cfg_attr(
+        not(target_os = "linux"),
+        allow(dead_code, reason = "only the ring has more than one collection")
+    )]
+    pub(crate) fn append(&mut self, other: &mut Wakers) {
+        self.0.append(&mut other.0);
+    }
+
     /// Wakes all. A waker that panics (foreign ones may) does not keep the others from being woken:
     /// the panic goes on when all are.
     pub(crate) fn wake_all(&mut self) {

@@ -399,3 +399,33 @@ fn a_helper_reaps_what_a_sleeping_owner_has_submitted() {
         Poll::Ready((Ok(1), _))
     ));
 }
+
+/// The kernel finishes an operation on the thread that has submitted it; if that one never enters the
+/// kernel, the next interrupt does it.
+#[test]
+fn a_helper_reaps_what_a_spinning_owner_has_submitted() {
+    let _alone = ALONE.lock().unwrap();
+    let Some(driver) = ring() else { return };
+    let (near, mut far) = UnixStream::pair().unwrap();
+    let mut receive = driver.submit(op::Recv::new(near, vec![0; 8], 0));
+    driver.turn().unwrap();
+    let (count, waker) = Count::new();
+    let mut cx = Context::from_waker(&waker);
+    assert!(poll(&mut receive, &mut cx).is_pending());
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            far.write_all(b"x").unwrap();
+            while count.get() == 0 {
+                driver.try_adopt().unwrap();
+                thread::yield_now();
+            }
+        });
+        while count.get() == 0 {
+            std::hint::spin_loop();
+        }
+    });
+    assert!(matches!(
+        poll(&mut receive, &mut cx),
+        Poll::Ready((Ok(1), _))
+    ));
+}

@@ -1,16 +1,21 @@
 //! Operations that the kernel completes by itself, by io_uring.
 //!
 //! `ring` talks to the kernel, `table` knows what is under way, `cell` is one operation between its
-//! future and the kernel, `op` says what can be asked for, and `buffer` with what memory.
+//! future and the kernel, `op` says what can be asked for, `buffer` with what memory, `multi` are operations
+//! with many results, and `pool` is where those find memory.
 
 mod buffer;
 mod cell;
+mod multi;
 pub mod op;
+mod pool;
 mod ring;
 mod submission;
 mod table;
 
 pub use buffer::{Buffer, BufferMut, Slice};
+pub use multi::{AcceptMulti, MultiOperation, Multishot, RecvMulti};
+pub use pool::{Pool, PoolBuffer};
 pub use submission::Submission;
 
 pub(crate) use ring::Ring;

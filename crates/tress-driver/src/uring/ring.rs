@@ -4,6 +4,7 @@
 //! (what is under way), `queue` (who puts entries on the ring). No system call is made under `table` or
 //! `queue`, and no foreign code runs under any of them, except that of wakers being compared.
 
+use super::pool::Groups;
 use super::table::{Key, Table};
 use crate::config::Resolved;
 use crate::sys::Mutex;
@@ -64,6 +65,8 @@ pub(crate) enum Next {
     FinishOrphan,
     /// Hand it over again: it ended for a reason of its own.
     Again,
+    /// As `Wait`, but ask the kernel to stop it.
+    Stop,
 }
 
 pub(crate) struct Ring {
@@ -73,6 +76,7 @@ pub(crate) struct Ring {
     table: ManuallyDrop<Mutex<State>>,
     /// Guards the submission queue; holds what does not fit into it.
     queue: Mutex<VecDeque<Entry>>,
+    pub(super) groups: Mutex<Groups>,
     in_flight: AtomicUsize,
     orphaned: AtomicUsize,
     /// Finished operations, to be dropped without any lock.
@@ -117,6 +121,7 @@ impl Ring {
                 closed: false,
             })),
             queue: Mutex::new(VecDeque::new()),
+            groups: Mutex::new(Groups::default()),
             in_flight: AtomicUsize::new(0),
             orphaned: AtomicUsize::new(0),
             finished: Mutex::new(Vec::new()),
@@ -173,7 +178,7 @@ impl Ring {
         self.supported[usize::from(opcode)]
     }
 
-    pub(crate) fn uring(&self) -> &IoUring {
+    pub(super) fn uring(&self) -> &IoUring {
         &self.uring
     }
 
@@ -258,11 +263,11 @@ impl Ring {
 
     /// Takes the results off the ring and tells the operations. Returns how many there were.
     pub(crate) fn reap(&self, wakers: &mut Wakers) -> usize {
-        let _only = self.completions.lock();
-        // SAFETY: we have the lock that guards the completion queue.
-        if unsafe { self.uring.completion_shared() }.is_empty() && !self.has_overflown() {
+        if self.in_flight() == 0 {
+            // If something has started since, its results wake the selector.
             return 0;
         }
+        let _only = self.completions.lock();
         let mut state = self.table.lock();
         let mut finished = self.finished.lock();
         let mut handled = 0;
@@ -317,6 +322,10 @@ impl Ring {
                 self.push(&[entry], || {});
                 return 1;
             }
+            Next::Stop => {
+                self.cancel(key, || {});
+                return 1;
+            }
             Next::Finish => {}
             Next::FinishOrphan => {
                 self.orphaned.fetch_sub(1, Ordering::AcqRel);
@@ -363,7 +372,7 @@ impl Ring {
     }
 
     /// Refuses new operations and asks the kernel to stop those under way. Returns how many there are.
-    pub(crate) fn close(&self) -> usize {
+    pub(crate) fn close(&self, wakers: &mut Wakers) -> usize {
         let mut state = self.table.lock();
         state.closed = true;
         let entries: Vec<_> = state
@@ -372,10 +381,12 @@ impl Ring {
             .map(|(key, _)| Ring::cancellation(key))
             .collect();
         self.push(&entries, || {});
+        drop(state);
+        self.wake_starving(wakers);
         entries.len()
     }
 
-    pub(crate) fn is_closed(&self) -> bool {
+    pub(super) fn is_closed(&self) -> bool {
         self.table.lock().closed
     }
 
@@ -391,7 +402,7 @@ impl Ring {
     fn settle(&self, patience: Duration) -> bool {
         let begin = Instant::now();
         let mut wakers = Wakers::default();
-        self.close();
+        self.close(&mut wakers);
         loop {
             let flushed = self.flush();
             self.reap(&mut wakers);

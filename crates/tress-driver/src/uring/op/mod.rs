@@ -56,6 +56,6 @@ fn length(bytes: usize) -> u32 {
     bytes.min(LONGEST) as u32
 }
 
-fn descriptor(fd: &impl AsFd) -> types::Fd {
+pub(super) fn descriptor(fd: &impl AsFd) -> types::Fd {
     types::Fd(fd.as_fd().as_raw_fd())
 }

@@ -1,0 +1,407 @@
+//! Operations that go on: one request, any number of results.
+//!
+//! The kernel may end one at any time (its queue was full, the pool was empty), and we stop one whose
+//! results nobody fetches. Neither is an end: whoever asks for the next result starts it again. So a
+//! connection that is not read from holds a bounded number of results, and one that waits holds none.
+
+use super::op::descriptor;
+use super::pool::{Pool, PoolBuffer};
+use super::ring::{Arrived, Completion, Next};
+use super::submission::to_result;
+use super::table::Key;
+use crate::driver::Driver;
+use crate::gone::Gone;
+use crate::sys::Mutex;
+use crate::wakers::Wakers;
+use io_uring::opcode;
+use io_uring::squeue::Entry;
+use std::collections::VecDeque;
+use std::fmt;
+use std::future::poll_fn;
+use std::io;
+use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+/// Results that wait to be fetched before the kernel is asked to stop.
+const BACKLOG: usize = 16;
+
+/// An operation that [`Driver::submit_multi`] takes. Those of this module, no others.
+pub trait MultiOperation: sealed::Prepare {
+    /// One of its results.
+    type Item;
+
+    /// What a result stands for: something, unless it is the end.
+    #[doc(hidden)]
+    fn item(&self, value: u32, flags: u32) -> Option<Self::Item>;
+}
+
+mod sealed {
+    use crate::driver::Driver;
+    use io_uring::squeue::Entry;
+    use std::sync::Arc;
+    use std::task::{Context, Poll};
+
+    pub trait Prepare: Send + Sync + Sized + 'static {
+        /// An operation that came with the same kernel.
+        const OPCODE: u8;
+        /// Whether there may be results after an error.
+        const SURVIVES_ERRORS: bool;
+
+        fn entry(&self) -> Entry;
+
+        /// Can it be submitted to this driver?
+        fn belongs_to(&self, _driver: &Arc<Driver>) -> bool {
+            true
+        }
+
+        /// Is this result the last one of the stream?
+        fn is_end(_value: u32) -> bool {
+            false
+        }
+
+        /// Waits until starting makes sense.
+        fn poll_start(&self, _cx: &mut Context<'_>) -> Poll<()> {
+            Poll::Ready(())
+        }
+    }
+}
+
+/// Accepts connections (Linux 5.19). The new sockets are non-blocking and closed on `exec`.
+#[derive(Debug)]
+pub struct AcceptMulti<F> {
+    listener: F,
+}
+
+impl<F> AcceptMulti<F> {
+    /// From this listener.
+    pub fn new(listener: F) -> Self {
+        AcceptMulti { listener }
+    }
+}
+
+impl<F: AsFd + Send + Sync + 'static> sealed::Prepare for AcceptMulti<F> {
+    const OPCODE: u8 = opcode::Socket::CODE;
+    const SURVIVES_ERRORS: bool = true;
+
+    fn entry(&self) -> Entry {
+        opcode::AcceptMulti::new(descriptor(&self.listener))
+            .flags(libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK)
+            .build()
+    }
+}
+
+impl<F: AsFd + Send + Sync + 'static> MultiOperation for AcceptMulti<F> {
+    type Item = OwnedFd;
+
+    fn item(&self, value: u32, _: u32) -> Option<OwnedFd> {
+        // SAFETY: the kernel has just made it for this operation, and each result is seen once.
+        Some(unsafe { OwnedFd::from_raw_fd(value as i32) })
+    }
+}
+
+/// Receives into the buffers of a [`Pool`] (Linux 6.0), until the end of the stream.
+#[derive(Debug)]
+pub struct RecvMulti<F> {
+    socket: F,
+    pool: Pool,
+}
+
+impl<F> RecvMulti<F> {
+    /// From this socket. The pool must be one of the driver that it is submitted to.
+    pub fn new(socket: F, pool: &Pool) -> Self {
+        RecvMulti {
+            socket,
+            pool: pool.clone(),
+        }
+    }
+}
+
+impl<F: AsFd + Send + Sync + 'static> sealed::Prepare for RecvMulti<F> {
+    const OPCODE: u8 = opcode::SendZc::CODE;
+    const SURVIVES_ERRORS: bool = false;
+
+    fn entry(&self) -> Entry {
+        opcode::RecvMulti::new(descriptor(&self.socket), self.pool.group()).build()
+    }
+
+    fn belongs_to(&self, driver: &Arc<Driver>) -> bool {
+        self.pool.belongs_to(driver)
+    }
+
+    fn is_end(value: u32) -> bool {
+        value == 0
+    }
+
+    fn poll_start(&self, cx: &mut Context<'_>) -> Poll<()> {
+        self.pool.poll_available(cx)
+    }
+}
+
+impl<F: AsFd + Send + Sync + 'static> MultiOperation for RecvMulti<F> {
+    type Item = PoolBuffer;
+
+    fn item(&self, value: u32, flags: u32) -> Option<PoolBuffer> {
+        self.pool.take(value, flags)
+    }
+}
+
+struct MultiCell<M: MultiOperation> {
+    op: M,
+    state: Mutex<State<M::Item>>,
+}
+
+struct State<I> {
+    phase: Phase,
+    waker: Option<Waker>,
+    results: VecDeque<io::Result<I>>,
+    unwanted: Vec<I>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// The kernel has it, or is about to get it.
+    Running,
+    /// As `Running`, and it was asked to stop.
+    Stopping,
+    /// It can be started again.
+    Stopped,
+    /// There will be no more results.
+    Ended,
+    /// Nobody wants its results, but the kernel still has it.
+    Abandoned,
+}
+
+impl<M: MultiOperation> Completion for MultiCell<M>
+where
+    M::Item: Send,
+{
+    unsafe fn entry(&self) -> Entry {
+        self.op.entry()
+    }
+
+    fn complete(&self, arrived: Arrived, wakers: &mut Wakers) -> Next {
+        let value = to_result(arrived.value);
+        let is_end = value.as_ref().is_ok_and(|&value| M::is_end(value));
+        let mut state = self.state.lock();
+        let item = value.map(|value| self.op.item(value, arrived.flags));
+        if is_end || state.phase == Phase::Abandoned {
+            // Nobody will see it. It is dropped with the cell, or by who asks for more: not under the locks.
+            state.unwanted.extend(item.ok().flatten());
+            if state.phase == Phase::Abandoned {
+                return if arrived.more {
+                    Next::Wait
+                } else {
+                    Next::FinishOrphan
+                };
+            }
+            state.phase = Phase::Ended;
+            wakers.push(state.waker.take());
+            return Next::Finish;
+        }
+        let over = match item {
+            Ok(item) => {
+                state.results.extend(item.map(Ok));
+                false
+            }
+            Err(error) => match -arrived.value {
+                // Not what was asked for: it was interrupted, or the thread that submitted it is gone.
+                libc::EINTR | libc::ECANCELED
+                    if state.phase == Phase::Running && !arrived.closed =>
+                {
+                    return Next::Again;
+                }
+                // What was asked for, or no buffer left.
+                libc::ECANCELED if !arrived.closed => false,
+                libc::ENOBUFS => false,
+                _ => {
+                    state.results.push_back(Err(error));
+                    !M::SURVIVES_ERRORS || arrived.closed
+                }
+            },
+        };
+        wakers.push(state.waker.take());
+        if arrived.more && !over {
+            if state.results.len() >= BACKLOG && state.phase == Phase::Running {
+                state.phase = Phase::Stopping;
+                return Next::Stop;
+            }
+            return Next::Wait;
+        }
+        state.phase = if over { Phase::Ended } else { Phase::Stopped };
+        Next::Finish
+    }
+}
+
+/// The results of an operation that goes on.
+///
+/// # Cancel safety
+/// Dropping it cancels the operation; results that were not fetched are undone: connections are closed,
+/// bytes are lost.
+#[must_use = "dropping it cancels the operation"]
+pub struct Multishot<M: MultiOperation>
+where
+    M::Item: Send,
+{
+    cell: Arc<MultiCell<M>>,
+    driver: Arc<Driver>,
+    key: Option<Key>,
+}
+
+impl<M: MultiOperation> Multishot<M>
+where
+    M::Item: Send,
+{
+    /// The next result; `None` at the end of the stream, or after an error that leaves nothing to wait for.
+    ///
+    /// # Errors
+    /// What the kernel reports; [`Gone`](crate::Gone) after the driver was closed; `Unsupported` if it
+    /// cannot do it.
+    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<M::Item>>> {
+        let waker = cx.waker().clone();
+        let mut state = self.cell.state.lock();
+        if let Some(result) = state.results.pop_front() {
+            return Poll::Ready(Some(result));
+        }
+        match state.phase {
+            Phase::Running | Phase::Stopping | Phase::Abandoned => {
+                let old = state.waker.replace(waker);
+                drop(state);
+                drop(old);
+                Poll::Pending
+            }
+            Phase::Ended => {
+                let unwanted = std::mem::take(&mut state.unwanted);
+                drop(state);
+                drop(unwanted);
+                Poll::Ready(None)
+            }
+            Phase::Stopped => {
+                state.waker = Some(waker);
+                drop(state);
+                match self.start(cx) {
+                    Ok(()) => Poll::Pending,
+                    Err(error) => {
+                        self.cell.state.lock().phase = Phase::Ended;
+                        Poll::Ready(Some(Err(error)))
+                    }
+                }
+            }
+        }
+    }
+
+    /// The next result, as [`poll_next`](Multishot::poll_next).
+    ///
+    /// # Errors
+    /// As for [`poll_next`](Multishot::poll_next).
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses no result.
+    pub async fn next(&mut self) -> Option<io::Result<M::Item>> {
+        poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    /// How many results wait to be fetched.
+    pub fn pending(&self) -> usize {
+        self.cell.state.lock().results.len()
+    }
+
+    /// Starts it (again), or waits until that makes sense.
+    fn start(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
+        let ring = match &self.driver.ring {
+            Some(ring) if ring.supports(M::OPCODE) => ring,
+            _ => {
+                return Err(io::Error::new(
+                    io::ErrorKind::Unsupported,
+                    "the driver has no ring, or its kernel cannot do it",
+                ));
+            }
+        };
+        if !self.cell.op.belongs_to(&self.driver) {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "the buffer pool belongs to another driver: make one for this driver",
+            ));
+        }
+        if self.cell.op.poll_start(cx).is_pending() {
+            // Looked at after the waker is where closing finds it.
+            return if ring.is_closed() {
+                Err(Gone.into())
+            } else {
+                Ok(())
+            };
+        }
+        self.cell.state.lock().phase = Phase::Running;
+        let mut is_parked = false;
+        self.key = ring.start(&self.cell, || is_parked = self.driver.token.is_parked());
+        if is_parked {
+            self.driver.unpark();
+        }
+        self.key.map(drop).ok_or_else(|| Gone.into())
+    }
+}
+
+impl<M: MultiOperation> Drop for Multishot<M>
+where
+    M::Item: Send,
+{
+    fn drop(&mut self) {
+        let (Some(ring), Some(key)) = (&self.driver.ring, self.key) else {
+            return;
+        };
+        // Counted before, so that the count is there when the last result takes it back.
+        ring.orphan();
+        let mut state = self.cell.state.lock();
+        let is_running = matches!(state.phase, Phase::Running | Phase::Stopping);
+        if is_running {
+            state.phase = Phase::Abandoned;
+        }
+        let left = (state.waker.take(), std::mem::take(&mut state.results));
+        drop(state);
+        drop(left);
+        if is_running {
+            let mut is_parked = false;
+            ring.cancel(key, || is_parked = self.driver.token.is_parked());
+            if is_parked {
+                self.driver.unpark();
+            }
+        } else {
+            ring.not_orphan();
+        }
+    }
+}
+
+impl<M: MultiOperation> fmt::Debug for Multishot<M>
+where
+    M::Item: Send,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.cell.state.lock();
+        f.debug_struct("Multishot")
+            .field("phase", &state.phase)
+            .field("pending", &state.results.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Driver {
+    /// Makes an operation that goes on. It starts when its first result is asked for.
+    pub fn submit_multi<M: MultiOperation>(self: &Arc<Self>, op: M) -> Multishot<M>
+    where
+        M::Item: Send,
+    {
+        Multishot {
+            cell: Arc::new(MultiCell {
+                op,
+                state: Mutex::new(State {
+                    phase: Phase::Stopped,
+                    waker: None,
+                    results: VecDeque::new(),
+                    unwanted: Vec::new(),
+                }),
+            }),
+            driver: Arc::clone(self),
+            key: None,
+        }
+    }
+}

@@ -1,0 +1,347 @@
+use super::buffer::Buffer;
+use super::ring::Ring;
+use crate::driver::Driver;
+use crate::sys::Mutex;
+use crate::wakers::Wakers;
+use io_uring::types::BufRingEntry;
+use io_uring::{cqueue, opcode};
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::fmt;
+use std::io;
+use std::ops::Deref;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll};
+
+/// Buffers that the kernel takes from when something arrives, so that a connection that waits owns none.
+///
+/// Made for one driver, shared by any number of its [receives](super::RecvMulti). Clones are handles of the
+/// same pool. Needs Linux 6.0.
+///
+/// # Examples
+/// ```
+/// use std::io::Write;
+/// use std::os::unix::net::UnixStream;
+/// use std::sync::Arc;
+/// use tress_driver::{Config, Driver, Pool, RecvMulti};
+/// # use std::{future::Future, pin::pin, task::{Context, Poll, Waker}};
+/// # fn block_on<T>(driver: &Driver, future: impl Future<Output = T>) -> T {
+/// #     let mut future = pin!(future);
+/// #     loop {
+/// #         if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+/// #             return value;
+/// #         }
+/// #         driver.park(None).unwrap();
+/// #     }
+/// # }
+///
+/// let driver = Arc::new(Driver::new(&Config::new())?);
+/// if let Ok(pool) = Pool::new(&driver, 64, 4096) {
+///     let (near, mut far) = UnixStream::pair()?;
+///     let mut received = driver.submit_multi(RecvMulti::new(near, &pool));
+///     far.write_all(b"without asking")?;
+///     let bytes = block_on(&driver, received.next()).expect("not the end")?;
+///     assert_eq!(&bytes[..], b"without asking");
+/// }
+/// # std::io::Result::Ok(())
+/// ```
+#[derive(Clone)]
+pub struct Pool(Arc<Shared>);
+
+struct Shared {
+    /// Not counted: operations under way keep the pool alive, and the driver keeps those.
+    driver: Weak<Driver>,
+    group: u16,
+    count: u16,
+    size: usize,
+    /// The ring of free buffers, read by the kernel, and behind it the buffers themselves.
+    memory: NonNull<u8>,
+    layout: Layout,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// Where the next free buffer goes.
+    tail: u16,
+    /// How many buffers are not in the ring, as far as is known.
+    out: u16,
+    /// Who waits for a buffer to come back.
+    starving: Wakers,
+}
+
+// SAFETY: the memory is the pool's; what is written to it is written under the lock, by the kernel to
+// buffers that are in the ring, or not at all while a `PoolBuffer` has it.
+unsafe impl Send for Shared {}
+// SAFETY: as above.
+unsafe impl Sync for Shared {}
+
+impl Pool {
+    /// Makes a pool of `count` buffers, a power of two up to 32,768, of `size` bytes each.
+    ///
+    /// # Errors
+    /// `InvalidInput` for another count or no size; `Unsupported` if the driver has no ring or the kernel is
+    /// too old; what the kernel says.
+    pub fn new(driver: &Arc<Driver>, count: u16, size: usize) -> io::Result<Pool> {
+        if !count.is_power_of_two() || count > 1 << 15 || size == 0 || size > u32::MAX as usize {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!(
+                    "a pool of {count} buffers of {size} bytes cannot be made: \
+                     choose a power of two up to 32768, and at least one byte"
+                ),
+            ));
+        }
+        let ring = match &driver.ring {
+            // Came with the same kernel as receives that go on.
+            Some(ring) if ring.supports(opcode::SendZc::CODE) => ring,
+            _ => {
+                return Err(io::Error::new(
+                    io::ErrorKind::Unsupported,
+                    "pooled receives need io_uring of Linux 6.0 or later",
+                ));
+            }
+        };
+        let layout = Shared::layout(count, size)?;
+        // SAFETY: the layout has a size.
+        let memory = unsafe { alloc_zeroed(layout) };
+        let Some(memory) = NonNull::new(memory) else {
+            handle_alloc_error(layout);
+        };
+        let registered = ring.add_group(memory.as_ptr() as u64, count);
+        let group = registered.inspect_err(|_| {
+            // SAFETY: just allocated with this layout, and nobody has it.
+            unsafe { dealloc(memory.as_ptr(), layout) };
+        })?;
+        let shared = Shared {
+            driver: Arc::downgrade(driver),
+            group,
+            count,
+            size,
+            memory,
+            layout,
+            state: Mutex::new(State {
+                tail: 0,
+                out: count,
+                starving: Wakers::default(),
+            }),
+        };
+        for id in 0..count {
+            shared.give_back(id);
+        }
+        let shared = Arc::new(shared);
+        ring.groups.lock().pools.push(Arc::downgrade(&shared));
+        Ok(Pool(shared))
+    }
+
+    /// How many buffers are neither filled nor in somebody's hands, as far as is known.
+    pub fn available(&self) -> usize {
+        usize::from(self.0.count - self.0.state.lock().out)
+    }
+
+    pub(super) fn belongs_to(&self, driver: &Arc<Driver>) -> bool {
+        std::ptr::eq(self.0.driver.as_ptr(), Arc::as_ptr(driver))
+    }
+
+    pub(super) fn group(&self) -> u16 {
+        self.0.group
+    }
+
+    /// Waits until there is a buffer.
+    pub(super) fn poll_available(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let waker = cx.waker().clone();
+        let mut state = self.0.state.lock();
+        if state.out < self.0.count {
+            return Poll::Ready(());
+        }
+        state.starving.push(Some(waker));
+        Poll::Pending
+    }
+
+    /// The buffer that a result speaks of; `None` if it speaks of none.
+    pub(super) fn take(&self, length: u32, flags: u32) -> Option<PoolBuffer> {
+        let id = cqueue::buffer_select(flags)?;
+        self.0.state.lock().out += 1;
+        Some(PoolBuffer {
+            pool: Arc::clone(&self.0),
+            id,
+            length: (length as usize).min(self.0.size),
+        })
+    }
+}
+
+impl Shared {
+    fn ring_bytes(count: u16) -> usize {
+        usize::from(count) * size_of::<BufRingEntry>()
+    }
+
+    fn layout(count: u16, size: usize) -> io::Result<Layout> {
+        // SAFETY: asks for a number.
+        let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+        let page = usize::try_from(page).unwrap_or(4096);
+        usize::from(count)
+            .checked_mul(size)
+            .and_then(|bytes| bytes.checked_add(Shared::ring_bytes(count)))
+            .and_then(|bytes| Layout::from_size_align(bytes, page).ok())
+            .ok_or_else(|| io::ErrorKind::OutOfMemory.into())
+    }
+
+    fn buffer(&self, id: u16) -> *mut u8 {
+        let offset = Shared::ring_bytes(self.count) + usize::from(id) * self.size;
+        // SAFETY: ids are below the count, so it is within the memory.
+        unsafe { self.memory.as_ptr().add(offset) }
+    }
+
+    /// Puts a buffer into the ring, for the kernel to take.
+    fn give_back(&self, id: u16) {
+        let mut state = self.state.lock();
+        let entries = self.memory.as_ptr().cast::<BufRingEntry>();
+        let at = usize::from(state.tail & (self.count - 1));
+        // SAFETY: within the ring, at the tail, where the kernel does not look yet; only the lock's holder
+        // writes.
+        let entry = unsafe { &mut *entries.add(at) };
+        entry.set_addr(self.buffer(id) as u64);
+        entry.set_len(self.size as u32);
+        entry.set_bid(id);
+        state.tail = state.tail.wrapping_add(1);
+        // SAFETY: the ring's tail is a field of its first entry that is otherwise unused, aligned, and
+        // written by us only; the kernel reads it.
+        let tail = unsafe { AtomicU16::from_ptr(BufRingEntry::tail(entries).cast_mut()) };
+        tail.store(state.tail, Ordering::Release);
+        state.out -= 1;
+        let mut starving = std::mem::take(&mut state.starving);
+        drop(state);
+        starving.wake_all();
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // A driver that is gone has taken its ring along, and everything that was under way on it.
+        let unregistered = self.driver.upgrade().is_none_or(|driver| {
+            driver
+                .ring
+                .as_ref()
+                .is_none_or(|ring| ring.remove_group(self.group))
+        });
+        if unregistered {
+            // SAFETY: allocated with this layout. Operations that use the pool hold it, so none is under
+            // way, and the kernel does not know the ring of buffers any more.
+            unsafe { dealloc(self.memory.as_ptr(), self.layout) };
+        }
+    }
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool")
+            .field("count", &self.0.count)
+            .field("size", &self.0.size)
+            .field("available", &self.available())
+            .finish()
+    }
+}
+
+/// Bytes that were received into a [`Pool`]; dropping them makes room for others.
+pub struct PoolBuffer {
+    pool: Arc<Shared>,
+    id: u16,
+    length: usize,
+}
+
+impl Deref for PoolBuffer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: the kernel has filled that much, and does not have the buffer until it is given back.
+        unsafe { std::slice::from_raw_parts(self.pool.buffer(self.id), self.length) }
+    }
+}
+
+// SAFETY: the buffer stays where it is, and the kernel does not fill it, until it is given back.
+unsafe impl Buffer for PoolBuffer {
+    fn pointer(&self) -> *const u8 {
+        self.pool.buffer(self.id)
+    }
+
+    fn filled(&self) -> usize {
+        self.length
+    }
+}
+
+impl Drop for PoolBuffer {
+    fn drop(&mut self) {
+        self.pool.give_back(self.id);
+    }
+}
+
+impl fmt::Debug for PoolBuffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PoolBuffer")
+            .field("id", &self.id)
+            .field("length", &self.length)
+            .finish()
+    }
+}
+
+/// The numbers by which the kernel tells pools apart.
+#[derive(Default)]
+pub(super) struct Groups {
+    next: u16,
+    free: Vec<u16>,
+    pools: Vec<Weak<Shared>>,
+}
+
+impl Ring {
+    fn add_group(&self, address: u64, count: u16) -> io::Result<u16> {
+        let mut groups = self.groups.lock();
+        let group = match groups.free.pop() {
+            Some(group) => group,
+            None if groups.next == u16::MAX => {
+                return Err(io::Error::new(
+                    io::ErrorKind::QuotaExceeded,
+                    "too many buffer pools in one I/O driver",
+                ));
+            }
+            None => {
+                groups.next += 1;
+                groups.next - 1
+            }
+        };
+        // SAFETY: the memory is that of a pool, which stays until the group is removed.
+        let registered = unsafe {
+            self.uring()
+                .submitter()
+                .register_buf_ring_with_flags(address, count, group, 0)
+        };
+        if registered.is_err() {
+            groups.free.push(group);
+        }
+        registered.map(|()| group)
+    }
+
+    /// Collects those who wait for a buffer.
+    pub(super) fn wake_starving(&self, wakers: &mut Wakers) {
+        let pools: Vec<_> = self
+            .groups
+            .lock()
+            .pools
+            .iter()
+            .filter_map(Weak::upgrade)
+            .collect();
+        for pool in pools {
+            wakers.append(&mut pool.state.lock().starving);
+        }
+    }
+
+    /// `false` if the kernel keeps it.
+    fn remove_group(&self, group: u16) -> bool {
+        let mut groups = self.groups.lock();
+        groups.pools.retain(|pool| pool.strong_count() != 0);
+        let removed = self.uring().submitter().unregister_buf_ring(group).is_ok();
+        if removed {
+            groups.free.push(group);
+        }
+        removed
+    }
+}

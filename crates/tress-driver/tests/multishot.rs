@@ -1,0 +1,342 @@
+//! Operations that go on: connections and bytes that arrive without being asked for one by one.
+#![cfg(target_os = "linux")]
+
+mod harness;
+
+use harness::{Count, backends, block_on, descriptors, driver, park_until};
+use std::io::{ErrorKind, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+use std::thread;
+use std::time::Duration;
+use tress_driver::{AcceptMulti, Choice, Driver, Gone, Multishot, Pool, RecvMulti, op};
+
+/// The tests of this file count descriptors: one at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// A driver that can do it, or `None` with a word about it.
+fn ring() -> Option<Arc<Driver>> {
+    let has_ring = backends()
+        .iter()
+        .any(|&(_, choice)| choice == Choice::Uring);
+    let driver = has_ring.then(|| driver(Choice::Uring))?;
+    match Pool::new(&driver, 1, 1) {
+        Ok(_) => Some(driver),
+        Err(error) => {
+            eprintln!("without pooled receives: {error}");
+            None
+        }
+    }
+}
+
+fn pair() -> (Arc<UnixStream>, UnixStream) {
+    let (near, far) = UnixStream::pair().unwrap();
+    near.set_nonblocking(true).unwrap();
+    (Arc::new(near), far)
+}
+
+fn settle(driver: &Driver) {
+    park_until(driver, || driver.metrics().in_flight == 0);
+    assert_eq!(driver.metrics().orphaned, 0);
+}
+
+type Receive = Multishot<RecvMulti<Arc<UnixStream>>>;
+
+fn next(driver: &Arc<Driver>, receive: &mut Receive) -> Option<Vec<u8>> {
+    block_on(driver, receive.next()).map(|bytes| bytes.unwrap().to_vec())
+}
+
+#[test]
+fn connections_are_accepted_one_after_the_other() {
+    let _alone = ALONE.lock().unwrap();
+    let Some(driver) = ring() else { return };
+    let before = descriptors();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut accepting = driver.submit_multi(AcceptMulti::new(listener));
+    for _ in 0..3 {
+        // More than may wait to be fetched: it is stopped, and started again.
+        let clients: Vec<_> = (0..40)
+            .map(|_| TcpStream::connect(address).unwrap())
+            .collect();
+        for _ in &clients {
+            let stream = block_on(&driver, accepting.next()).unwrap().unwrap();
+            let peer = TcpStream::from(stream).peer_addr().unwrap();
+            assert!(
+                clients
+                    .iter()
+                    .any(|client| client.local_addr().unwrap() == peer)
+            );
+        }
+    }
+    // Connections that nobody fetches are closed.
+    let clients: Vec<_> = (0..5)
+        .map(|_| TcpStream::connect(address).unwrap())
+        .collect();
+    park_until(&driver, || accepting.pending() > 0);
+    drop(accepting);
+    settle(&driver);
+    drop(clients);
+    assert_eq!(descriptors(), before);
+}
+
+#[test]
+fn bytes_arrive_in_order_until_the_end() {
+    let _alone = ALONE.lock().unwrap();
+    let Some(driver) = ring() else { return };
+    let pool = Pool::new(&driver, 8, 16).unwrap();
+    let (near, mut far) = pair();
+    let mut receive = driver.submit_multi(RecvMulti::new(near, &pool));
+    let writer = thread::spawn(move || {
+        for byte in 0..=255_u8 {
+            far.write_all(&[byte; 5]).unwrap();
+        }
+    });
+    let mut all = Vec::new();
+    while let Some(bytes) = next(&driver, &mut receive) {
+        assert!(bytes.len() <= 16);
+        all.extend(bytes);
+    }
+    writer.join().unwrap();
+    let expected: Vec<u8> = (0..=255_u8).flat_map(|byte| [byte; 5]).collect();
+    assert_eq!(all, expected);
+    // The end stays the end.
+    assert!(next(&driver, &mut receive).is_none());
+    drop(receive);
+    settle(&driver);
+    assert_eq!(pool.available(), 8);
+}
+
+#[test]
+fn a_connection_that_waits_owns_no_buffer() {
+    let _alone = ALONE.lock().unwrap();
+    let Some(driver) = ring() else { return };
+    let pool = Pool::new(&driver, 2, 16).unwrap();
+    let (_, waker) = Count::new();
+    let mut cx = Context::from_waker(&waker);
+    let mut idle: Vec<_> = (0..100)
+        .map(|_| {
+            let (near, far) = pair();
+            (driver.submit_multi(RecvMulti::new(near, &pool)), far)
+        })
+        .collect();
+    for (receive, _) in &mut idle {
+        assert!(receive.poll_next(&mut cx).is_pending());
+    }
+    driver.turn().unwrap();
+    assert_eq!(driver.metrics().in_flight, 100);
+    assert_eq!(pool.available(), 2);
+    for (receive, far) in idle.iter_mut().rev() {
+        far.write_all(b"x").unwrap();
+        assert_eq!(next(&driver, receive).unwrap(), b"x");
+    }
+    drop(idle);
+    settle(&driver);
+}
+
+#[test]
+fn a_pool_that_runs_dry_goes_on_when_buffers_come_back() {
+    let _alone = ALONE.lock().unwrap();
+    let Some(driver) = ring() else { return };
+    let pool = Pool::new(&driver, 2, 4).unwrap();
+    let mut connections: Vec<_> = (0..3)
+        .map(|_| {
+            let (near, far) = pair();
+            (driver.submit_multi(RecvMulti::new(near, &pool)), far)
+        })
+        .collect();
+    for (_, far) in &mut connections {
+        far.write_all(b"12345678").unwrap();
+    }
+    // The first takes both buffers and keeps them.
+    let first = block_on(&driver, connections[0].0.next()).unwrap().unwrap();
+    let second = block_on(&driver, connections[0].0.next()).unwrap().unwrap();
+    assert_eq!((&first[..], &second[..]), (&b"1234"[..], &b"5678"[..]));
+    assert_eq!(pool.available(), 0);
+    // The others starve.
+    let (count, waker) = Count::new();
+    let mut cx = Context::from_waker(&waker);
+    for (receive, _) in &mut connections[1..] {
+        assert!(receive.poll_next(&mut cx).is_pending());
+    }
+    driver.turn().unwrap();
+    assert_eq!(count.get(), 0);
+    // One buffer comes back: both are served with it, one after the other.
+    drop(first);
+    assert!(count.get() >= 1);
+    for (receive, _) in &mut connections[1..] {
+        assert_eq!(next(&driver, receive).unwrap(), b"1234");
+        assert_eq!(next(&driver, receive).unwrap(), b"5678");
+    }
+    drop(second);
+    drop(connections);
+    settle(&driver);
+    assert_eq!(pool.available(), 2);
+}
+
+#[test]
+fn a_connection_that_is_not_read_keeps_few_buffers() {
+    let _alone = ALONE.lock().unwrap();
+    let Some(driver) = ring() else { return };
+    let pool = Pool::new(&driver, 256, 8).unwrap();
+    let (near, mut far) = pair();
+    let mut receive = driver.submit_multi(RecvMulti::new(near, &pool));
+    let (_, waker) = Count::new();
+    let mut cx = Context::from_waker(&waker);
+    assert!(receive.poll_next(&mut cx).is_pending());
+    driver.turn().unwrap();
+    let mut sent = 0_u32;
+    // One by one, so that every turn sees a few: nobody fetches them.
+    while driver.metrics().in_flight != 0 {
+        far.write_all(&sent.to_ne_bytes()).unwrap();
+        sent += 1;
+        driver.turn().unwrap();
+        assert!(sent < 256, "it was never stopped");
+    }
+    assert!(receive.pending() >= 16 && receive.pending() <= 64);
+    // Nothing is lost by that.
+    let mut received = Vec::new();
+    while received.len() < 4 * sent as usize {
+        received.extend(next(&driver, &mut receive).unwrap());
+    }
+    let expected: Vec<u8> = (0..sent).flat_map(u32::to_ne_bytes).collect();
+    assert_eq!(received, expected);
+}
+
+#[test]
+fn dropping_a_receive_at_every_point_gives_its_buffers_back() {
+    let _alone = ALONE.lock().unwrap();
+    let Some(driver) = ring() else { return };
+    let before = descriptors();
+    let pool = Pool::new(&driver, 4, 8).unwrap();
+    for step in 0..6 {
+        let (near, mut far) = pair();
+        let mut receive = driver.submit_multi(RecvMulti::new(near, &pool));
+        let (_, waker) = Count::new();
+        let mut cx = Context::from_waker(&waker);
+        if step >= 1 {
+            assert!(receive.poll_next(&mut cx).is_pending());
+        }
+        if step >= 2 {
+            driver.turn().unwrap(); // the kernel has it
+        }
+        if step >= 3 {
+            far.write_all(b"bytes").unwrap(); // and has filled a buffer
+        }
+        if step >= 4 {
+            park_until(&driver, || receive.pending() == 1); // and has said so
+        }
+        if step >= 5 {
+            assert!(matches!(
+                receive.poll_next(&mut cx),
+                Poll::Ready(Some(Ok(_)))
+            ));
+        }
+        drop(receive);
+        settle(&driver);
+        assert_eq!(pool.available(), 4, "step {step}");
+    }
+    drop(pool);
+    assert_eq!(descriptors(), before);
+}
+
+#[test]
+fn closing_ends_receives_that_run_and_that_starve() {
+    let _alone = ALONE.lock().unwrap();
+    let Some(driver) = ring() else { return };
+    let pool = Pool::new(&driver, 1, 8).unwrap();
+    let (one, mut to_one) = pair();
+    let (two, _to_two) = pair();
+    let mut holding = driver.submit_multi(RecvMulti::new(one, &pool));
+    to_one.write_all(b"x").unwrap();
+    let buffer = block_on(&driver, holding.next()).unwrap().unwrap();
+    let mut starving = driver.submit_multi(RecvMulti::new(two, &pool));
+    let (count, waker) = Count::new();
+    let mut cx = Context::from_waker(&waker);
+    assert!(starving.poll_next(&mut cx).is_pending());
+    let report = driver.close(Duration::from_secs(10));
+    assert_eq!((report.cancelled, report.remaining), (1, 0));
+    assert_eq!(count.get(), 1);
+    for receive in [&mut holding, &mut starving] {
+        let error = block_on(&driver, receive.next()).unwrap().unwrap_err();
+        assert!(Gone::is_in(&error));
+        assert!(block_on(&driver, receive.next()).is_none());
+    }
+    drop(buffer);
+}
+
+#[test]
+fn received_bytes_can_be_sent_on_without_a_copy() {
+    let _alone = ALONE.lock().unwrap();
+    let Some(driver) = ring() else { return };
+    let pool = Pool::new(&driver, 4, 64).unwrap();
+    let (near, mut far) = pair();
+    let mut receive = driver.submit_multi(RecvMulti::new(near.clone(), &pool));
+    far.write_all(b"echo").unwrap();
+    let bytes = block_on(&driver, receive.next()).unwrap().unwrap();
+    let (sent, bytes) = block_on(&driver, driver.submit(op::Send::new(near, bytes, 0)));
+    assert_eq!(sent.unwrap(), 4);
+    drop(bytes);
+    let mut echoed = [0; 4];
+    std::io::Read::read_exact(&mut far, &mut echoed).unwrap();
+    assert_eq!(&echoed, b"echo");
+    assert_eq!(pool.available(), 4);
+}
+
+#[test]
+fn pools_have_limits_and_belong_to_one_driver() {
+    let _alone = ALONE.lock().unwrap();
+    let Some(driver) = ring() else { return };
+    for (count, size, fine) in [
+        (0, 1, false),
+        (1, 0, false),
+        (1, 1, true),
+        (3, 1, false),
+        (1 << 15, 1, true),
+        ((1 << 15) + 1, 1, false),
+    ] {
+        let made = Pool::new(&driver, count, size);
+        assert_eq!(made.is_ok(), fine, "{count} of {size}");
+        if let Err(error) = made {
+            assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        }
+    }
+    let Some(other) = ring() else { return };
+    let pool = Pool::new(&other, 2, 8).unwrap();
+    let (near, _far) = pair();
+    let mut receive = driver.submit_multi(RecvMulti::new(near, &pool));
+    let error = block_on(&driver, receive.next()).unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+
+    let readiness = harness::driver(Choice::Readiness);
+    let error = Pool::new(&readiness, 2, 8).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut accepting = readiness.submit_multi(AcceptMulti::new(listener));
+    let error = block_on(&readiness, accepting.next()).unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+}
+
+#[test]
+fn a_pool_may_outlive_its_driver() {
+    let _alone = ALONE.lock().unwrap();
+    let Some(driver) = ring() else { return };
+    let before = descriptors();
+    let Some(second) = ring() else { return };
+    let pool = Pool::new(&second, 2, 8).unwrap();
+    let (near, mut far) = pair();
+    let mut receive = second.submit_multi(RecvMulti::new(near, &pool));
+    far.write_all(b"x").unwrap();
+    let buffer = block_on(&second, receive.next()).unwrap().unwrap();
+    drop((receive, far));
+    drop(second);
+    assert_eq!(&buffer[..], b"x");
+    drop(buffer);
+    assert_eq!(pool.available(), 2);
+    drop(pool);
+    assert_eq!(descriptors(), before);
+    drop(driver);
+}
