@@ -51,6 +51,8 @@ pub struct Driver {
     spare: Mutex<Wakers>,
     pub(crate) ring: Option<Ring>,
     fallback: Option<io::Error>,
+    /// Threads that drain the driver: while there are any, a park does not wait.
+    draining: AtomicUsize,
     counters: Counters,
 }
 
@@ -138,6 +140,7 @@ impl Driver {
             spare: Mutex::new(Wakers::default()),
             ring,
             fallback,
+            draining: AtomicUsize::new(0),
             counters: Counters::default(),
         })
     }
@@ -172,7 +175,8 @@ impl Driver {
     }
 
     /// The owner waits for I/O, an unpark or the timeout, and wakes who waited for what happened.
-    /// It may also return for no reason. Wakers are woken on this thread, after all locks are released.
+    /// It may also return for no reason. The timeout is rounded up to what the selector can do, a
+    /// millisecond with epoll. Wakers are woken on this thread, after all locks are released.
     ///
     /// # Errors
     /// What the selector says. Interruptions by signals are not errors.
@@ -185,6 +189,13 @@ impl Driver {
                 true,
             ),
             Begin::Wait => {
+                // Who drains needs the lock, and has left a token since it began: so it is seen here.
+                let is_drained = self.draining.load(Ordering::Acquire) != 0;
+                let timeout = if is_drained {
+                    Some(Duration::ZERO)
+                } else {
+                    timeout
+                };
                 let result = self.look(&mut selector, timeout, &mut wakers);
                 (result, self.token.end())
             }
@@ -385,6 +396,7 @@ impl Driver {
 
     /// Waits until the kernel has nothing of the ring any more; returns what is left at the deadline.
     fn drain(&self, ring: &Ring, deadline: Option<Instant>) -> usize {
+        self.draining.fetch_add(1, Ordering::AcqRel);
         while ring.in_flight() != 0 {
             // The owner may be parked with the lock held.
             self.unpark();
@@ -398,6 +410,7 @@ impl Driver {
                 break;
             }
         }
+        self.draining.fetch_sub(1, Ordering::AcqRel);
         ring.in_flight()
     }
 

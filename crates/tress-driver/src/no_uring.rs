@@ -8,10 +8,13 @@ use std::io;
 pub(crate) enum Ring {}
 
 impl Ring {
-    pub(crate) fn new(_: &Resolved, _: &mio::Registry, _: mio::Token) -> io::Result<Ring> {
+    pub(crate) fn new(config: &Resolved, _: &mio::Registry, _: mio::Token) -> io::Result<Ring> {
         Err(io::Error::new(
             io::ErrorKind::Unsupported,
-            "this system has no io_uring",
+            format!(
+                "no ring of {} entries: this system has no io_uring",
+                config.entries
+            ),
         ))
     }
 

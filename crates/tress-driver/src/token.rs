@@ -64,6 +64,7 @@ impl Token {
     }
 
     /// Is the owner between `begin` and `end`?
+    #[allow(dead_code, reason = "used where there is a ring")]
     pub(crate) fn is_parked(&self) -> bool {
         self.0.load(Ordering::Acquire) == PARKED
     }

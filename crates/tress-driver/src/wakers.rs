@@ -11,10 +11,7 @@ impl Wakers {
     }
 
     /// Moves those of another collection behind these.
-    #[cfg_attr(
-        not(target_os = "linux"),
-        allow(dead_code, reason = "only the ring has more than one collection")
-    )]
+    #[allow(dead_code, reason = "used where there is a ring")]
     pub(crate) fn append(&mut self, other: &mut Wakers) {
         self.0.append(&mut other.0);
     }

@@ -319,6 +319,30 @@ fn closing_ends_what_is_under_way() {
     assert_eq!(dropped.load(Ordering::Acquire), 21);
 }
 
+/// The owner parks again and again while another thread closes the driver: both get through.
+#[test]
+fn closing_gets_past_a_parked_owner() {
+    let _alone = ALONE.lock().unwrap();
+    for _ in 0..50 {
+        let Some(driver) = ring() else { return };
+        let dropped = Arc::new(AtomicUsize::new(0));
+        let done = AtomicBool::new(false);
+        let (near, _far) = UnixStream::pair().unwrap();
+        let receive = driver.submit(op::Recv::new(near, Canary::new(&dropped), 0));
+        thread::scope(|scope| {
+            let owner = scope.spawn(|| park_until(&driver, || done.load(Ordering::Acquire)));
+            let report = driver.close(Duration::from_secs(60));
+            assert_eq!((report.cancelled, report.remaining), (1, 0));
+            done.store(true, Ordering::Release);
+            driver.unpark();
+            owner.join().unwrap();
+        });
+        let (result, _) = block_on(&driver, receive);
+        assert!(Gone::is_in(&result.unwrap_err()));
+        assert_eq!(dropped.load(Ordering::Acquire), 1);
+    }
+}
+
 #[test]
 fn a_driver_that_goes_takes_its_orphans_along() {
     let _alone = ALONE.lock().unwrap();

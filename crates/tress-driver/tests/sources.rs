@@ -7,7 +7,7 @@ use harness::{Count, block_on, on_each_backend, park_until};
 use std::future::Future;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -190,7 +190,7 @@ fn an_eventfd_is_a_source_and_readiness_is_edge_triggered() {
         let fd = unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) };
         assert!(fd >= 0);
         // SAFETY: just made, and nobody else's.
-        let mut event = std::fs::File::from(unsafe { OwnedFd::from_raw_fd(fd) });
+        let mut event = unsafe { <std::fs::File as std::os::fd::FromRawFd>::from_raw_fd(fd) };
         let io = driver.register(&mut event, Interest::READABLE).unwrap();
         event.write_all(&1_u64.to_ne_bytes()).unwrap();
         let seen = block_on(&driver, io.readiness(Interest::READABLE)).unwrap();

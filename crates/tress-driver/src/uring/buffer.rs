@@ -5,7 +5,8 @@ use std::ops::{Bound, RangeBounds};
 ///
 /// # Safety
 /// As long as the value is neither dropped nor used through a mutable reference, `pointer` returns the
-/// same pointer wherever the value is moved, and `filled` bytes can be read there.
+/// same pointer wherever the value is moved, and `filled` bytes can be read there. The methods are called with
+/// locks of the driver held, so they must not use the driver.
 pub unsafe trait Buffer: Send + 'static {
     /// Where the bytes are.
     fn pointer(&self) -> *const u8;

@@ -28,8 +28,8 @@ enum Phase {
     Waiting(Option<Waker>),
     /// The kernel's last word, not fetched yet.
     Done(i32),
-    /// Nobody waits for it.
-    Abandoned,
+    /// Nobody waits for it. The kernel's last word, until it is undone.
+    Abandoned(Option<i32>),
     /// The result was fetched.
     Taken,
 }
@@ -46,7 +46,7 @@ unsafe impl<O: Send> Send for OpCell<O> {}
 pub(crate) enum Told {
     /// Its future has it.
     Future,
-    /// Nobody wants it: the caller undoes what it may stand for.
+    /// Nobody wants it: `take_unwanted` has it.
     Nobody,
 }
 
@@ -97,8 +97,19 @@ impl<O> OpCell<O> {
                 *phase = Phase::Done(result);
                 Told::Future
             }
-            Phase::Abandoned => Told::Nobody,
+            Phase::Abandoned(unwanted) => {
+                *unwanted = Some(result);
+                Told::Nobody
+            }
             Phase::Done(_) | Phase::Taken => unreachable!("an operation completes once"),
+        }
+    }
+
+    /// A result that nobody wants, once: the caller undoes what it may stand for.
+    pub(crate) fn take_unwanted(&self) -> Option<i32> {
+        match &mut *self.phase.lock() {
+            Phase::Abandoned(unwanted) => unwanted.take(),
+            _ => None,
         }
     }
 
@@ -118,7 +129,7 @@ impl<O> OpCell<O> {
                 return Poll::Pending;
             }
             Phase::Done(result) => *result,
-            Phase::Abandoned | Phase::Taken => panic!("polled after it was complete"),
+            Phase::Abandoned(_) | Phase::Taken => panic!("polled after it was complete"),
         };
         *phase = Phase::Taken;
         drop(phase);
@@ -133,14 +144,14 @@ impl<O> OpCell<O> {
     /// The future goes.
     pub(crate) fn abandon(&self) -> Abandoned {
         let mut phase = self.phase.lock();
-        match std::mem::replace(&mut *phase, Phase::Abandoned) {
+        match std::mem::replace(&mut *phase, Phase::Abandoned(None)) {
             Phase::Waiting(waker) => {
                 drop(phase);
                 drop(waker);
                 Abandoned::UnderWay
             }
             Phase::Done(result) => Abandoned::Done(result),
-            Phase::Taken | Phase::Abandoned => Abandoned::Taken,
+            Phase::Taken | Phase::Abandoned(_) => Abandoned::Taken,
         }
     }
 }
@@ -150,7 +161,7 @@ impl<O> fmt::Debug for OpCell<O> {
         let phase = match &*self.phase.lock() {
             Phase::Waiting(_) => "under way",
             Phase::Done(_) => "done",
-            Phase::Abandoned => "abandoned",
+            Phase::Abandoned(_) => "abandoned",
             Phase::Taken => "taken",
         };
         f.debug_struct("OpCell").field("phase", &phase).finish()

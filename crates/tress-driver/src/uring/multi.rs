@@ -186,7 +186,7 @@ where
         let mut state = self.state.lock();
         let item = value.map(|value| self.op.item(value, arrived.flags));
         if is_end || state.phase == Phase::Abandoned {
-            // Nobody will see it. It is dropped with the cell, or by who asks for more: not under the locks.
+            // Nobody will see it. It is dropped when the ring has let go of the cell: not under the locks.
             state.unwanted.extend(item.ok().flatten());
             if state.phase == Phase::Abandoned {
                 return if arrived.more {
@@ -231,6 +231,11 @@ where
         state.phase = if over { Phase::Ended } else { Phase::Stopped };
         Next::Finish
     }
+
+    fn bury(&self) {
+        let unwanted = std::mem::take(&mut self.state.lock().unwanted);
+        drop(unwanted);
+    }
 }
 
 /// The results of an operation that goes on.
@@ -270,12 +275,7 @@ where
                 drop(old);
                 Poll::Pending
             }
-            Phase::Ended => {
-                let unwanted = std::mem::take(&mut state.unwanted);
-                drop(state);
-                drop(unwanted);
-                Poll::Ready(None)
-            }
+            Phase::Ended => Poll::Ready(None),
             Phase::Stopped => {
                 state.waker = Some(waker);
                 drop(state);

@@ -1,8 +1,9 @@
 //! The ring: what goes to the kernel and what comes back.
 //!
 //! Locks, in the order in which they are taken: `completions` (who takes results off the ring), `table`
-//! (what is under way), `queue` (who puts entries on the ring). No system call is made under `table` or
-//! `queue`, and no foreign code runs under any of them, except that of wakers being compared.
+//! (what is under way), `queue` (who puts entries on the ring). No system call is made under `queue`, and
+//! under `table` only to fetch results that have overflown. No foreign code runs under any of them, except
+//! that a buffer is asked for its place when an operation has to be handed over again.
 
 use super::pool::Groups;
 use super::table::{Key, Table};
@@ -40,6 +41,9 @@ pub(crate) trait Completion: Send + Sync {
 
     /// A result.
     fn complete(&self, arrived: Arrived, wakers: &mut Wakers) -> Next;
+
+    /// The ring has let go of it, and no lock is held: undoes results that nobody wants.
+    fn bury(&self);
 }
 
 /// A result as it came off the ring.
@@ -189,6 +193,8 @@ impl Ring {
         operation: &Arc<impl Completion + 'static>,
         queued: impl FnOnce(),
     ) -> Option<Key> {
+        // SAFETY: it was not submitted yet.
+        let entry = unsafe { operation.entry() };
         let mut state = self.table.lock();
         if state.closed {
             return None;
@@ -198,10 +204,8 @@ impl Ring {
             .table
             .fill(key, Arc::clone(operation) as Arc<dyn Completion>);
         self.in_flight.fetch_add(1, Ordering::AcqRel);
-        // SAFETY: it was not submitted yet.
-        let entry = unsafe { operation.entry() }.user_data(key.0);
         // Queued under the table's lock: whoever finds it there to cancel it comes after it in the queue.
-        self.push(&[entry], queued);
+        self.push(&[entry.user_data(key.0)], queued);
         Some(key)
     }
 
@@ -344,7 +348,9 @@ impl Ring {
             }
             let mut dead = std::mem::take(&mut *finished);
             drop(finished);
-            dead.clear();
+            for operation in dead.drain(..) {
+                operation.bury();
+            }
             // Keeps the memory for the next time.
             let mut finished = self.finished.lock();
             if finished.capacity() < dead.capacity() && finished.is_empty() {

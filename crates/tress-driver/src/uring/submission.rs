@@ -157,10 +157,13 @@ impl<O: Operation> Completion for OpCell<O> {
         }
         match self.complete(arrived.value, wakers) {
             Told::Future => Next::Finish,
-            Told::Nobody => {
-                discard(self, arrived.value);
-                Next::FinishOrphan
-            }
+            Told::Nobody => Next::FinishOrphan,
+        }
+    }
+
+    fn bury(&self) {
+        if let Some(value) = self.take_unwanted() {
+            discard(self, value);
         }
     }
 }

@@ -20,6 +20,7 @@ fn kernel(cell: Arc<OpCell<Op>>) -> bool {
     let mut wakers = Wakers::default();
     let told = cell.complete(7, &mut wakers);
     if told == Told::Nobody {
+        assert_eq!(cell.take_unwanted(), Some(7));
         // SAFETY: complete and abandoned: ours.
         unsafe { cell.with_op(|op| op.0.load(Ordering::Relaxed)) };
     }
