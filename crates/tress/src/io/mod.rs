@@ -47,11 +47,15 @@ mod buf_reader;
 mod buf_stream;
 mod buf_writer;
 mod chain;
+#[cfg(feature = "futures-io")]
+pub mod compat;
 mod copy;
 mod copy_bidirectional;
 mod copy_buf;
 mod duplex;
 mod empty;
+#[cfg(feature = "hyper")]
+pub mod hyper;
 mod join;
 mod lines;
 mod operation;
@@ -72,6 +76,7 @@ mod stdio;
 mod take;
 mod text;
 mod transfer;
+mod uninit;
 mod write;
 mod write_ext;
 

@@ -8,7 +8,6 @@ mod number;
 mod some;
 mod to_end;
 mod to_string;
-mod uninit;
 
 #[cfg(feature = "bytes")]
 pub use buf::ReadInto;

@@ -1,3 +1,4 @@
+use super::uninit::poll_read_uninit;
 use super::{AsyncBufRead, AsyncRead, ReadBuf};
 use pin_project_lite::pin_project;
 use std::io;
@@ -83,19 +84,16 @@ impl<R: AsyncRead> AsyncRead for Take<R> {
         if *this.limit == 0 {
             return Poll::Ready(Ok(()));
         }
-        let mut part = buf.take(within(buf.remaining(), *this.limit));
-        let start = part.filled().as_ptr();
-        ready!(this.inner.poll_read(cx, &mut part))?;
-        assert_eq!(
-            part.filled().as_ptr(),
-            start,
-            "the reader has exchanged the buffer for another one"
-        );
-        let n = part.filled().len();
-        *this.limit -= n as u64;
-        // SAFETY: the part begins where the filled bytes end, and has been filled so far.
-        unsafe { buf.assume_init(n) };
-        buf.advance(n);
+        let n = within(buf.remaining(), *this.limit);
+        let initialized = n.min(buf.initialized().len() - buf.filled().len());
+        // SAFETY: what reads write is initialised.
+        let part = unsafe { &mut buf.unfilled_mut()[..n] };
+        // SAFETY: so many were behind the filled ones.
+        let filled = ready!(unsafe { poll_read_uninit(this.inner, cx, part, initialized) })?;
+        *this.limit -= filled.len as u64;
+        // SAFETY: the part begins where the filled bytes end.
+        unsafe { buf.assume_init(filled.initialized) };
+        buf.advance(filled.len);
         Poll::Ready(Ok(()))
     }
 }

@@ -1,6 +1,6 @@
-use super::uninit::poll_read_uninit;
 use crate::io::AsyncRead;
 use crate::io::operation::Step;
+use crate::io::uninit::poll_read_uninit;
 use bytes::BufMut;
 use std::io;
 use std::pin::Pin;

@@ -1,5 +1,5 @@
-use super::uninit::poll_read_uninit;
 use crate::io::operation::Step;
+use crate::io::uninit::poll_read_uninit;
 use crate::io::{AsyncRead, ReadBuf, is_interrupted};
 use std::io;
 use std::mem::MaybeUninit;

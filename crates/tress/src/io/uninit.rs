@@ -1,4 +1,4 @@
-use crate::io::{AsyncRead, ReadBuf};
+use super::{AsyncRead, ReadBuf};
 use std::io;
 use std::mem::MaybeUninit;
 use std::pin::Pin;

@@ -1,0 +1,221 @@
+//! Types of other crates that have the `futures-io` traits, and ours for those who want them.
+//!
+//! ```
+//! use futures_io::AsyncRead as _;
+//! use tress::io::AsyncReadExt;
+//! use tress::io::compat::Compat;
+//!
+//! # tress::runtime::Runtime::new().unwrap().block_on(async {
+//! // `&[u8]` is a reader for both. As one of theirs that is used as one of ours:
+//! let mut reader = Compat::new(futures_io_reader());
+//! let mut text = String::new();
+//! reader.read_to_string(&mut text).await?;
+//! assert_eq!(text, "hello");
+//!
+//! fn futures_io_reader() -> impl futures_io::AsyncRead {
+//!     &b"hello"[..]
+//! }
+//! # Ok::<(), std::io::Error>(()) }).unwrap();
+//! ```
+
+use super::{AsyncBufRead, AsyncRead, AsyncSeek, AsyncWrite, ReadBuf};
+use pin_project_lite::pin_project;
+use std::io::{self, IoSlice, SeekFrom};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+pin_project! {
+    /// Has the traits of `futures-io` where `T` has those of [`tress::io`](crate::io), and the other
+    /// way round.
+    ///
+    /// `close` is the other word for [`shutdown`](super::AsyncWriteExt::shutdown).
+    ///
+    /// ```
+    /// use std::pin::Pin;
+    /// use tress::io::compat::Compat;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// // Ours, for a function that wants one of theirs.
+    /// let (stream, _peer) = tress::io::duplex(64);
+    /// write_greeting(&mut Compat::new(stream)).await?;
+    ///
+    /// async fn write_greeting(to: &mut (impl futures_io::AsyncWrite + Unpin)) -> std::io::Result<usize> {
+    ///     std::future::poll_fn(|cx| Pin::new(&mut *to).poll_write(cx, b"hello")).await
+    /// }
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
+    #[derive(Debug)]
+    pub struct Compat<T> {
+        #[pin]
+        inner: T,
+        // A seek that was asked for and is not complete.
+        seek: Option<SeekFrom>,
+    }
+}
+
+impl<T> Compat<T> {
+    /// Around `inner`.
+    pub fn new(inner: T) -> Self {
+        Compat { inner, seek: None }
+    }
+
+    /// What it was made of.
+    pub fn get_ref(&self) -> &T {
+        &self.inner
+    }
+
+    /// What it was made of.
+    pub fn get_mut(&mut self) -> &mut T {
+        &mut self.inner
+    }
+
+    /// What it was made of.
+    pub fn get_pin_mut(self: Pin<&mut Self>) -> Pin<&mut T> {
+        self.project().inner
+    }
+
+    /// What it was made of.
+    pub fn into_inner(self) -> T {
+        self.inner
+    }
+}
+
+impl<T: AsyncRead> futures_io::AsyncRead for Compat<T> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        let mut buf = ReadBuf::new(buf);
+        ready!(self.project().inner.poll_read(cx, &mut buf))?;
+        Poll::Ready(Ok(buf.filled().len()))
+    }
+}
+
+impl<T: AsyncBufRead> futures_io::AsyncBufRead for Compat<T> {
+    fn poll_fill_buf(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<&[u8]>> {
+        self.project().inner.poll_fill_buf(cx)
+    }
+
+    fn consume(self: Pin<&mut Self>, amt: usize) {
+        self.project().inner.consume(amt);
+    }
+}
+
+impl<T: AsyncWrite> futures_io::AsyncWrite for Compat<T> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.project().inner.poll_write(cx, buf)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.project().inner.poll_write_vectored(cx, bufs)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.project().inner.poll_flush(cx)
+    }
+
+    fn poll_close(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.project().inner.poll_shutdown(cx)
+    }
+}
+
+impl<T: AsyncSeek> futures_io::AsyncSeek for Compat<T> {
+    fn poll_seek(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        position: SeekFrom,
+    ) -> Poll<io::Result<u64>> {
+        let mut this = self.project();
+        if *this.seek != Some(position) {
+            // Another one, which was given up, comes to its end first.
+            ready!(this.inner.as_mut().poll_complete(cx))?;
+            this.inner.as_mut().start_seek(position)?;
+            *this.seek = Some(position);
+        }
+        let at = ready!(this.inner.poll_complete(cx));
+        *this.seek = None;
+        Poll::Ready(at)
+    }
+}
+
+impl<T: futures_io::AsyncRead> AsyncRead for Compat<T> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let n = ready!(
+            self.project()
+                .inner
+                .poll_read(cx, buf.initialize_unfilled())
+        )?;
+        buf.advance(n);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<T: futures_io::AsyncBufRead> AsyncBufRead for Compat<T> {
+    fn poll_fill_buf(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<&[u8]>> {
+        self.project().inner.poll_fill_buf(cx)
+    }
+
+    fn consume(self: Pin<&mut Self>, amt: usize) {
+        self.project().inner.consume(amt);
+    }
+}
+
+impl<T: futures_io::AsyncWrite> AsyncWrite for Compat<T> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.project().inner.poll_write(cx, buf)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.project().inner.poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.project().inner.poll_close(cx)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.project().inner.poll_write_vectored(cx, bufs)
+    }
+}
+
+impl<T: futures_io::AsyncSeek> AsyncSeek for Compat<T> {
+    fn start_seek(self: Pin<&mut Self>, position: SeekFrom) -> io::Result<()> {
+        let this = self.project();
+        if this.seek.is_some() {
+            return Err(io::Error::other(
+                "another seek is not complete: call `poll_complete` until it is ready",
+            ));
+        }
+        *this.seek = Some(position);
+        Ok(())
+    }
+
+    fn poll_complete(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<u64>> {
+        let this = self.project();
+        let position = this.seek.unwrap_or(SeekFrom::Current(0));
+        let at = ready!(this.inner.poll_seek(cx, position));
+        *this.seek = None;
+        Poll::Ready(at)
+    }
+}

@@ -1,0 +1,235 @@
+//! What hyper wants of a runtime: streams, an executor and a timer.
+//!
+//! ```
+//! # // The body is written out by hand: it needs no other crate that way.
+//! # use std::convert::Infallible;
+//! # use std::pin::Pin;
+//! # use std::task::{Context, Poll};
+//! # struct NoBody;
+//! # impl hyper::body::Body for NoBody {
+//! #     type Data = &'static [u8];
+//! #     type Error = Infallible;
+//! #     fn poll_frame(
+//! #         self: Pin<&mut Self>,
+//! #         _: &mut Context<'_>,
+//! #     ) -> Poll<Option<Result<hyper::body::Frame<&'static [u8]>, Infallible>>> {
+//! #         Poll::Ready(None)
+//! #     }
+//! # }
+//! use hyper::{Request, Response, client, server, service::service_fn};
+//! use tress::io::hyper::{TressIo, TressTimer};
+//!
+//! # tress::runtime::Runtime::new().unwrap().block_on(async {
+//! let (here, there) = tress::io::duplex(4096);
+//!
+//! tress::spawn(
+//!     server::conn::http1::Builder::new()
+//!         .timer(TressTimer)
+//!         .serve_connection(
+//!             TressIo::new(there),
+//!             service_fn(async |_| Ok::<_, Infallible>(Response::new(NoBody))),
+//!         ),
+//! );
+//!
+//! let (mut sender, connection) = client::conn::http1::handshake(TressIo::new(here)).await?;
+//! tress::spawn(connection);
+//! let response = sender.send_request(Request::new(NoBody)).await?;
+//! assert_eq!(response.status(), 200);
+//! # Ok::<(), hyper::Error>(()) }).unwrap();
+//! ```
+//!
+//! hyper depends on the package `tokio`, for its channels. An application that patches tress in under
+//! that name (`docs/TOKIO.md`) cannot use this feature, for the packages would depend on each other in a
+//! circle, and does not need it: what hyper has for Tokio works there.
+
+use super::uninit::poll_read_uninit;
+use super::{AsyncRead, AsyncWrite, ReadBuf};
+use crate::time::{self, Duration, Instant, Sleep};
+use ::hyper::rt;
+use pin_project_lite::pin_project;
+use std::future::Future;
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+pin_project! {
+    /// Has hyper's `Read` and `Write` where `T` has [`AsyncRead`] and [`AsyncWrite`], and the other way
+    /// round.
+    ///
+    /// ```
+    /// use tress::io::hyper::TressIo;
+    ///
+    /// fn for_hyper(stream: impl hyper::rt::Read + hyper::rt::Write) {}
+    /// for_hyper(TressIo::new(tress::io::duplex(64).0));
+    /// ```
+    #[derive(Debug)]
+    pub struct TressIo<T> {
+        #[pin]
+        inner: T,
+    }
+}
+
+impl<T> TressIo<T> {
+    /// Around `inner`.
+    pub fn new(inner: T) -> Self {
+        TressIo { inner }
+    }
+
+    /// What it was made of.
+    pub fn get_ref(&self) -> &T {
+        &self.inner
+    }
+
+    /// What it was made of.
+    pub fn get_mut(&mut self) -> &mut T {
+        &mut self.inner
+    }
+
+    /// What it was made of.
+    pub fn into_inner(self) -> T {
+        self.inner
+    }
+}
+
+impl<T: AsyncRead> rt::Read for TressIo<T> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        mut buf: rt::ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        // SAFETY: what reads write is initialised.
+        let memory = unsafe { buf.as_mut() };
+        // SAFETY: none are taken to be initialised.
+        let filled = ready!(unsafe { poll_read_uninit(self.project().inner, cx, memory, 0) })?;
+        // SAFETY: so many bytes have just been written.
+        unsafe { buf.advance(filled.len) };
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<T: rt::Read> AsyncRead for TressIo<T> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let n = {
+            // SAFETY: nothing but initialised bytes is written through hyper's buffer either.
+            let mut theirs = rt::ReadBuf::uninit(unsafe { buf.unfilled_mut() });
+            ready!(self.project().inner.poll_read(cx, theirs.unfilled()))?;
+            theirs.filled().len()
+        };
+        // SAFETY: the reader was given nothing but a cursor, and these are behind it.
+        unsafe { buf.assume_init(n) };
+        buf.advance(n);
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// `Write` and `AsyncWrite` differ in nothing but their names.
+macro_rules! pass_on {
+    () => {
+        fn poll_write(
+            self: Pin<&mut Self>,
+            cx: &mut Context<'_>,
+            buf: &[u8],
+        ) -> Poll<io::Result<usize>> {
+            self.project().inner.poll_write(cx, buf)
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+            self.project().inner.poll_flush(cx)
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+            self.project().inner.poll_shutdown(cx)
+        }
+
+        fn poll_write_vectored(
+            self: Pin<&mut Self>,
+            cx: &mut Context<'_>,
+            bufs: &[IoSlice<'_>],
+        ) -> Poll<io::Result<usize>> {
+            self.project().inner.poll_write_vectored(cx, bufs)
+        }
+
+        fn is_write_vectored(&self) -> bool {
+            self.inner.is_write_vectored()
+        }
+    };
+}
+
+impl<T: AsyncWrite> rt::Write for TressIo<T> {
+    pass_on!();
+}
+
+impl<T: rt::Write> AsyncWrite for TressIo<T> {
+    pass_on!();
+}
+
+/// Runs hyper's futures as tasks of the current runtime.
+///
+/// ```
+/// use hyper::rt::Executor;
+/// use tress::io::hyper::TressExecutor;
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let (tx, rx) = tress::sync::oneshot::channel();
+/// TressExecutor.execute(async { tx.send(7).unwrap() });
+/// assert_eq!(rx.await, Ok(7));
+/// # });
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TressExecutor;
+
+impl<F> rt::Executor<F> for TressExecutor
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    #[track_caller]
+    fn execute(&self, future: F) {
+        crate::spawn(future);
+    }
+}
+
+/// Lets hyper wait on the current runtime's timers, and see its clock if that is paused.
+///
+/// ```
+/// use hyper::rt::Timer;
+/// use std::time::Duration;
+/// use tress::io::hyper::TressTimer;
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let start = TressTimer.now();
+/// TressTimer.sleep(Duration::from_millis(1)).await;
+/// assert!(TressTimer.now() - start >= Duration::from_millis(1));
+/// # });
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TressTimer;
+
+impl rt::Sleep for Sleep {}
+
+impl rt::Timer for TressTimer {
+    #[track_caller]
+    fn sleep(&self, duration: Duration) -> Pin<Box<dyn rt::Sleep>> {
+        Box::pin(time::sleep(duration))
+    }
+
+    #[track_caller]
+    fn sleep_until(&self, deadline: std::time::Instant) -> Pin<Box<dyn rt::Sleep>> {
+        Box::pin(time::sleep_until(Instant::from_std(deadline)))
+    }
+
+    fn now(&self) -> std::time::Instant {
+        Instant::now().into_std()
+    }
+
+    fn reset(&self, sleep: &mut Pin<Box<dyn rt::Sleep>>, deadline: std::time::Instant) {
+        match sleep.as_mut().downcast_mut_pin::<Sleep>() {
+            Some(ours) => ours.reset(Instant::from_std(deadline)),
+            None => *sleep = self.sleep_until(deadline),
+        }
+    }
+}
