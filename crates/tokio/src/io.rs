@@ -1,8 +1,8 @@
 //! Reading and writing.
 
-#[doc(no_inline)]
-pub use std::io::{Error, ErrorKind, Result, SeekFrom};
-pub use tress::io::{AsyncBufRead, AsyncRead, AsyncSeek, AsyncWrite, ReadBuf};
+pub use tress::io::{
+    AsyncBufRead, AsyncRead, AsyncSeek, AsyncWrite, Error, ErrorKind, ReadBuf, Result, SeekFrom,
+};
 
 #[cfg(feature = "io-util")]
 pub use tress::io::{

@@ -82,6 +82,8 @@ mod write_ext;
 
 #[cfg(feature = "driver")]
 pub use tress_driver::{Interest, Ready};
+#[doc(no_inline)]
+pub use std::io::{Error, ErrorKind, Result, SeekFrom};
 
 pub use buf_read::AsyncBufRead;
 pub use buf_read_ext::AsyncBufReadExt;
