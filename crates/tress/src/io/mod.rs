@@ -80,10 +80,10 @@ mod uninit;
 mod write;
 mod write_ext;
 
-#[cfg(feature = "driver")]
-pub use tress_driver::{Interest, Ready};
 #[doc(no_inline)]
 pub use std::io::{Error, ErrorKind, Result, SeekFrom};
+#[cfg(feature = "driver")]
+pub use tress_driver::{Interest, Ready};
 
 pub use buf_read::AsyncBufRead;
 pub use buf_read_ext::AsyncBufReadExt;
