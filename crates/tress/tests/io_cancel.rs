@@ -1,5 +1,7 @@
 //! Operations that are dropped at every point at which they can be: what they promise is kept.
 
+#![allow(clippy::await_holding_refcell_ref, reason = "one task at a time")]
+
 mod io_support;
 
 use bytes::{Buf, Bytes};
@@ -40,7 +42,6 @@ fn reading_from_a_pipe() {
             let stream: Shared<DuplexStream> = stream.clone();
             async move {
                 let mut buf = [0; 8];
-                #[allow(clippy::await_holding_refcell_ref, reason = "one task at a time")]
                 let n = stream.borrow_mut().read(&mut buf).await.unwrap();
                 buf[..n].to_vec()
             }
@@ -72,10 +73,7 @@ fn writing_to_a_full_pipe() {
         },
         |(_, writer)| {
             let writer = writer.clone();
-            #[allow(clippy::await_holding_refcell_ref, reason = "one task at a time")]
-            async move {
-                writer.borrow_mut().write(b"xy").await.unwrap()
-            }
+            async move { writer.borrow_mut().write(b"xy").await.unwrap() }
         },
         |(reader, _), _| {
             assert_eq!(task(reader.borrow_mut().read_u8()).ready().unwrap(), b'_');
@@ -101,7 +99,6 @@ fn reading_into_a_vector() {
             || (trickle(TEXT), shared(Vec::new())),
             |(script, buf)| {
                 let (mut script, buf) = (script.clone(), buf.clone());
-                #[allow(clippy::await_holding_refcell_ref, reason = "one task at a time")]
                 async move {
                     if to_end {
                         script.read_to_end(&mut buf.borrow_mut()).await
@@ -135,10 +132,7 @@ fn lines_and_segments() {
         },
         |(_, lines)| {
             let lines: Shared<Lines<_>> = lines.clone();
-            #[allow(clippy::await_holding_refcell_ref, reason = "one task at a time")]
-            async move {
-                lines.borrow_mut().next_line().await.unwrap().unwrap()
-            }
+            async move { lines.borrow_mut().next_line().await.unwrap().unwrap() }
         },
         |(script, _), _| script.go_on(),
         |(script, lines), line| {
@@ -165,10 +159,7 @@ fn lines_and_segments() {
         },
         |(_, split)| {
             let split: Shared<Split<_>> = split.clone();
-            #[allow(clippy::await_holding_refcell_ref, reason = "one task at a time")]
-            async move {
-                split.borrow_mut().next_segment().await.unwrap().unwrap()
-            }
+            async move { split.borrow_mut().next_segment().await.unwrap().unwrap() }
         },
         |(script, _), _| script.go_on(),
         |(script, split), segment| {
@@ -198,7 +189,6 @@ fn reading_into_a_string() {
             || (trickle(TEXT.as_bytes()), shared(String::from("was "))),
             |(script, text)| {
                 let (mut script, text) = (script.clone(), text.clone());
-                #[allow(clippy::await_holding_refcell_ref, reason = "one task at a time")]
                 async move {
                     if whole {
                         script.read_to_string(&mut text.borrow_mut()).await
@@ -232,7 +222,6 @@ fn writing_from_a_buffer_that_tells() {
         || (dripping(4), shared(Bytes::from("abcd"))),
         |(script, buf)| {
             let (mut script, buf) = (script.clone(), buf.clone());
-            #[allow(clippy::await_holding_refcell_ref, reason = "one task at a time")]
             async move {
                 script.write_all_buf(&mut *buf.borrow_mut()).await.unwrap();
             }
@@ -259,7 +248,6 @@ fn flushing_a_buffer() {
         },
         |(_, writer)| {
             let writer = writer.clone();
-            #[allow(clippy::await_holding_refcell_ref, reason = "one task at a time")]
             async move {
                 writer.borrow_mut().flush().await.unwrap();
             }
@@ -293,7 +281,6 @@ fn copying_from_a_buffer() {
         },
         |(_, reader, sink)| {
             let (reader, mut sink) = (reader.clone(), sink.clone());
-            #[allow(clippy::await_holding_refcell_ref, reason = "one task at a time")]
             async move {
                 copy_buf(&mut *reader.borrow_mut(), &mut sink)
                     .await
@@ -330,10 +317,7 @@ fn seeking() {
         },
         |reader| {
             let reader = reader.clone();
-            #[allow(clippy::await_holding_refcell_ref, reason = "one task at a time")]
-            async move {
-                reader.borrow_mut().seek(SeekFrom::Start(7)).await.unwrap()
-            }
+            async move { reader.borrow_mut().seek(SeekFrom::Start(7)).await.unwrap() }
         },
         |_, _| {},
         |reader, at| {

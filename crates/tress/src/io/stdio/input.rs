@@ -3,6 +3,7 @@ use crate::io::{ReadBuf, is_interrupted};
 use crate::task::JoinHandle;
 use std::future::Future;
 use std::io::{self, Read};
+use std::mem;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -17,15 +18,12 @@ pub(super) struct Input {
 }
 
 impl Input {
-    pub(super) fn poll_read<R: Read>(
+    pub(super) fn poll_read<R: Read + 'static>(
         &mut self,
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
         open: fn() -> R,
-    ) -> Poll<io::Result<()>>
-    where
-        R: 'static,
-    {
+    ) -> Poll<io::Result<()>> {
         if buf.remaining() == 0 {
             return Poll::Ready(Ok(()));
         }
@@ -33,7 +31,7 @@ impl Input {
             let job = match &mut self.job {
                 Some(job) => job,
                 none => {
-                    let mut bytes = std::mem::take(&mut self.bytes);
+                    let mut bytes = mem::take(&mut self.bytes);
                     self.start = 0;
                     bytes.resize(buf.remaining().min(MAX_CHUNK), 0);
                     none.insert(spawn(move || read(open(), bytes), false)?)
