@@ -306,3 +306,43 @@ fn an_output_that_cannot_be_is_no_trouble() {
     });
     assert_eq!(n, 1);
 }
+
+/// Each of the 64 branches can win, at random and in order, and each future can be joined.
+#[test]
+fn sixty_four_branches() {
+    macro_rules! with_64 {
+        ($each:ident) => {
+            $each! {
+                0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
+                32 33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59
+                60 61 62 63
+            }
+        };
+    }
+    macro_rules! select_all {
+        ($($n:tt)+) => {
+            for winner in 0..64 {
+                let random = now(async {
+                    crate::select! { $( () = async {}, if winner == $n => $n, )+ else => 64 }
+                });
+                let first = now(async {
+                    crate::select! { biased; $( () = async {}, if winner <= $n => $n, )+ }
+                });
+                assert_eq!((random, first), (winner, winner));
+            }
+        };
+    }
+    macro_rules! join_all {
+        ($($n:tt)+) => {{
+            let outputs = now(async { crate::join!($( async { $n } ),+) });
+            let mut sum = 0;
+            // A tuple of that many has no traits: field by field.
+            $( sum += outputs.$n; )+
+            assert_eq!(sum, 63 * 64 / 2);
+            let outputs = now(async { crate::try_join!($( async { Ok::<_, ()>($n) } ),+) });
+            assert!(outputs.is_ok_and(|outputs| outputs.63 == 63));
+        }};
+    }
+    with_64!(select_all);
+    with_64!(join_all);
+}

@@ -90,6 +90,10 @@ impl Barrier {
     /// open it. Dropped after that, only the result is lost.
     pub async fn wait(&self) -> BarrierWaitResult {
         consume_budget().await;
+        if self.n == 1 {
+            // Nobody to wait for, and nobody who could be waiting.
+            return BarrierWaitResult(true);
+        }
         let Some(arrival) = self.arrive() else {
             self.opened.notify_waiters();
             return BarrierWaitResult(true);

@@ -158,10 +158,14 @@ impl<T> OnceCell<T> {
     ///
     /// # Errors
     /// The value comes back in an error that says which of the two it was.
+    #[inline]
     pub fn set(&self, value: T) -> Result<(), SetError<T>> {
-        match self.permits.try_take(1) {
+        match self.permits.take_last_only() {
             Ok(()) => {
-                self.fill(Making(&self.permits), value);
+                // SAFETY: the one permit is ours, so the cell is empty, and nobody reads or writes it
+                // until it is closed, which is next.
+                unsafe { (*self.value.get()).write(value) };
+                self.permits.close_last();
                 Ok(())
             }
             Err(Refusal::TooFew) => Err(SetError::InitializingError(value)),

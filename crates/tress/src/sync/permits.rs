@@ -13,6 +13,10 @@
 //!   word: they belong to those in line.
 //! - `CLOSED`: no permit will be given out any more. Never cleared.
 //!
+//! One exception: [`take_last_only`](Permits::take_last_only) takes the only permit by setting `WAITERS`
+//! without the lock, when nobody is in line, and its owner closes the counter a few instructions later
+//! by a plain store. Who sees, under the lock, `WAITERS` and an empty queue waits for that store.
+//!
 //! Without waiters, taking permits is one compare-exchange and giving them back one addition; the
 //! lock is not touched.
 //!
@@ -38,7 +42,7 @@
 use super::contention::SpinWorth;
 use super::wait_list::{FIRST_OUTCOME, IDLE, WAITING, WaitList, Waiter, WakeBatch};
 use crate::sys::atomic::{AtomicUsize, Ordering};
-use crate::sys::{Mutex, MutexGuard};
+use crate::sys::{Mutex, MutexGuard, thread};
 use crate::task::coop;
 use crate::words;
 use std::fmt;
@@ -153,6 +157,28 @@ impl Permits {
                 Err(actual) => word = actual,
             }
         }
+    }
+
+    /// Takes the only permit there is, for somebody who will not give it back but call
+    /// [`close_last`](Permits::close_last) at once: after nothing that can wait or panic.
+    #[inline]
+    pub(crate) fn take_last_only(&self) -> Result<(), Refusal> {
+        match self
+            .word
+            .compare_exchange(ONE, WAITERS, Ordering::Acquire, Ordering::Relaxed)
+        {
+            Ok(_) => Ok(()),
+            Err(word) if word & CLOSED != 0 => Err(Refusal::Closed),
+            Err(_) => Err(Refusal::TooFew),
+        }
+    }
+
+    /// Closes the counter whose only permit was taken by [`take_last_only`](Permits::take_last_only).
+    #[inline]
+    pub(crate) fn close_last(&self) {
+        // Nobody else changes the word while it is so: there is nothing to take, nothing to give back,
+        // and who would get in line waits for this.
+        self.word.store(CLOSED, Ordering::Release);
     }
 
     /// Takes `n` permits, in turn.
@@ -365,6 +391,11 @@ impl Permits {
     ) -> Result<Enqueued, Closed> {
         let mut queue = self.queue.lock();
         let mut word = self.word.load(Ordering::Relaxed);
+        while word & FLAGS == WAITERS && queue.is_empty() {
+            // Taken by `take_last_only`: closed in a moment.
+            thread::yield_now();
+            word = self.word.load(Ordering::Relaxed);
+        }
         let gathered = loop {
             let (next, gathered) = match Self::take_from(word, n) {
                 Ok(next) => (next, n),

@@ -65,3 +65,18 @@ fn set_against_get_or_init() {
         assert_eq!(value, if was_set { 1 } else { 2 });
     });
 }
+
+/// One of two wins, and who lost finds the value or an explanation.
+#[test]
+fn two_set_and_one_asks() {
+    explore(3, || {
+        let one = Arc::new(OnceCell::new());
+        let two = one.clone();
+        let thread = thread::spawn(move || two.set(tracked(1)).is_ok());
+        let mine = one.set(tracked(2)).is_ok();
+        let value = **block_on(one.get_or_init(async || tracked(3)));
+        let other = thread.join().unwrap();
+        assert!(mine != other);
+        assert_eq!(value, if mine { 2 } else { 1 });
+    });
+}
