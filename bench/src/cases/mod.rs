@@ -12,17 +12,19 @@ mod yielding;
 
 use crate::case::Case;
 use crate::primitive::{
-    AsyncChannel, Broadcast, Crossfire, Flume, Kanal, Locks, Shared, Signals, TokioMpsc, TressMpsc,
-    TryOneshot, Watch,
+    AsyncChannel, Broadcast, Crossfire, Flume, Kanal, Locks, Shared, Signals, TokioMpsc,
+    TressChannel, TressMpsc, TryOneshot, Watch,
 };
 use crate::runtime::{Rt, smol::Smol, tokio::Tokio, tress::Tress};
 
-/// Every case that tress can run.
+/// Every case there is.
 pub fn tress() -> Vec<Case> {
     concat([
         scheduling::<Tress>(),
         tokio_shaped::<Tress>(),
         channel::queue_cases::<Tress, TressMpsc>(),
+        channel::shared_cases::<Tress, TressChannel>(),
+        channel::rendezvous_cases::<Tress, TressChannel>(),
     ])
 }
 

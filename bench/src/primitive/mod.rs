@@ -8,7 +8,7 @@ mod queues;
 mod smol;
 mod tokio_shaped;
 
-pub use queues::{AsyncChannel, Crossfire, Flume, Kanal};
+pub use queues::{AsyncChannel, Crossfire, Flume, Kanal, TressChannel};
 pub use tokio_shaped::{TokioMpsc, TressMpsc};
 
 use std::future::Future;

@@ -38,6 +38,40 @@ impl Shared for AsyncChannel {
     }
 }
 
+/// `tress::channel`.
+pub struct TressChannel;
+
+impl Queue for TressChannel {
+    type Sender = tress::channel::Sender<u64>;
+    type Receiver = tress::channel::Receiver<u64>;
+
+    fn bounded(capacity: usize) -> (Self::Sender, Self::Receiver) {
+        tress::channel::bounded(capacity)
+    }
+
+    fn try_send(sender: &Self::Sender, value: u64) -> bool {
+        sender.try_send(value).is_ok()
+    }
+
+    fn try_receive(receiver: &mut Self::Receiver) -> Option<u64> {
+        receiver.try_recv().ok()
+    }
+
+    async fn send(sender: &Self::Sender, value: u64) -> bool {
+        sender.send(value).await.is_ok()
+    }
+
+    async fn receive(receiver: &mut Self::Receiver) -> Option<u64> {
+        receiver.recv().await.ok()
+    }
+}
+
+impl Shared for TressChannel {
+    fn another(receiver: &Self::Receiver) -> Self::Receiver {
+        receiver.clone()
+    }
+}
+
 /// flume.
 pub struct Flume;
 
