@@ -4,6 +4,7 @@
 //! | a stream of … | is |
 //! |---|---|
 //! | messages | [`mpsc::Receiver`](crate::sync::mpsc::Receiver), [`mpsc::UnboundedReceiver`](crate::sync::mpsc::UnboundedReceiver) |
+//! | messages of a [channel](crate::channel) with many receivers | [`ChannelStream`] |
 //! | messages, or how many were missed | [`BroadcastStream`] |
 //! | the latest values | [`WatchStream`] |
 //! | ticks | [`time::Interval`](crate::time::Interval) |
@@ -21,13 +22,15 @@
 mod poll_sender;
 #[cfg(feature = "stream")]
 mod receivers;
+#[cfg(feature = "sink")]
+mod reserve;
 #[cfg(feature = "stream")]
 mod unfold;
 
 #[cfg(feature = "sink")]
 pub use poll_sender::{PollSendError, PollSender};
 #[cfg(feature = "stream")]
-pub use receivers::{BroadcastStream, Lagged, WatchStream};
+pub use receivers::{BroadcastStream, ChannelStream, Lagged, WatchStream};
 
 #[cfg(all(test, not(loom), feature = "stream", feature = "sink"))]
 mod tests;

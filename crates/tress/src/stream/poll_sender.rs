@@ -1,16 +1,18 @@
-use crate::sync::mpsc::error::{SendError, TrySendError};
-use crate::sync::mpsc::{OwnedPermit, Sender, UnboundedSender};
+use super::reserve::Reserve;
+use crate::sync::mpsc::error::SendError;
+use crate::sync::mpsc::{Sender, UnboundedSender};
 use crate::task::coop;
 use futures_sink::Sink;
 use std::error::Error;
 use std::fmt;
 use std::future::Future;
+use std::marker::PhantomData;
 use std::mem;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// The sender of a bounded [mpsc](crate::sync::mpsc) channel for use in `poll` functions, and as a
-/// [`Sink`].
+/// The sender of an [mpsc](crate::sync::mpsc) channel, or of a [channel](crate::channel) with many
+/// receivers, for use in `poll` functions and as a [`Sink`].
 ///
 /// First a place is reserved, then a message is put there:
 ///
@@ -33,23 +35,26 @@ use std::task::{Context, Poll, ready};
 /// # Cancel safety
 /// The place in line, and a place that was reserved, are kept until they are used,
 /// [given up](PollSender::abort_send) or the sender is dropped.
-pub struct PollSender<T> {
-    state: State<T>,
+pub struct PollSender<T, S: Reserve<T> = Sender<T>> {
+    state: State<T, S>,
 }
 
-type Reserving<T> = Pin<Box<dyn Future<Output = Result<OwnedPermit<T>, SendError<()>>> + Send>>;
+type Reserving<P> = Pin<Box<dyn Future<Output = Option<P>> + Send>>;
 
-enum State<T> {
-    Idle(Sender<T>),
+enum State<T, S: Reserve<T>> {
+    Idle(S),
     /// In line, with a sender to go on with if that is given up.
-    Waiting(Sender<T>, Reserving<T>),
-    Reserved(OwnedPermit<T>),
+    Waiting(S, Reserving<S::Permit>),
+    Reserved(S::Permit, PhantomData<fn(T)>),
     Closed,
 }
 
-impl<T: Send + 'static> PollSender<T> {
+// Nothing in it is pinned but what is boxed.
+impl<T, S: Reserve<T>> Unpin for PollSender<T, S> {}
+
+impl<T, S: Reserve<T>> PollSender<T, S> {
     /// Sends to where `sender` does.
-    pub fn new(sender: Sender<T>) -> PollSender<T> {
+    pub fn new(sender: S) -> PollSender<T, S> {
         PollSender {
             state: State::Idle(sender),
         }
@@ -67,32 +72,32 @@ impl<T: Send + 'static> PollSender<T> {
                         self.state = State::Idle(sender);
                         return Poll::Pending;
                     };
-                    match sender.try_reserve_owned() {
+                    match sender.try_reserve() {
                         Ok(permit) => {
                             proceed.made_progress();
-                            self.state = State::Reserved(permit);
+                            self.state = State::Reserved(permit, PhantomData);
                         }
-                        Err(TrySendError::Full(sender)) => {
-                            let reserving = Box::pin(sender.clone().reserve_owned());
+                        Err(Some(sender)) => {
+                            let reserving = Box::pin(sender.clone().reserve());
                             self.state = State::Waiting(sender, reserving);
                         }
-                        Err(TrySendError::Closed(_)) => {
+                        Err(None) => {
                             return Poll::Ready(Err(PollSendError(None)));
                         }
                     }
                 }
                 State::Waiting(sender, mut reserving) => match reserving.as_mut().poll(cx) {
-                    Poll::Ready(Ok(permit)) => self.state = State::Reserved(permit),
-                    Poll::Ready(Err(SendError(()))) => {
-                        return Poll::Ready(Err(PollSendError(None)));
+                    Poll::Ready(Some(permit)) => {
+                        self.state = State::Reserved(permit, PhantomData);
                     }
+                    Poll::Ready(None) => return Poll::Ready(Err(PollSendError(None))),
                     Poll::Pending => {
                         self.state = State::Waiting(sender, reserving);
                         return Poll::Pending;
                     }
                 },
-                State::Reserved(permit) => {
-                    self.state = State::Reserved(permit);
+                State::Reserved(permit, _) => {
+                    self.state = State::Reserved(permit, PhantomData);
                     return Poll::Ready(Ok(()));
                 }
                 State::Closed => return Poll::Ready(Err(PollSendError(None))),
@@ -103,16 +108,19 @@ impl<T: Send + 'static> PollSender<T> {
     /// Sends a message to the place that was reserved.
     ///
     /// # Errors
-    /// This sender was closed; the message comes back.
+    /// This sender was closed, or nobody will receive the message, which comes back.
     ///
     /// # Panics
     /// If no place is reserved.
     pub fn send_item(&mut self, message: T) -> Result<(), PollSendError<T>> {
         match mem::replace(&mut self.state, State::Closed) {
-            State::Reserved(permit) => {
-                self.state = State::Idle(permit.send(message));
-                Ok(())
-            }
+            State::Reserved(permit, _) => match S::send(permit, message) {
+                Ok(sender) => {
+                    self.state = State::Idle(sender);
+                    Ok(())
+                }
+                Err(message) => Err(PollSendError(Some(message))),
+            },
             State::Closed => Err(PollSendError(Some(message))),
             unreserved => {
                 self.state = unreserved;
@@ -128,7 +136,7 @@ impl<T: Send + 'static> PollSender<T> {
                 drop(reserving);
                 (State::Idle(sender), true)
             }
-            State::Reserved(permit) => (State::Idle(permit.release()), true),
+            State::Reserved(permit, _) => (State::Idle(S::release(permit)), true),
             other => (other, false),
         };
         self.state = state;
@@ -144,21 +152,21 @@ impl<T: Send + 'static> PollSender<T> {
     pub fn is_closed(&self) -> bool {
         match &self.state {
             State::Idle(sender) | State::Waiting(sender, _) => sender.is_closed(),
-            State::Reserved(_) => false,
+            State::Reserved(..) => false,
             State::Closed => true,
         }
     }
 
     /// Where it sends to; `None` once it was closed, and while a place is reserved.
-    pub fn get_ref(&self) -> Option<&Sender<T>> {
+    pub fn get_ref(&self) -> Option<&S> {
         match &self.state {
             State::Idle(sender) | State::Waiting(sender, _) => Some(sender),
-            State::Reserved(_) | State::Closed => None,
+            State::Reserved(..) | State::Closed => None,
         }
     }
 }
 
-impl<T: Send + 'static> Sink<T> for PollSender<T> {
+impl<T, S: Reserve<T>> Sink<T> for PollSender<T, S> {
     type Error = PollSendError<T>;
 
     fn poll_ready(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
@@ -180,12 +188,12 @@ impl<T: Send + 'static> Sink<T> for PollSender<T> {
     }
 }
 
-impl<T> fmt::Debug for PollSender<T> {
+impl<T, S: Reserve<T>> fmt::Debug for PollSender<T, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = match &self.state {
             State::Idle(_) => "idle",
             State::Waiting(..) => "waiting for a place",
-            State::Reserved(_) => "a place is reserved",
+            State::Reserved(..) => "a place is reserved",
             State::Closed => "closed",
         };
         f.debug_tuple("PollSender").field(&state).finish()

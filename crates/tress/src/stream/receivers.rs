@@ -1,4 +1,5 @@
 use super::unfold::unfold;
+use crate::channel;
 use crate::sync::broadcast::{self, error::RecvError};
 use crate::sync::{mpsc, watch};
 use crate::task::{JoinError, JoinSet};
@@ -60,6 +61,65 @@ impl<T: 'static> Stream for JoinSet<T> {
 }
 
 type BoxStream<T> = Pin<Box<dyn Stream<Item = T> + Send>>;
+
+/// The messages of a [channel](crate::channel) as a stream, shared with its other receivers.
+///
+/// ```
+/// use futures_core::Stream;
+/// use std::future::poll_fn;
+/// use std::pin::Pin;
+/// use tress::channel;
+/// use tress::stream::ChannelStream;
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let (sender, receiver) = channel::bounded(8);
+/// let mut stream = ChannelStream::new(receiver);
+/// sender.send("message").await.unwrap();
+/// drop(sender);
+/// let mut next = async || poll_fn(|cx| Pin::new(&mut stream).poll_next(cx)).await;
+/// assert_eq!(next().await, Some("message"));
+/// assert_eq!(next().await, None);
+/// # });
+/// ```
+///
+/// It is one allocation, made at the beginning. While it waits it is in line: a stream that was woken
+/// and is not asked again holds up the receivers behind it.
+pub struct ChannelStream<T> {
+    inner: BoxStream<T>,
+}
+
+impl<T: Send + 'static> ChannelStream<T> {
+    /// What `receiver` gets of the messages.
+    pub fn new(receiver: channel::Receiver<T>) -> ChannelStream<T> {
+        let inner = unfold(receiver, |receiver| async move {
+            let message = receiver.recv().await.ok()?;
+            Some((message, receiver))
+        });
+        ChannelStream {
+            inner: Box::pin(inner),
+        }
+    }
+}
+
+impl<T: Send + 'static> From<channel::Receiver<T>> for ChannelStream<T> {
+    fn from(receiver: channel::Receiver<T>) -> Self {
+        ChannelStream::new(receiver)
+    }
+}
+
+impl<T> Stream for ChannelStream<T> {
+    type Item = T;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
+        self.get_mut().inner.as_mut().poll_next(cx)
+    }
+}
+
+impl<T> fmt::Debug for ChannelStream<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChannelStream").finish_non_exhaustive()
+    }
+}
 
 /// The messages of a [broadcast](crate::sync::broadcast) channel as a stream.
 ///

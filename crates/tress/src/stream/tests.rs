@@ -1,4 +1,5 @@
 use super::*;
+use crate::channel;
 use crate::runtime::{Builder, Runtime};
 use crate::sync::wait_list::tests::Wakes;
 use crate::sync::{broadcast, mpsc, watch};
@@ -62,6 +63,36 @@ fn a_broadcast_stream_tells_what_it_missed() {
         drop(sender);
         assert_eq!(next(&mut stream).await, None);
         assert_eq!(next(&mut stream).await, None, "and stays there");
+    });
+}
+
+/// With a buffer and from hand to hand.
+#[test]
+fn channels_are_streams_and_sinks() {
+    paused().block_on(async {
+        for capacity in [0, 1, 8] {
+            let (sender, receiver) = channel::bounded(capacity);
+            let mut stream = ChannelStream::from(receiver);
+            let sending = crate::spawn(async move {
+                let mut sink = PollSender::new(sender);
+                for n in 0..100 {
+                    poll_fn(|cx| Pin::new(&mut sink).poll_ready(cx))
+                        .await
+                        .unwrap();
+                    Pin::new(&mut sink).start_send(n).unwrap();
+                }
+            });
+            for n in 0..100 {
+                assert_eq!(next(&mut stream).await, Some(n), "capacity {capacity}");
+            }
+            assert_eq!(next(&mut stream).await, None);
+            sending.await.unwrap();
+        }
+        let (sender, receiver) = channel::bounded(1);
+        let mut sink = PollSender::new(sender);
+        drop(receiver);
+        assert!(poll_fn(|cx| sink.poll_reserve(cx)).await.is_err());
+        assert_eq!(sink.send_item(1).unwrap_err().into_inner(), Some(1));
     });
 }
 
