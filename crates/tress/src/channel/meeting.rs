@@ -77,7 +77,8 @@ struct Party<T> {
 unsafe impl<T: Send> Send for Party<T> {}
 
 /// See the module documentation.
-pub(super) struct Token(AtomicU32);
+#[derive(Debug)]
+pub struct Token(AtomicU32);
 
 const FREE: u32 = 0;
 const BUSY: u32 = 1;

@@ -75,6 +75,7 @@ pub(crate) mod block;
 mod builder;
 pub(crate) mod chain;
 pub(crate) mod chan;
+mod clause;
 pub mod error;
 mod list;
 mod meeting;
@@ -84,6 +85,7 @@ mod permit;
 mod places;
 mod receiver;
 mod ring;
+mod select;
 mod sender;
 mod shared;
 mod state;
@@ -93,6 +95,7 @@ pub use crate::sync::{broadcast, oneshot, watch};
 pub use builder::{Builder, Overflow};
 pub use permit::{OwnedPermit, Permit};
 pub use receiver::{IntoIter, Iter, Receiver, TryIter, WeakReceiver};
+pub use select::{Select, Wait};
 pub use sender::{Sender, WeakSender};
 
 /// Makes a channel for up to `capacity` messages. With a capacity of 0 it is a rendezvous: a message

@@ -2,7 +2,7 @@
 //!
 //! Messages are loom `Arc`s: one that is dropped twice or never fails the model by itself.
 
-use super::{Overflow, Receiver, Sender, bounded, builder, conflated, unbounded};
+use super::{Overflow, Receiver, Select, Sender, bounded, builder, conflated, unbounded};
 use crate::sync::model::{explore, poll_once};
 use loom::future::block_on;
 use loom::sync::Arc;
@@ -12,16 +12,16 @@ use std::task::Poll;
 
 type Ends = (Sender<Arc<i32>>, Receiver<Arc<i32>>);
 
-/// One sender, one receiver, three messages: over the end of a ring, and of a block.
-fn in_order(make: fn() -> Ends) {
+/// One sender and one receiver, which wait for each other.
+fn in_order(messages: i32, make: fn() -> Ends) {
     explore(2, move || {
         let (tx, rx) = make();
         let sender = thread::spawn(move || {
-            for i in 0..3 {
+            for i in 0..messages {
                 block_on(tx.send(Arc::new(i))).unwrap();
             }
         });
-        for i in 0..3 {
+        for i in 0..messages {
             assert_eq!(*block_on(rx.recv()).unwrap(), i);
         }
         assert!(block_on(rx.recv()).is_err());
@@ -31,38 +31,37 @@ fn in_order(make: fn() -> Ends) {
 
 #[test]
 fn messages_pass_a_ring_of_one_in_order() {
-    in_order(|| bounded(1));
+    in_order(2, || bounded(1));
 }
 
 #[test]
 fn messages_pass_a_ring_of_two_in_order() {
-    in_order(|| bounded(2));
+    in_order(3, || bounded(2));
 }
 
 #[test]
 fn messages_pass_a_list_in_order() {
-    in_order(unbounded);
+    in_order(3, unbounded);
 }
 
 #[test]
 fn messages_pass_from_hand_to_hand_in_order() {
-    in_order(|| bounded(0));
+    in_order(2, || bounded(0));
 }
 
 /// Two receivers wait, two messages come: each gets one.
 fn both_receive(make: fn() -> Ends) {
     explore(2, move || {
         let (tx, rx) = make();
-        let other = rx.clone();
-        let receiver = thread::spawn(move || *block_on(other.recv()).unwrap());
+        let mut first = Box::pin(rx.recv());
+        assert!(poll_once(first.as_mut()).is_pending());
         let sender = thread::spawn(move || {
             for i in 1..3 {
                 block_on(tx.send(Arc::new(i))).unwrap();
             }
         });
-        let one = *block_on(rx.recv()).unwrap();
-        let two = receiver.join().unwrap();
-        assert_eq!(one + two, 3);
+        let second = *block_on(rx.recv()).unwrap();
+        assert_eq!(*block_on(first).unwrap() + second, 3);
         sender.join().unwrap();
     });
 }
@@ -106,15 +105,15 @@ fn two_receivers_meet_at_a_block_boundary() {
     });
 }
 
-/// The last sender goes while two receivers fall asleep.
+/// The last sender goes while one receiver waits and another falls asleep.
 fn all_are_told_of_the_end(make: fn() -> Ends) {
     explore(2, move || {
         let (tx, rx) = make();
-        let other = rx.clone();
-        let receiver = thread::spawn(move || block_on(other.recv()).is_err());
+        let mut first = Box::pin(rx.recv());
+        assert!(poll_once(first.as_mut()).is_pending());
         let sender = thread::spawn(move || drop(tx));
         assert!(block_on(rx.recv()).is_err());
-        assert!(receiver.join().unwrap());
+        assert!(block_on(first).is_err());
         sender.join().unwrap();
     });
 }
@@ -131,30 +130,19 @@ fn all_receivers_from_hand_to_hand_are_told_of_the_end() {
 
 /// A receiver that was called, or given the message, gives up: the other one gets it.
 fn passed_on(make: fn() -> Ends) {
-    explore(2, move || {
+    explore(3, move || {
         let (tx, rx) = make();
-        let other = rx.clone();
-        let fickle = thread::spawn(move || {
-            let mut recv = Box::pin(other.recv());
-            if let Poll::Ready(message) = poll_once(recv.as_mut()) {
-                return Some(*message.unwrap());
-            }
-            drop(recv);
-            None
-        });
+        let mut fickle = Box::pin(rx.recv());
+        let mut patient = Box::pin(rx.recv());
+        assert!(poll_once(fickle.as_mut()).is_pending());
+        assert!(poll_once(patient.as_mut()).is_pending());
         let sender = thread::spawn(move || {
-            for i in 1..3 {
-                block_on(tx.send(Arc::new(i))).unwrap();
-            }
+            tx.try_send(Arc::new(1)).unwrap();
+            tx
         });
-        let mut sum = *block_on(rx.recv()).unwrap();
-        if let Some(other) = fickle.join().unwrap() {
-            sum += other;
-        } else {
-            sum += *block_on(rx.recv()).unwrap();
-        }
-        assert_eq!(sum, 3);
-        sender.join().unwrap();
+        drop(fickle);
+        assert_eq!(*block_on(patient).unwrap(), 1);
+        drop(sender.join().unwrap());
     });
 }
 
@@ -223,16 +211,29 @@ fn a_full_ring_hands_places_out() {
     explore(2, || {
         let (tx, rx) = bounded(1);
         tx.try_send(Arc::new(0)).unwrap();
-        let other = tx.clone();
-        let one = thread::spawn(move || block_on(other.send(Arc::new(1))).unwrap());
-        let two = thread::spawn(move || block_on(tx.send(Arc::new(2))).unwrap());
-        let mut sum = 0;
-        for _ in 0..3 {
-            sum += *block_on(rx.recv()).unwrap();
-        }
-        assert_eq!(sum, 3);
-        one.join().unwrap();
-        two.join().unwrap();
+        let mut fickle = Box::pin(tx.send(Arc::new(1)));
+        let mut patient = Box::pin(tx.send(Arc::new(2)));
+        assert!(poll_once(fickle.as_mut()).is_pending());
+        assert!(poll_once(patient.as_mut()).is_pending());
+        let receiver = thread::spawn(move || {
+            assert_eq!(*rx.try_recv().unwrap(), 0);
+            rx
+        });
+        drop(fickle);
+        block_on(patient).unwrap();
+        assert_eq!(*receiver.join().unwrap().try_recv().unwrap(), 2);
+    });
+}
+
+#[test]
+fn a_sender_gets_in_line_while_a_place_becomes_free() {
+    explore(3, || {
+        let (tx, rx) = bounded(1);
+        tx.try_send(Arc::new(0)).unwrap();
+        let sender = thread::spawn(move || block_on(tx.send(Arc::new(1))).unwrap());
+        assert_eq!(*rx.try_recv().unwrap(), 0);
+        sender.join().unwrap();
+        assert_eq!(*rx.try_recv().unwrap(), 1);
     });
 }
 
@@ -272,7 +273,7 @@ fn the_latest_message_wins() {
     explore(2, || {
         let (tx, rx) = conflated();
         let sender = thread::spawn(move || {
-            for i in 0..3 {
+            for i in 0..2 {
                 tx.try_send(Arc::new(i)).unwrap();
             }
         });
@@ -281,7 +282,7 @@ fn the_latest_message_wins() {
             assert!(*message > last);
             last = *message;
         }
-        assert_eq!(last, 2);
+        assert_eq!(last, 1);
         sender.join().unwrap();
     });
 }
@@ -305,5 +306,97 @@ fn two_senders_push_each_other_out() {
         assert!(rx.try_recv().is_ok());
         assert!(rx.try_recv().is_err());
         assert_eq!(lost.load(Ordering::Relaxed), 1);
+    });
+}
+
+/// A select over both directions, against one that comes from the other side.
+fn select_meets(make: fn() -> Ends) {
+    explore(2, move || {
+        let (tx, rx) = make();
+        let (spare, idle) = bounded::<Arc<i32>>(0);
+        let sender = thread::spawn(move || {
+            block_on(tx.send(Arc::new(1))).unwrap();
+        });
+        let select =
+            Select::new()
+                .recv(&rx, |message| *message.unwrap())
+                .send(&spare, Arc::new(2), |_| 2);
+        assert_eq!(block_on(select.wait()), 1);
+        sender.join().unwrap();
+        assert!(idle.try_recv().is_err());
+    });
+}
+
+#[test]
+fn a_select_receives_from_a_ring() {
+    select_meets(|| bounded(1));
+}
+
+#[test]
+fn a_select_receives_from_hand_to_hand() {
+    select_meets(|| bounded(0));
+}
+
+#[test]
+fn a_select_sends_from_hand_to_hand() {
+    explore(2, || {
+        let (tx, rx) = bounded(0);
+        let (_spare, idle) = bounded::<Arc<i32>>(0);
+        let receiver = thread::spawn(move || *block_on(rx.recv()).unwrap());
+        let mut message = Some(Arc::new(1));
+        let select = Select::new()
+            .recv(&idle, |_| false)
+            .send_from(&tx, &mut message, |sent| sent.is_ok());
+        assert!(block_on(select.wait()));
+        assert!(message.is_none());
+        assert_eq!(receiver.join().unwrap(), 1);
+    });
+}
+
+#[test]
+fn two_selects_meet() {
+    explore(2, || {
+        let (tx, rx) = bounded(0);
+        let one = thread::spawn(move || {
+            let select = Select::new().send(&tx, Arc::new(1), |sent| sent.is_ok());
+            assert!(block_on(select.wait()));
+        });
+        let select = Select::new().recv(&rx, |message| *message.unwrap());
+        assert_eq!(block_on(select.wait()), 1);
+        one.join().unwrap();
+    });
+}
+
+#[test]
+fn a_select_that_gives_up_has_sent_or_not() {
+    explore(2, || {
+        let (tx, rx) = bounded(0);
+        let receiver = thread::spawn(move || rx.try_recv().is_ok());
+        let mut message = Some(Arc::new(1));
+        let sent = Select::new()
+            .send_from(&tx, &mut message, |sent| sent.is_ok())
+            .try_now();
+        let received = receiver.join().unwrap();
+        assert_eq!(received, message.is_none());
+        if received {
+            assert_eq!(sent, Some(true));
+        } else {
+            // The receiver may have gone first.
+            assert_ne!(sent, Some(true));
+        }
+    });
+}
+
+#[test]
+fn a_select_is_told_of_the_end() {
+    explore(2, || {
+        let (tx, rx) = bounded::<Arc<i32>>(1);
+        let (other, hand) = bounded::<Arc<i32>>(0);
+        let sender = thread::spawn(move || drop((tx, other)));
+        let select = Select::new()
+            .recv(&rx, |message| message.is_err())
+            .recv(&hand, |message| message.is_err());
+        assert!(block_on(select.wait()));
+        sender.join().unwrap();
     });
 }

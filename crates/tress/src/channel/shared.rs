@@ -335,6 +335,10 @@ impl<'a, T> Held<'a, T> {
     pub(super) fn take(&mut self) -> T {
         self.message.take().expect("taken once")
     }
+
+    pub(super) fn put_back(&mut self, message: T) {
+        self.message = Some(message);
+    }
 }
 
 impl<T> Drop for Held<'_, T> {
