@@ -37,7 +37,7 @@ const KINDS: [Kind; 11] = [
     kind(7, Overflow::Suspend),
     kind(100, Overflow::Suspend),
     // Beyond the largest ring.
-    kind(70_000, Overflow::Suspend),
+    kind(1_000_000, Overflow::Suspend),
     Kind {
         capacity: None,
         overflow: Overflow::Suspend,
@@ -286,7 +286,7 @@ fn many_channels() {
         runtime(workers).block_on(async {
             for _ in 0..scaled(2000) {
                 let kind = KINDS[dice.below(KINDS.len())];
-                if kind.capacity == Some(70_000) && !dice.one_in(10) {
+                if kind.capacity == Some(1_000_000) && !dice.one_in(10) {
                     continue;
                 }
                 let messages = SENDERS + dice.below(100);

@@ -66,8 +66,9 @@
 //!
 //! # Limits
 //! At most 2²⁴ − 1 places can be reserved and unused at a time, and at most 2³⁴ messages be in a
-//! channel, whatever its capacity. Waiting allocates nothing. Up to a capacity of 2¹⁶ all places are
-//! made at once, in a ring; beyond, blocks of 32 are made as messages come.
+//! channel, whatever its capacity. Waiting allocates nothing. The places of a bounded channel are made
+//! at once, in a ring, if that takes no more than 4 MiB; if it takes more, blocks of 32 are made as
+//! messages come.
 
 pub(crate) mod acquire;
 mod arrivals;

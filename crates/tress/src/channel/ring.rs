@@ -20,8 +20,8 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
-/// The largest capacity for which all slots are made at once.
-pub(super) const MOST_SLOTS: usize = 1 << 16;
+/// The largest ring, in bytes.
+const MOST_BYTES: usize = 4 << 20;
 
 /// A lane of a fixed number of slots.
 pub(super) struct Ring<T>(PhantomData<T>);
@@ -61,9 +61,11 @@ impl<T> Shared<T> {
 }
 
 impl<T> Chan<Ring<T>> {
-    /// For up to `capacity` messages, at least one and at most [`MOST_SLOTS`].
-    pub(super) fn ring(capacity: usize) -> Chan<Ring<T>> {
-        debug_assert!((1..=MOST_SLOTS).contains(&capacity));
+    /// For up to `capacity` messages, at least one. `None` if that would make too large a ring.
+    pub(super) fn ring(capacity: usize) -> Option<Chan<Ring<T>>> {
+        if capacity > MOST_BYTES / size_of::<Slot<T>>() / 2 {
+            return None;
+        }
         let slots = (0..capacity.next_power_of_two() as u64).map(|position| Slot {
             stamp: AtomicU64::new(free_for(position)),
             message: UnsafeCell::new(MaybeUninit::uninit()),
@@ -72,7 +74,7 @@ impl<T> Chan<Ring<T>> {
             slots: slots.collect(),
             arrivals: Arrivals::new(),
         };
-        Chan::with_parts(capacity, (), (), shared)
+        Some(Chan::with_parts(capacity, (), (), shared))
     }
 }
 

@@ -7,7 +7,7 @@ use super::chan::{Chan, Count, Refusal, UNBOUNDED};
 use super::error::{Cause, RecvError, SendError, TryRecvError, TrySendError};
 use super::list::List;
 use super::meeting::{Meeting, Shut};
-use super::ring::{MOST_SLOTS, Ring};
+use super::ring::Ring;
 use super::tail::distance;
 use crate::sys::Mutex;
 use crate::sys::atomic::Ordering;
@@ -57,8 +57,10 @@ impl<T> Channel<T> {
     ) -> Channel<T> {
         let kind = match capacity {
             Some(0) => Kind::Meeting(Meeting::new()),
-            Some(capacity) if capacity <= MOST_SLOTS => Kind::Ring(Chan::ring(capacity)),
-            Some(capacity) => Kind::List(Chan::list(capacity.min(UNBOUNDED - 1))),
+            Some(capacity) => match Chan::ring(capacity) {
+                Some(ring) => Kind::Ring(ring),
+                None => Kind::List(Chan::list(capacity.min(UNBOUNDED - 1))),
+            },
             None => Kind::List(Chan::list(UNBOUNDED)),
         };
         Channel {
