@@ -79,6 +79,7 @@ pub(crate) mod chan;
 mod clause;
 pub mod error;
 mod list;
+mod meet;
 mod meeting;
 #[cfg(all(test, loom))]
 mod model;

@@ -12,16 +12,20 @@ use std::task::Poll;
 
 type Ends = (Sender<Arc<i32>>, Receiver<Arc<i32>>);
 
-/// One sender and one receiver, which wait for each other.
-fn in_order(messages: i32, make: fn() -> Ends) {
+/// One sender and one receiver, which wait for each other. `before` messages are sent before they
+/// meet, two while they do: over the end of a ring, or of a block.
+fn in_order(before: i32, make: fn() -> Ends) {
     explore(2, move || {
         let (tx, rx) = make();
+        for i in 0..before {
+            tx.try_send(Arc::new(i)).unwrap();
+        }
         let sender = thread::spawn(move || {
-            for i in 0..messages {
+            for i in before..before + 2 {
                 block_on(tx.send(Arc::new(i))).unwrap();
             }
         });
-        for i in 0..messages {
+        for i in 0..before + 2 {
             assert_eq!(*block_on(rx.recv()).unwrap(), i);
         }
         assert!(block_on(rx.recv()).is_err());
@@ -31,22 +35,22 @@ fn in_order(messages: i32, make: fn() -> Ends) {
 
 #[test]
 fn messages_pass_a_ring_of_one_in_order() {
-    in_order(2, || bounded(1));
+    in_order(0, || bounded(1));
 }
 
 #[test]
 fn messages_pass_a_ring_of_two_in_order() {
-    in_order(3, || bounded(2));
+    in_order(1, || bounded(2));
 }
 
 #[test]
 fn messages_pass_a_list_in_order() {
-    in_order(3, unbounded);
+    in_order(1, unbounded);
 }
 
 #[test]
 fn messages_pass_from_hand_to_hand_in_order() {
-    in_order(2, || bounded(0));
+    in_order(0, || bounded(0));
 }
 
 /// Two receivers wait, two messages come: each gets one.

@@ -1,7 +1,8 @@
 use super::arrivals::{Arrive, Many, Over};
 use super::chan::Chan;
 use super::error::{Cause, RecvError, RecvTimeoutError, TryRecvError};
-use super::meeting::{Meet, Meeting};
+use super::meet::Meet;
+use super::meeting::Meeting;
 use super::shared::{Channel, by_kind};
 use crate::sync::{blocking, cannot_block};
 use crate::sys::Arc;
@@ -85,11 +86,11 @@ impl<T> Receiver<T> {
 
     async fn recv_meeting(&self, meeting: &Meeting<T>) -> Result<T, RecvError> {
         let mut meet = pin!(Meet::take(meeting));
-        poll_fn(|cx| {
+        let _met = poll_fn(|cx| {
             let proceed = ready!(coop::poll_proceed(cx));
             let met = ready!(meet.as_mut().poll_meet(cx));
             proceed.made_progress();
-            Poll::Ready(drop(met))
+            Poll::Ready(met)
         })
         .await;
         match meet.as_mut().into_hand() {

@@ -117,6 +117,7 @@ impl<R, C: Clauses<R>> Select<R, C> {
     /// Sends the message that is in `message`, if there is one; without one, the clause cannot happen.
     ///
     /// If another clause happens, or the select is dropped, the message stays where it was.
+    #[allow(clippy::type_complexity, reason = "nobody writes it out")]
     pub fn send_from<'a, T, F>(
         self,
         sender: &'a Sender<T>,

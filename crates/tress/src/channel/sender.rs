@@ -3,7 +3,8 @@ use super::arrivals::Many;
 use super::builder::Overflow;
 use super::chan::Chan;
 use super::error::{Cause, SendError, SendTimeoutError, TrySendError};
-use super::meeting::{Hope, Meet, Meeting};
+use super::meet::{Hope, Meet};
+use super::meeting::Meeting;
 use super::permit::{OwnedPermit, Permit};
 use super::shared::{Channel, Held, Kind, by_kind};
 use crate::sync::{blocking, cannot_block};
@@ -113,11 +114,11 @@ impl<T> Sender<T> {
             channel: &self.channel,
             meet: Meet::give(meeting, held.take()),
         });
-        poll_fn(|cx| {
+        let _met = poll_fn(|cx| {
             let proceed = ready!(coop::poll_proceed(cx));
             let met = ready!(giving.as_mut().meet().poll_meet(cx));
             proceed.made_progress();
-            Poll::Ready(drop(met))
+            Poll::Ready(met)
         })
         .await;
         match giving.as_mut().meet().into_hand() {
