@@ -15,6 +15,7 @@
 //! - Blocking code goes to [`spawn_blocking`] (its own thread) or [`block_in_place`].
 //! - Futures that are not `Send` go to [`spawn_local`] inside a [`LocalSet`].
 //! - Groups of tasks whose results are collected: [`JoinSet`].
+//! - Tasks that end before their parent goes on, fail together or are supervised: [`scope()`].
 //! - Values that travel with a task: [`task_local!`](crate::task_local).
 //! - Parts that an abort must not interrupt: [`shield`].
 
@@ -32,6 +33,7 @@ mod local;
 mod local_set;
 mod owner;
 mod run;
+pub mod scope;
 mod shield;
 mod slab;
 mod spawn;
@@ -51,6 +53,7 @@ pub use join::JoinHandle;
 pub use join_set::JoinSet;
 pub use local::{AccessError, LocalKey, futures};
 pub use local_set::{LocalEnterGuard, LocalSet, RunUntil, spawn_local};
+pub use scope::scope;
 pub use shield::{Shield, shield};
 pub use spawn::{block_in_place, spawn, spawn_blocking};
 pub use yield_now::{YieldNow, yield_now};
