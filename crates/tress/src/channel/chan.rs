@@ -184,6 +184,7 @@ impl<L: Lane> Chan<L> {
             });
         }
         let mut fresh = L::Fresh::default();
+        let mut rivals = Rivals::new();
         let mut tail = self.tail();
         loop {
             if !tail.is_open() {
@@ -208,7 +209,10 @@ impl<L: Lane> Chan<L> {
                     L::put_back(self, fresh);
                     return Ok(spot);
                 }
-                Err(actual) => tail = actual,
+                Err(_) => {
+                    rivals.step_back();
+                    tail = self.tail();
+                }
             }
         }
     }
@@ -275,6 +279,31 @@ impl Pause {
             thread::yield_now();
         }
         brief
+    }
+}
+
+/// Others who write the same word. Who loses to them steps back: they do many operations, on a word
+/// that stays in their cache, in the time in which both would do a few in turns.
+pub(crate) struct Rivals(u32);
+
+impl Rivals {
+    /// Most pauses of the processor in a row, at some forty nanoseconds each.
+    const MOST_PAUSES: u32 = 8;
+
+    #[inline(always)]
+    pub(crate) fn new() -> Rivals {
+        Rivals(1)
+    }
+
+    #[cold]
+    pub(crate) fn step_back(&mut self) {
+        if cfg!(loom) {
+            return;
+        }
+        for _ in 0..self.0 {
+            std::hint::spin_loop();
+        }
+        self.0 = (self.0 * 2).min(Rivals::MOST_PAUSES);
     }
 }
 

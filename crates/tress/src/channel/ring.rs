@@ -12,7 +12,7 @@
 //! release, so that a place which was freed is seen with it.
 
 use super::arrivals::{Arrivals, Many, SENDERS_WAIT, Taken};
-use super::chan::{Chan, Lane, Pause};
+use super::chan::{Chan, Lane, Pause, Rivals};
 use super::tail::{POSITION_MASK, Tail, after, beyond};
 use crate::sys::UnsafeCell;
 use crate::sys::atomic::{AtomicU64, Ordering};
@@ -145,7 +145,7 @@ impl<T> Many for Ring<T> {
     #[inline]
     fn take(chan: &Chan<Self>) -> Taken<T> {
         let shared = &chan.shared.lane;
-        let mut pause = Pause::new();
+        let (mut pause, mut rivals) = (Pause::new(), Rivals::new());
         let mut head = chan.head.position.load(Ordering::Acquire);
         loop {
             let position = head & POSITION_MASK;
@@ -184,7 +184,10 @@ impl<T> Many for Ring<T> {
                     }
                     return Taken::Message(message);
                 }
-                Err(actual) => head = actual,
+                Err(_) => {
+                    rivals.step_back();
+                    head = chan.head.position.load(Ordering::Acquire);
+                }
             }
         }
     }
