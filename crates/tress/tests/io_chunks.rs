@@ -13,11 +13,12 @@ use tress::io::{
     duplex, join, simplex, split,
 };
 
-const ROUNDS: u64 = if cfg!(miri) { 5 } else { 300 };
+const ROUNDS: u64 = if cfg!(miri) { 3 } else { 300 };
+const LARGEST: usize = if cfg!(miri) { 60 } else { 2000 };
 
 fn data(random: &mut Random) -> Vec<u8> {
-    let len = [0, 1, 31, 32, 33, 2000][random.below(6)];
-    let len = len + random.below(100);
+    let len = [0, 1, 31, 32, 33, LARGEST][random.below(6)];
+    let len = len + random.below(LARGEST / 20);
     random_bytes(random, len)
 }
 
