@@ -464,3 +464,34 @@ fn without_a_runtime() {
         assert_eq!(sum.load(Ordering::Relaxed), 3 * one as usize);
     }
 }
+
+/// A message that was handed to a receiver which gives up is another's, so a closed channel is not at
+/// its end before it was taken.
+#[test]
+fn a_message_in_somebodys_hand_keeps_the_end_away() {
+    for taken in [false, true] {
+        let (tx, rx) = channel::bounded(0);
+        let other = rx.clone();
+        let wakes = Arc::new(Wakes::default());
+        let waker = Waker::from(wakes.clone());
+        let cx = &mut Context::from_waker(&waker);
+        let mut first = Box::pin(rx.recv());
+        assert!(first.as_mut().poll(cx).is_pending());
+        tx.try_send(7).unwrap();
+        drop(tx);
+        let mut second = pin!(other.recv());
+        assert!(second.as_mut().poll(cx).is_pending());
+        assert!(other.try_recv().unwrap_err().is_empty());
+        let before = wakes.get();
+        if taken {
+            assert!(matches!(first.as_mut().poll(cx), Poll::Ready(Ok(7))));
+            assert_eq!(wakes.get(), before + 1);
+            assert!(matches!(second.as_mut().poll(cx), Poll::Ready(Err(_))));
+        } else {
+            drop(first);
+            assert_eq!(wakes.get(), before + 1);
+            assert!(matches!(second.as_mut().poll(cx), Poll::Ready(Ok(7))));
+            assert!(block_on(other.recv()).is_err());
+        }
+    }
+}

@@ -48,8 +48,19 @@ impl<'a, T> Meet<'a, T> {
     /// What is in the hand: the message that was not given, or the one that was taken.
     pub(super) fn into_hand(self: Pin<&mut Self>) -> Option<T> {
         debug_assert_ne!(self.waiter.phase(), WAITING);
+        if self.is_met() {
+            self.be_done();
+        }
         // SAFETY: not in line, so the hand is ours.
         self.hand.with_mut(|hand| unsafe { (*hand).take() })
+    }
+
+    /// Somebody has met us while we waited; a message in our hand counts as taken from now on.
+    fn be_done(&self) {
+        self.waiter.set_phase(IDLE);
+        if self.side == Side::Takes && self.meeting.hands.empty() {
+            self.meeting.with(|table, woken| table.tell_end(woken));
+        }
     }
 
     /// Has somebody met us while we waited?
@@ -72,7 +83,7 @@ impl<'a, T> Meet<'a, T> {
                 Side::Takes => {
                     *hand = table.take(woken);
                     let taken = (*hand).is_some();
-                    if !taken && table.closed && table.promised == 0 {
+                    if !taken && table.is_at_end() {
                         return None;
                     }
                     Some(taken)
@@ -143,7 +154,7 @@ impl<'a, T> Meet<'a, T> {
         let this = self.into_ref().get_ref();
         match this.waiter.phase() {
             DONE => {
-                this.waiter.set_phase(IDLE);
+                this.be_done();
                 return Poll::Ready(Ok(()));
             }
             // SAFETY: we are the waiter's future, and WAITING says that it is linked.
@@ -156,7 +167,7 @@ impl<'a, T> Meet<'a, T> {
         match this.waiter.phase() {
             DONE => {
                 drop(table);
-                this.waiter.set_phase(IDLE);
+                this.be_done();
                 return Poll::Ready(Ok(()));
             }
             WAITING => {
@@ -227,6 +238,7 @@ impl<'a, T> Meet<'a, T> {
         let mut woken = Woken::default();
         let mut table = self.meeting.table.lock();
         woken.dropped = self.leave(&mut table);
+        let met = self.is_met();
         self.waiter.set_phase(IDLE);
         // SAFETY: not in line any more, so the hand is ours.
         let mut hand = self.hand.with_mut(|hand| unsafe { (*hand).take() });
@@ -235,6 +247,10 @@ impl<'a, T> Meet<'a, T> {
                 if let Err(message) = table.give(message, &mut woken) {
                     table.kept.push_front(message);
                 }
+            }
+            // After it was given away, so that nobody sees the end in between.
+            if met && self.meeting.hands.empty() {
+                table.tell_end(&mut woken);
             }
         }
         drop(table);

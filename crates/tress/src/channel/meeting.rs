@@ -7,6 +7,9 @@
 //! A receiver whose future is dropped with a message in it keeps nothing back: the message goes to
 //! the next receiver in line, or is *kept* for the next one that comes.
 //!
+//! Until then, and until whoever has a message in its hand takes it, the channel has not come to its
+//! end, closed or not: who waits beside it may still get that message. [`Hands`] counts those.
+//!
 //! A permit is a promise to a sender by a receiver that waits. Others leave that receiver alone; if
 //! it goes away nevertheless, the message of the permit is kept for the next one.
 //!
@@ -19,8 +22,8 @@
 use super::tail::MAX_RESERVED;
 use crate::sync::bell::{Bell, Listener};
 use crate::sync::wait_list::{FIRST_OUTCOME, WaitList, WakeBatch};
-use crate::sys::atomic::{AtomicBool, AtomicU32, Ordering};
-use crate::sys::{Mutex, UnsafeCell};
+use crate::sys::atomic::{AtomicU32, AtomicUsize, Ordering};
+use crate::sys::{Arc, Mutex, UnsafeCell};
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::pin;
@@ -38,12 +41,47 @@ pub(super) struct Shut;
 
 pub(super) struct Meeting<T> {
     pub(super) table: Mutex<Table<T>>,
-    /// What the table says, for those who only want to know.
-    closed: AtomicBool,
+    pub(super) hands: Arc<Hands>,
     closing: Bell,
 }
 
+/// How many receivers have a message in their hands that they have not taken yet, and whether the
+/// channel is closed. One word, so that whoever takes the last one learns of the end.
+#[derive(Debug)]
+pub(super) struct Hands(AtomicUsize);
+
+const CLOSED: usize = 1;
+const HAND: usize = 2;
+
+impl Hands {
+    /// A message was put into a receiver's hand. Under the lock.
+    fn fill(&self) {
+        self.0.fetch_add(HAND, Ordering::Relaxed);
+    }
+
+    /// A receiver has taken the message out of its hand, or gives it away. True if it was the last
+    /// one of a closed channel: those in line must be told.
+    #[must_use]
+    pub(super) fn empty(&self) -> bool {
+        self.0.fetch_sub(HAND, Ordering::AcqRel) == HAND | CLOSED
+    }
+
+    /// Under the lock.
+    fn close(&self) {
+        self.0.fetch_or(CLOSED, Ordering::AcqRel);
+    }
+
+    fn are_empty(&self) -> bool {
+        self.0.load(Ordering::Acquire) < HAND
+    }
+
+    fn are_closed(&self) -> bool {
+        self.0.load(Ordering::Acquire) & CLOSED != 0
+    }
+}
+
 pub(super) struct Table<T> {
+    hands: Arc<Hands>,
     senders: WaitList<Party<T>>,
     receivers: WaitList<Party<T>>,
     /// Senders that wait for a receiver's promise.
@@ -178,6 +216,7 @@ impl<T> Table<T> {
         });
         match (met, message) {
             (Some((waker, _)), _) => {
+                self.hands.fill();
                 self.waiting -= 1;
                 woken.push(waker);
                 Ok(())
@@ -240,8 +279,10 @@ impl<T> Table<T> {
 
 impl<T> Meeting<T> {
     pub(super) fn new() -> Meeting<T> {
+        let hands = Arc::new(Hands(AtomicUsize::new(0)));
         Meeting {
             table: Mutex::new(Table {
+                hands: hands.clone(),
                 senders: WaitList::new(),
                 receivers: WaitList::new(),
                 hopeful: WaitList::new(),
@@ -251,7 +292,7 @@ impl<T> Meeting<T> {
                 closed: false,
                 gone: false,
             }),
-            closed: AtomicBool::new(false),
+            hands,
             closing: Bell::new(),
         }
     }
@@ -266,7 +307,7 @@ impl<T> Meeting<T> {
     }
 
     pub(super) fn is_closed(&self) -> bool {
-        self.closed.load(Ordering::Acquire)
+        self.hands.are_closed()
     }
 
     /// Messages that are kept for the next receiver.
@@ -299,7 +340,7 @@ impl<T> Meeting<T> {
     /// Takes the message of a sender that waits.
     pub(super) fn try_take(&self) -> Result<Option<T>, Shut> {
         self.with(|table, woken| match table.take(woken) {
-            None if table.closed && table.promised == 0 => Err(Shut),
+            None if table.is_at_end() => Err(Shut),
             taken => Ok(taken),
         })
     }
@@ -310,7 +351,7 @@ impl<T> Meeting<T> {
         let mut table = self.table.lock();
         table.closed = true;
         table.gone |= gone;
-        self.closed.store(true, Ordering::Release);
+        self.hands.close();
         loop {
             let told = if let Some((waker, _)) = table.senders.settle_front(SHUT) {
                 waker
@@ -377,10 +418,15 @@ impl<T> Table<T> {
         Err(false)
     }
 
-    /// The last promise of a closed channel has been used or taken back: a receiver that waited for
-    /// it is told, and tells the next one.
+    /// Nothing will come any more; what is kept is not looked at.
+    pub(super) fn is_at_end(&self) -> bool {
+        self.closed && self.promised == 0 && self.hands.are_empty()
+    }
+
+    /// The last promise of a closed channel has been used or taken back, or the last message was
+    /// taken out of a hand: a receiver that waited for that is told, and tells the next one.
     pub(super) fn tell_end(&mut self, woken: &mut Woken) {
-        if self.closed && self.promised == 0 {
+        if self.is_at_end() {
             if let Some((waker, _)) = self.receivers.settle_front(SHUT) {
                 self.waiting -= 1;
                 woken.push(waker);
@@ -399,7 +445,7 @@ impl<T> Table<T> {
             }
             Side::Takes => {
                 !self.kept.is_empty()
-                    || (self.closed && self.promised == 0)
+                    || self.is_at_end()
                     || self.senders.any(is_free)
             }
         }

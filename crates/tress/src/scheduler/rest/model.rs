@@ -1,8 +1,8 @@
 //! A worker that sleeps in its driver, and others that wake it.
 
 use super::*;
-use crate::sys::thread;
 use loom::sync::{Arc, Condvar, Mutex};
+use loom::thread;
 
 /// A driver's bell: stays rung until it is heard.
 struct Bell(Mutex<bool>, Condvar);
