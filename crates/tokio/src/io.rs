@@ -14,3 +14,19 @@ pub use tress::io::{
 
 #[cfg(feature = "io-std")]
 pub use tress::io::{Stderr, Stdin, Stdout, stderr, stdin, stdout};
+
+#[cfg(any(feature = "net", feature = "process", feature = "signal"))]
+pub use tress::io::{Interest, Ready};
+
+#[cfg(all(unix, feature = "net"))]
+pub mod unix {
+    //! Waiting for descriptors.
+
+    pub use tress::io::{
+        AsyncFd, AsyncFdReadyGuard, AsyncFdReadyMutGuard, AsyncFdRegisterError, TryIoError,
+    };
+
+    /// The error by its former name.
+    #[deprecated = "it is called `AsyncFdRegisterError`"]
+    pub type AsyncFdTryNewError<T> = AsyncFdRegisterError<T>;
+}

@@ -28,6 +28,9 @@ pub const __tress: () = ();
 
 pub mod io;
 
+#[cfg(feature = "net")]
+pub mod net;
+
 #[cfg(feature = "rt")]
 pub mod runtime;
 

@@ -21,6 +21,8 @@ pub mod future;
 pub mod io;
 #[doc(hidden)]
 pub mod macros;
+#[cfg(feature = "net")]
+pub mod net;
 pub mod runtime;
 mod scheduler;
 pub mod shutdown;

@@ -16,6 +16,7 @@
 //! | read a part, or one after the other | [`take`](AsyncReadExt::take), [`chain`](AsyncReadExt::chain) |
 //! | have nothing, or no end of it | [`empty`](empty()), [`sink`](sink()), [`repeat`](repeat()) |
 //! | talk to the terminal | [`stdin`], [`stdout`], [`stderr`] |
+//! | wait for any other descriptor | `AsyncFd`, on Unix |
 //!
 //! ```
 //! use tress::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, duplex};
@@ -41,6 +42,8 @@
 
 use std::io;
 
+#[cfg(all(unix, feature = "driver"))]
+mod async_fd;
 mod buf_read;
 mod buf_read_ext;
 mod buf_reader;
@@ -85,6 +88,10 @@ pub use std::io::{Error, ErrorKind, Result, SeekFrom};
 #[cfg(feature = "driver")]
 pub use tress_driver::{Interest, Ready};
 
+#[cfg(all(unix, feature = "driver"))]
+pub use async_fd::{
+    AsyncFd, AsyncFdReadyGuard, AsyncFdReadyMutGuard, AsyncFdRegisterError, TryIoError,
+};
 pub use buf_read::AsyncBufRead;
 pub use buf_read_ext::AsyncBufReadExt;
 pub use buf_reader::BufReader;
@@ -132,6 +139,17 @@ pub mod futures {
 /// The call did nothing because a signal came: it is made again.
 fn is_interrupted(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::Interrupted
+}
+
+/// Makes a system call, again if a signal came in between.
+#[cfg(feature = "net")]
+pub(crate) fn uninterrupted<R>(mut call: impl FnMut() -> io::Result<R>) -> io::Result<R> {
+    loop {
+        match call() {
+            Err(error) if is_interrupted(&error) => {}
+            result => return result,
+        }
+    }
 }
 
 /// Where everything had to be written.

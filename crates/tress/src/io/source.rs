@@ -10,6 +10,7 @@ use crate::runtime::driver::IoHandle;
 use crate::task::coop;
 use std::fmt;
 use std::io;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll, ready};
 use tress_driver::{Direction, Interest, Ready, Registration};
@@ -22,6 +23,10 @@ pub(crate) struct Source<T: tress_driver::Source> {
     runtime: IoHandle,
     inner: T,
 }
+
+// A panic leaves nothing half done: the parts change in single steps, under locks of their own.
+impl<T: tress_driver::Source + UnwindSafe> UnwindSafe for Source<T> {}
+impl<T: tress_driver::Source + RefUnwindSafe> RefUnwindSafe for Source<T> {}
 
 impl<T: tress_driver::Source> Source<T> {
     /// A source in the current runtime. `inner` is in non-blocking mode.
@@ -39,16 +44,22 @@ impl<T: tress_driver::Source> Source<T> {
     /// As `new`, for a thing that only one side of makes sense to watch.
     #[track_caller]
     pub(crate) fn with_interest(inner: T, interest: Interest, what: &str) -> io::Result<Source<T>> {
-        let source = Source {
+        let source = Source::lazy(inner, interest, what);
+        #[cfg(not(unix))]
+        let source = source.registered()?;
+        Ok(source)
+    }
+
+    /// As `with_interest`, without registering it anywhere.
+    #[track_caller]
+    pub(crate) fn lazy(inner: T, interest: Interest, what: &str) -> Source<T> {
+        Source {
             registration: OnceLock::new(),
             registering: Mutex::new(()),
             interest,
             runtime: IoHandle::current(what),
             inner,
-        };
-        #[cfg(not(unix))]
-        let source = source.registered()?;
-        Ok(source)
+        }
     }
 
     pub(crate) fn get_ref(&self) -> &T {
@@ -57,6 +68,14 @@ impl<T: tress_driver::Source> Source<T> {
 
     pub(crate) fn get_mut(&mut self) -> &mut T {
         &mut self.inner
+    }
+
+    /// Its place in a driver, and the thing itself.
+    #[cfg(unix)]
+    pub(crate) fn parts_mut(&mut self) -> io::Result<(&Registration, &mut T)> {
+        self.registration()?;
+        let registration = self.registration.get().expect("found just now");
+        Ok((registration, &mut self.inner))
     }
 
     /// Takes it out of the driver.

@@ -289,6 +289,12 @@ pub(crate) fn check_time_is_enabled() {
     }
 }
 
+/// The same as a question.
+#[cfg(feature = "net")]
+pub(crate) fn has_timers() -> bool {
+    context::with_runtime(|shared| shared.time_enabled) == Some(true)
+}
+
 /// As `check_time_is_enabled`; a thread that entered the runtime without driving it gets a handle
 /// to remember, since it may poll its futures after it has left.
 #[track_caller]
@@ -357,6 +363,24 @@ pub(crate) fn fire_timers() {
 
 pub(crate) fn count_forced_yield() {
     context::with_runtime(|shared| shared.forced_yields.add_shared(1));
+}
+
+/// Is this the error that I/O gets whose runtime has shut down?
+///
+/// ```
+/// use tress::net::TcpListener;
+/// use tress::runtime::{Runtime, is_shutdown_error};
+///
+/// let first = Runtime::new()?;
+/// let listener = first.block_on(TcpListener::bind("127.0.0.1:0"))?;
+/// drop(first);
+/// let error = Runtime::new()?.block_on(listener.accept()).unwrap_err();
+/// assert!(is_shutdown_error(&error));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[cfg(feature = "driver")]
+pub fn is_shutdown_error(error: &std::io::Error) -> bool {
+    tress_driver::Gone::is_in(error)
 }
 
 /// The index of the worker that runs the caller, if one does: below the number of workers of the

@@ -1,0 +1,234 @@
+//! Names and addresses.
+
+use crate::task::{JoinHandle, spawn_blocking};
+use std::future::Future;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+/// What can be made into addresses of sockets, perhaps by asking for a name.
+///
+/// Addresses in any form are taken as they are. A string is `host:port`; unless the host is an address
+/// itself, it is looked up on the [blocking pool](crate::task::spawn_blocking), so no worker waits for
+/// it. The trait is sealed.
+///
+/// # Examples
+/// ```
+/// use std::net::Ipv4Addr;
+/// use tress::net::UdpSocket;
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// UdpSocket::bind("127.0.0.1:0").await?;
+/// UdpSocket::bind(("localhost", 0)).await?;
+/// UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+/// # Ok::<(), std::io::Error>(()) }).unwrap();
+/// ```
+pub trait ToSocketAddrs: sealed::Resolve {}
+
+mod sealed {
+    /// Begins to find the addresses.
+    pub trait Resolve {
+        #[doc(hidden)]
+        fn resolve(&self) -> super::Resolving;
+    }
+}
+
+/// The addresses, or the question for them that is under way.
+#[derive(Debug)]
+pub enum Resolving {
+    /// Known, or known to be wrong; until polled.
+    Known(Option<io::Result<Addresses>>),
+    /// Being looked up.
+    Asked(JoinHandle<io::Result<Addresses>>),
+}
+
+/// Addresses to try in turn.
+#[derive(Debug)]
+pub enum Addresses {
+    /// One, until it is taken.
+    One(Option<SocketAddr>),
+    /// Any number.
+    Many(std::vec::IntoIter<SocketAddr>),
+}
+
+impl Iterator for Addresses {
+    type Item = SocketAddr;
+
+    fn next(&mut self) -> Option<SocketAddr> {
+        match self {
+            Addresses::One(address) => address.take(),
+            Addresses::Many(addresses) => addresses.next(),
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        match self {
+            Addresses::One(address) => address.iter().size_hint(),
+            Addresses::Many(addresses) => addresses.size_hint(),
+        }
+    }
+}
+
+impl Resolving {
+    fn one(address: SocketAddr) -> Resolving {
+        Resolving::Known(Some(Ok(Addresses::One(Some(address)))))
+    }
+
+    /// Asks the system, on a thread that may wait.
+    fn ask<H: std::net::ToSocketAddrs + Send + 'static>(host: H) -> Resolving {
+        Resolving::Asked(spawn_blocking(move || {
+            let addresses: Vec<_> = host.to_socket_addrs()?.collect();
+            Ok(Addresses::Many(addresses.into_iter()))
+        }))
+    }
+}
+
+impl Future for Resolving {
+    type Output = io::Result<Addresses>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<Addresses>> {
+        match &mut *self {
+            Resolving::Known(result) => {
+                Poll::Ready(result.take().expect("polled after it was ready"))
+            }
+            Resolving::Asked(task) => Poll::Ready(ready!(Pin::new(task).poll(cx))?),
+        }
+    }
+}
+
+/// The addresses that `addr` means.
+pub(super) async fn resolve(addr: impl ToSocketAddrs) -> io::Result<Addresses> {
+    // Nothing of `addr` is kept while waiting: it need not be `Send`.
+    let resolving = addr.resolve();
+    drop(addr);
+    resolving.await
+}
+
+/// Does `f` with one address after the other, until it works with one.
+///
+/// # Errors
+/// The last one's; or that there is no address.
+pub(super) async fn each<T>(
+    addr: impl ToSocketAddrs,
+    mut f: impl FnMut(SocketAddr) -> io::Result<T>,
+) -> io::Result<T> {
+    let mut failed = no_address();
+    for address in resolve(addr).await? {
+        match f(address) {
+            Ok(done) => return Ok(done),
+            Err(error) => failed = error,
+        }
+    }
+    Err(failed)
+}
+
+pub(super) fn no_address() -> io::Error {
+    io::Error::new(
+        io::ErrorKind::InvalidInput,
+        "no address: the name or the list given means none",
+    )
+}
+
+/// Looks up a name: the addresses it has, each with the port.
+///
+/// Not every address need be of use; the order is the system's.
+///
+/// # Errors
+/// What the system says, for instance that there is no such name.
+///
+/// # Cancel safety
+/// Dropping the future forgets the question. The thread that waits for the system's answer goes on.
+///
+/// # Examples
+/// ```
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// for address in tress::net::lookup_host("localhost:3000").await? {
+///     assert_eq!(address.port(), 3000);
+/// }
+/// # Ok::<(), std::io::Error>(()) }).unwrap();
+/// ```
+pub async fn lookup_host<T>(host: T) -> io::Result<impl Iterator<Item = SocketAddr>>
+where
+    T: ToSocketAddrs,
+{
+    resolve(host).await
+}
+
+/// What is an address already.
+macro_rules! known {
+    ($($type:ty),* $(,)?) => {$(
+        impl ToSocketAddrs for $type {}
+
+        impl sealed::Resolve for $type {
+            fn resolve(&self) -> Resolving {
+                Resolving::one(SocketAddr::from(*self))
+            }
+        }
+    )*};
+}
+
+known!(
+    SocketAddr,
+    SocketAddrV4,
+    SocketAddrV6,
+    (IpAddr, u16),
+    (Ipv4Addr, u16),
+    (Ipv6Addr, u16),
+);
+
+impl<T: ToSocketAddrs + ?Sized> ToSocketAddrs for &T {}
+
+impl<T: ToSocketAddrs + ?Sized> sealed::Resolve for &T {
+    fn resolve(&self) -> Resolving {
+        (**self).resolve()
+    }
+}
+
+impl ToSocketAddrs for &[SocketAddr] {}
+
+impl sealed::Resolve for &[SocketAddr] {
+    fn resolve(&self) -> Resolving {
+        let addresses = Addresses::Many(self.to_vec().into_iter());
+        Resolving::Known(Some(Ok(addresses)))
+    }
+}
+
+impl ToSocketAddrs for str {}
+
+impl sealed::Resolve for str {
+    fn resolve(&self) -> Resolving {
+        match self.parse() {
+            Ok(address) => Resolving::one(address),
+            Err(_) => Resolving::ask(self.to_owned()),
+        }
+    }
+}
+
+impl ToSocketAddrs for String {}
+
+impl sealed::Resolve for String {
+    fn resolve(&self) -> Resolving {
+        self.as_str().resolve()
+    }
+}
+
+impl ToSocketAddrs for (&str, u16) {}
+
+impl sealed::Resolve for (&str, u16) {
+    fn resolve(&self) -> Resolving {
+        let (host, port) = *self;
+        match host.parse::<IpAddr>() {
+            Ok(ip) => Resolving::one(SocketAddr::new(ip, port)),
+            Err(_) => Resolving::ask((host.to_owned(), port)),
+        }
+    }
+}
+
+impl ToSocketAddrs for (String, u16) {}
+
+impl sealed::Resolve for (String, u16) {
+    fn resolve(&self) -> Resolving {
+        (self.0.as_str(), self.1).resolve()
+    }
+}

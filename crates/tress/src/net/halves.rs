@@ -1,0 +1,331 @@
+//! The halves of a stream: borrowed ones that go to two futures of one task, owned ones that go to two
+//! tasks.
+
+/// Makes the four types for a stream that has `poll_read_shared` and its fellows.
+macro_rules! halves {
+    ($Stream:ident, $Addr:ty) => {
+        /// The reading half of a stream that is borrowed; made by `split`.
+        #[derive(Debug)]
+        pub struct ReadHalf<'a>(&'a $Stream);
+
+        /// The writing half of a stream that is borrowed; made by `split`.
+        ///
+        /// [Shutting it down](crate::io::AsyncWriteExt::shutdown) ends the stream's writing side;
+        /// dropping it does nothing.
+        #[derive(Debug)]
+        pub struct WriteHalf<'a>(&'a $Stream);
+
+        /// The reading half of a stream; made by `into_split`.
+        #[derive(Debug)]
+        pub struct OwnedReadHalf(std::sync::Arc<$Stream>);
+
+        /// The writing half of a stream; made by `into_split`.
+        ///
+        /// Dropping it ends the stream's writing side, so that the peer finds the end;
+        /// [`forget`](OwnedWriteHalf::forget) does not.
+        #[derive(Debug)]
+        pub struct OwnedWriteHalf {
+            stream: std::sync::Arc<$Stream>,
+            shut_down_on_drop: bool,
+        }
+
+        /// The halves are of different streams; here they are again.
+        #[derive(Debug)]
+        pub struct ReuniteError(
+            /// The reading half.
+            pub OwnedReadHalf,
+            /// The writing half.
+            pub OwnedWriteHalf,
+        );
+
+        impl std::fmt::Display for ReuniteError {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(
+                    "the halves are of different streams: reunite those of the same `into_split`",
+                )
+            }
+        }
+
+        impl std::error::Error for ReuniteError {}
+
+        pub(super) fn split(stream: &$Stream) -> (ReadHalf<'_>, WriteHalf<'_>) {
+            (ReadHalf(stream), WriteHalf(stream))
+        }
+
+        pub(super) fn into_split(stream: $Stream) -> (OwnedReadHalf, OwnedWriteHalf) {
+            let stream = std::sync::Arc::new(stream);
+            let writer = OwnedWriteHalf {
+                stream: stream.clone(),
+                shut_down_on_drop: true,
+            };
+            (OwnedReadHalf(stream), writer)
+        }
+
+        impl OwnedReadHalf {
+            /// Makes a whole of the halves again.
+            ///
+            /// # Errors
+            /// If they do not come from the same stream.
+            pub fn reunite(self, other: OwnedWriteHalf) -> Result<$Stream, ReuniteError> {
+                if !std::sync::Arc::ptr_eq(&self.0, &other.stream) {
+                    return Err(ReuniteError(self, other));
+                }
+                other.forget();
+                Ok(std::sync::Arc::into_inner(self.0).expect("there are but two halves"))
+            }
+        }
+
+        impl OwnedWriteHalf {
+            /// Makes a whole of the halves again.
+            ///
+            /// # Errors
+            /// If they do not come from the same stream.
+            pub fn reunite(self, other: OwnedReadHalf) -> Result<$Stream, ReuniteError> {
+                other.reunite(self)
+            }
+
+            /// Drops the half without ending the stream's writing side.
+            pub fn forget(mut self) {
+                self.shut_down_on_drop = false;
+            }
+        }
+
+        impl Drop for OwnedWriteHalf {
+            fn drop(&mut self) {
+                if self.shut_down_on_drop {
+                    // Fails only if there is no peer any more to tell.
+                    let _ = self.stream.shutdown_write();
+                }
+            }
+        }
+
+        impl WriteHalf<'_> {
+            fn stream(&self) -> &$Stream {
+                self.0
+            }
+
+            fn shut_down(&mut self) -> std::io::Result<()> {
+                self.0.shutdown_write()
+            }
+        }
+
+        impl OwnedWriteHalf {
+            fn stream(&self) -> &$Stream {
+                &self.stream
+            }
+
+            fn shut_down(&mut self) -> std::io::Result<()> {
+                self.stream.shutdown_write()?;
+                self.shut_down_on_drop = false;
+                Ok(())
+            }
+        }
+
+        $crate::net::halves::reading_half!(ReadHalf<'_>, $Stream, $Addr);
+        $crate::net::halves::reading_half!(OwnedReadHalf, $Stream, $Addr);
+        $crate::net::halves::writing_half!(WriteHalf<'_>, $Stream, $Addr);
+        $crate::net::halves::writing_half!(OwnedWriteHalf, $Stream, $Addr);
+    };
+}
+
+macro_rules! reading_half {
+    ($Half:ty, $Stream:ident, $Addr:ty) => {
+        impl $Half {
+            /// Waits until the stream is ready for any of `interest`.
+            ///
+            /// # Errors
+            /// If the runtime has shut down.
+            ///
+            /// # Cancel safety
+            /// Waiting takes nothing.
+            pub async fn ready(
+                &self,
+                interest: $crate::io::Interest,
+            ) -> std::io::Result<$crate::io::Ready> {
+                self.0.ready(interest).await
+            }
+
+            /// Waits until the stream is readable.
+            ///
+            /// # Errors
+            /// If the runtime has shut down.
+            ///
+            /// # Cancel safety
+            /// Waiting takes nothing.
+            pub async fn readable(&self) -> std::io::Result<()> {
+                self.0.readable().await
+            }
+
+            /// Reads what there is, without waiting.
+            ///
+            /// # Errors
+            /// `WouldBlock` if there is nothing; else what the system says.
+            pub fn try_read(&self, buf: &mut [u8]) -> std::io::Result<usize> {
+                self.0.try_read(buf)
+            }
+
+            /// Reads what there is into several buffers, one after the other.
+            ///
+            /// # Errors
+            /// As for [`try_read`](Self::try_read).
+            pub fn try_read_vectored(
+                &self,
+                bufs: &mut [std::io::IoSliceMut<'_>],
+            ) -> std::io::Result<usize> {
+                self.0.try_read_vectored(bufs)
+            }
+
+            /// Reads what there is into a buffer that grows or keeps its place by itself.
+            ///
+            /// # Errors
+            /// As for [`try_read`](Self::try_read).
+            #[cfg(feature = "bytes")]
+            pub fn try_read_buf<B: bytes::BufMut>(&self, buf: &mut B) -> std::io::Result<usize> {
+                self.0.try_read_buf(buf)
+            }
+
+            /// The address of the peer.
+            ///
+            /// # Errors
+            /// What the system says.
+            pub fn peer_addr(&self) -> std::io::Result<$Addr> {
+                self.0.peer_addr()
+            }
+
+            /// The address of this side.
+            ///
+            /// # Errors
+            /// What the system says.
+            pub fn local_addr(&self) -> std::io::Result<$Addr> {
+                self.0.local_addr()
+            }
+        }
+
+        impl AsRef<$Stream> for $Half {
+            fn as_ref(&self) -> &$Stream {
+                &self.0
+            }
+        }
+
+        impl $crate::io::AsyncRead for $Half {
+            fn poll_read(
+                self: std::pin::Pin<&mut Self>,
+                cx: &mut std::task::Context<'_>,
+                buf: &mut $crate::io::ReadBuf<'_>,
+            ) -> std::task::Poll<std::io::Result<()>> {
+                self.0.poll_read_shared(cx, buf)
+            }
+        }
+    };
+}
+
+macro_rules! writing_half {
+    ($Half:ty, $Stream:ident, $Addr:ty) => {
+        impl $Half {
+            /// Waits until the stream is ready for any of `interest`.
+            ///
+            /// # Errors
+            /// If the runtime has shut down.
+            ///
+            /// # Cancel safety
+            /// Waiting takes nothing.
+            pub async fn ready(
+                &self,
+                interest: $crate::io::Interest,
+            ) -> std::io::Result<$crate::io::Ready> {
+                self.stream().ready(interest).await
+            }
+
+            /// Waits until the stream is writable.
+            ///
+            /// # Errors
+            /// If the runtime has shut down.
+            ///
+            /// # Cancel safety
+            /// Waiting takes nothing.
+            pub async fn writable(&self) -> std::io::Result<()> {
+                self.stream().writable().await
+            }
+
+            /// Writes what there is room for, without waiting.
+            ///
+            /// # Errors
+            /// `WouldBlock` if there is no room; else what the system says.
+            pub fn try_write(&self, buf: &[u8]) -> std::io::Result<usize> {
+                self.stream().try_write(buf)
+            }
+
+            /// Writes what there is room for from several buffers, one after the other.
+            ///
+            /// # Errors
+            /// As for [`try_write`](Self::try_write).
+            pub fn try_write_vectored(
+                &self,
+                bufs: &[std::io::IoSlice<'_>],
+            ) -> std::io::Result<usize> {
+                self.stream().try_write_vectored(bufs)
+            }
+
+            /// The address of the peer.
+            ///
+            /// # Errors
+            /// What the system says.
+            pub fn peer_addr(&self) -> std::io::Result<$Addr> {
+                self.stream().peer_addr()
+            }
+
+            /// The address of this side.
+            ///
+            /// # Errors
+            /// What the system says.
+            pub fn local_addr(&self) -> std::io::Result<$Addr> {
+                self.stream().local_addr()
+            }
+        }
+
+        impl AsRef<$Stream> for $Half {
+            fn as_ref(&self) -> &$Stream {
+                self.stream()
+            }
+        }
+
+        impl $crate::io::AsyncWrite for $Half {
+            fn poll_write(
+                self: std::pin::Pin<&mut Self>,
+                cx: &mut std::task::Context<'_>,
+                buf: &[u8],
+            ) -> std::task::Poll<std::io::Result<usize>> {
+                self.stream().poll_write_shared(cx, buf)
+            }
+
+            fn poll_write_vectored(
+                self: std::pin::Pin<&mut Self>,
+                cx: &mut std::task::Context<'_>,
+                bufs: &[std::io::IoSlice<'_>],
+            ) -> std::task::Poll<std::io::Result<usize>> {
+                self.stream().poll_write_vectored_shared(cx, bufs)
+            }
+
+            fn is_write_vectored(&self) -> bool {
+                true
+            }
+
+            /// Nothing is kept back.
+            fn poll_flush(
+                self: std::pin::Pin<&mut Self>,
+                _: &mut std::task::Context<'_>,
+            ) -> std::task::Poll<std::io::Result<()>> {
+                std::task::Poll::Ready(Ok(()))
+            }
+
+            fn poll_shutdown(
+                self: std::pin::Pin<&mut Self>,
+                _: &mut std::task::Context<'_>,
+            ) -> std::task::Poll<std::io::Result<()>> {
+                std::task::Poll::Ready(self.get_mut().shut_down())
+            }
+        }
+    };
+}
+
+pub(super) use {halves, reading_half, writing_half};

@@ -1,0 +1,128 @@
+//! Options that sockets of the Internet protocols share. The macro is called once in an `impl`.
+
+macro_rules! ip_options {
+    () => {
+        /// The traffic class of packets sent (`IPV6_TCLASS`).
+        ///
+        /// # Errors
+        /// What the system says.
+        #[cfg(any(
+            target_os = "android",
+            target_os = "dragonfly",
+            target_os = "freebsd",
+            target_os = "fuchsia",
+            target_os = "linux",
+            target_os = "macos",
+            target_os = "netbsd",
+            target_os = "openbsd",
+            target_os = "cygwin",
+        ))]
+        pub fn tclass_v6(&self) -> std::io::Result<u32> {
+            socket2::SockRef::from(self).tclass_v6()
+        }
+
+        /// Sets the traffic class of packets sent (`IPV6_TCLASS`).
+        ///
+        /// # Errors
+        /// What the system says.
+        #[cfg(any(
+            target_os = "android",
+            target_os = "dragonfly",
+            target_os = "freebsd",
+            target_os = "fuchsia",
+            target_os = "linux",
+            target_os = "macos",
+            target_os = "netbsd",
+            target_os = "openbsd",
+            target_os = "cygwin",
+        ))]
+        pub fn set_tclass_v6(&self, tclass: u32) -> std::io::Result<()> {
+            socket2::SockRef::from(self).set_tclass_v6(tclass)
+        }
+
+        /// The type of service of packets sent (`IP_TOS`).
+        ///
+        /// # Errors
+        /// What the system says.
+        #[cfg(not(any(
+            target_os = "fuchsia",
+            target_os = "redox",
+            target_os = "solaris",
+            target_os = "illumos",
+            target_os = "haiku"
+        )))]
+        pub fn tos_v4(&self) -> std::io::Result<u32> {
+            socket2::SockRef::from(self).tos_v4()
+        }
+
+        /// Sets the type of service of packets sent (`IP_TOS`). Windows has it but does nothing.
+        ///
+        /// # Errors
+        /// What the system says.
+        #[cfg(not(any(
+            target_os = "fuchsia",
+            target_os = "redox",
+            target_os = "solaris",
+            target_os = "illumos",
+            target_os = "haiku"
+        )))]
+        pub fn set_tos_v4(&self, tos: u32) -> std::io::Result<()> {
+            socket2::SockRef::from(self).set_tos_v4(tos)
+        }
+
+        /// [`tos_v4`](Self::tos_v4) by its old name.
+        ///
+        /// # Errors
+        /// What the system says.
+        #[cfg(not(any(
+            target_os = "fuchsia",
+            target_os = "redox",
+            target_os = "solaris",
+            target_os = "illumos",
+            target_os = "haiku"
+        )))]
+        #[deprecated = "it is called `tos_v4`: IPv6 has `tclass_v6`"]
+        #[doc(hidden)]
+        pub fn tos(&self) -> std::io::Result<u32> {
+            self.tos_v4()
+        }
+
+        /// [`set_tos_v4`](Self::set_tos_v4) by its old name.
+        ///
+        /// # Errors
+        /// What the system says.
+        #[cfg(not(any(
+            target_os = "fuchsia",
+            target_os = "redox",
+            target_os = "solaris",
+            target_os = "illumos",
+            target_os = "haiku"
+        )))]
+        #[deprecated = "it is called `set_tos_v4`: IPv6 has `set_tclass_v6`"]
+        #[doc(hidden)]
+        pub fn set_tos(&self, tos: u32) -> std::io::Result<()> {
+            self.set_tos_v4(tos)
+        }
+
+        /// The network interface that it is bound to (`SO_BINDTODEVICE`), if it is.
+        ///
+        /// # Errors
+        /// What the system says.
+        #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
+        pub fn device(&self) -> std::io::Result<Option<Vec<u8>>> {
+            socket2::SockRef::from(self).device()
+        }
+
+        /// Uses packets of one network interface only (`SO_BINDTODEVICE`), by its name; `None` ends
+        /// that.
+        ///
+        /// # Errors
+        /// What the system says; it may need a capability.
+        #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
+        pub fn bind_device(&self, interface: Option<&[u8]>) -> std::io::Result<()> {
+            socket2::SockRef::from(self).bind_device(interface)
+        }
+    };
+}
+
+pub(super) use ip_options;

@@ -1,0 +1,106 @@
+//! What a listener does when the system has nothing left to make a connection of.
+//!
+//! The connection stays in the backlog and the listener stays ready, so a loop that accepts, fails and
+//! accepts again would keep a processor busy until something is closed somewhere. There is no event to
+//! wait for. Therefore the error goes to the caller at once, but the next `accept` begins with a pause.
+
+use crate::runtime::has_timers;
+use crate::time::{Instant, Sleep, sleep_until};
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+/// Short enough that nobody notices, long enough to cost nothing.
+const PAUSE: Duration = Duration::from_millis(10);
+
+#[derive(Debug, Default)]
+pub(crate) struct Patience {
+    /// Whether there is anything in `pause`: the only thing that is looked at as a rule.
+    exhausted: AtomicBool,
+    pause: Mutex<Pause>,
+}
+
+#[derive(Debug, Default)]
+struct Pause {
+    until: Option<Instant>,
+    /// Of `poll_accept`, which has one waker.
+    sleep: Option<Pin<Box<Sleep>>>,
+}
+
+impl Patience {
+    fn pause(&self) -> MutexGuard<'_, Pause> {
+        self.pause.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The result of an attempt to accept, noted if the system had not enough for it.
+    pub(crate) fn note<R>(&self, result: io::Result<R>) -> io::Result<R> {
+        if let Err(error) = &result {
+            if is_exhaustion(error) {
+                self.pause().until = Some(Instant::now() + PAUSE);
+                self.exhausted.store(true, Ordering::Relaxed);
+            }
+        }
+        result
+    }
+
+    /// Is there a pause, and something to pause with?
+    fn is_on(&self) -> bool {
+        self.exhausted.load(Ordering::Relaxed) && has_timers()
+    }
+
+    /// Waits until it makes sense to try again.
+    pub(crate) async fn wait(&self) {
+        if self.is_on() {
+            let until = self.pause().until;
+            if let Some(until) = until {
+                sleep_until(until).await;
+                self.end(until);
+            }
+        }
+    }
+
+    /// The same by poll.
+    pub(crate) fn poll_wait(&self, cx: &mut Context<'_>) -> Poll<()> {
+        if !self.is_on() {
+            return Poll::Ready(());
+        }
+        let mut pause = self.pause();
+        let Some(until) = pause.until else {
+            return Poll::Ready(());
+        };
+        let sleep = pause
+            .sleep
+            .get_or_insert_with(|| Box::pin(sleep_until(until)));
+        ready!(sleep.as_mut().poll(cx));
+        pause.sleep = None;
+        drop(pause);
+        self.end(until);
+        Poll::Ready(())
+    }
+
+    /// The pause is over, unless another one has begun.
+    fn end(&self, until: Instant) {
+        let mut pause = self.pause();
+        if pause.until == Some(until) {
+            pause.until = None;
+            self.exhausted.store(false, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(unix)]
+fn is_exhaustion(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM)
+    )
+}
+
+/// `WSAEMFILE` and `WSAENOBUFS`.
+#[cfg(windows)]
+fn is_exhaustion(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(10024 | 10055))
+}
