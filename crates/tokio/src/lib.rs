@@ -26,6 +26,9 @@
 #[allow(non_upper_case_globals)]
 pub const __tress: () = ();
 
+#[cfg(feature = "fs")]
+pub mod fs;
+
 pub mod io;
 
 #[cfg(feature = "net")]

@@ -96,6 +96,7 @@ pub use ready::Ready;
 pub use registration::{Direction, Readiness, Registration};
 pub use slot::ReadyEvent;
 pub use source::Source;
+pub use uring::{Buffer, BufferMut, Slice};
 #[cfg(all(
     target_os = "linux",
     any(
@@ -107,6 +108,5 @@ pub use source::Source;
     )
 ))]
 pub use uring::{
-    AcceptMulti, Buffer, BufferMut, MultiOperation, Multishot, Pool, PoolBuffer, RecvMulti, Slice,
-    Submission, op,
+    AcceptMulti, MultiOperation, Multishot, Pool, PoolBuffer, RecvMulti, Submission, op,
 };

@@ -1,5 +1,10 @@
 //! A system without io_uring: there is never a ring. The twin of `uring`.
 
+#[path = "uring/buffer.rs"]
+mod buffer;
+
+pub use buffer::{Buffer, BufferMut, Slice};
+
 use crate::config::Resolved;
 use crate::wakers::Wakers;
 use std::io;

@@ -17,6 +17,8 @@
 
 mod blocking;
 pub mod channel;
+#[cfg(feature = "fs")]
+pub mod fs;
 pub mod future;
 pub mod io;
 #[doc(hidden)]

@@ -61,6 +61,7 @@ mod empty;
 pub mod hyper;
 mod join;
 mod lines;
+pub(crate) mod offload;
 mod operation;
 mod pipe;
 mod read;

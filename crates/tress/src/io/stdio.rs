@@ -1,10 +1,7 @@
 use super::{AsyncRead, AsyncWrite, ReadBuf};
-use crate::runtime::{Handle, SpawnBlockingError};
-use crate::task::{JoinError, JoinHandle};
 use input::Input;
 use output::Output;
 use std::io;
-use std::panic::Location;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -144,26 +141,3 @@ pub fn stderr() -> Stderr {
 }
 
 writer!(Stderr, "error", stderr);
-
-/// Has the blocking pool do something. What is mandatory is done even if the runtime is shut down
-/// before a thread gets to it.
-#[track_caller]
-fn spawn<R: Send + 'static>(
-    f: impl FnOnce() -> R + Send + 'static,
-    mandatory: bool,
-) -> io::Result<JoinHandle<R>> {
-    let runtime = Handle::current();
-    runtime
-        .shared
-        .try_spawn_blocking(f, Location::caller(), mandatory)
-        .map_err(|(error, _)| io::Error::other(error))
-}
-
-/// It was begun and has no result.
-fn lost(error: JoinError) -> io::Error {
-    if error.is_cancelled() {
-        io::Error::other(SpawnBlockingError::ShutDown)
-    } else {
-        io::Error::other(error)
-    }
-}

@@ -27,8 +27,9 @@ pub(crate) struct BlockingTask {
 // SAFETY: the task's closure and output are `Send`.
 unsafe impl Send for BlockingTask {}
 
-/// Keeps a paused clock from jumping while the closure runs.
-struct Busy(Arc<Shared>);
+/// Keeps a paused clock from jumping while something goes on that the runtime does not see.
+#[derive(Debug)]
+pub(crate) struct Busy(Arc<Shared>);
 
 impl Drop for Busy {
     fn drop(&mut self) {
@@ -112,6 +113,11 @@ impl std::error::Error for SpawnBlockingError {
 }
 
 impl Shared {
+    /// Keeps the clock from jumping until the guard is dropped; none if it is not paused.
+    pub(crate) fn hold_clock(self: &Arc<Self>) -> Option<Busy> {
+        self.clock.enter_busy().then(|| Busy(self.clone()))
+    }
+
     /// Runs a closure on the blocking pool. If the pool refuses it, the handle's task is cancelled.
     fn submit_blocking<F, R>(
         self: &Arc<Self>,
@@ -125,12 +131,11 @@ impl Shared {
         R: Send + 'static,
     {
         let (task, handle) = self.new_blocking(Once(Some(f)), name, at);
-        let busy = self.clock.enter_busy().then(|| Busy(self.clone()));
         let job = BlockingTask {
             task,
             shared: self.clone(),
             mandatory,
-            _busy: busy,
+            _busy: self.hold_clock(),
         };
         let (job, error) = match self.blocking.spawn(job) {
             Ok(()) => return (handle, Ok(())),

@@ -13,6 +13,14 @@ pub(super) struct Options {
     pub(super) config: Config,
 }
 
+/// Calls `f` with a driver of the current runtime, as `IoHandle::with_driver` does. `None` if there
+/// is no current runtime, it was built without I/O, or no driver can be made.
+#[cfg(feature = "fs")]
+pub(crate) fn with_current_driver<R>(f: impl FnOnce(&Arc<Driver>) -> R) -> Option<R> {
+    let runtime = context::runtime().filter(|shared| shared.io_enabled)?;
+    IoHandle(runtime).with_driver(|driver| Ok(f(driver))).ok()
+}
+
 /// A runtime with I/O, to find a driver in. What is made in a runtime stays with it, wherever it is
 /// polled.
 #[derive(Clone)]

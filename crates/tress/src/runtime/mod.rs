@@ -39,6 +39,8 @@ pub use shutdown::{ShutdownReport, StuckTask};
 pub use tress_driver::Choice as IoBackend;
 
 pub(crate) use blocking_task::BlockingTask;
+#[cfg(feature = "fs")]
+pub(crate) use blocking_task::Busy;
 pub use blocking_task::SpawnBlockingError;
 
 use crate::blocking::Pool;

@@ -46,3 +46,11 @@ pub(crate) const NO_READERS: &str = "an RwLock must admit at least one reader";
 /// More permits than a semaphore can count.
 pub(crate) const TOO_MANY_PERMITS: &str =
     "a semaphore can hold or give out no more than MAX_PERMITS permits";
+
+/// How a file shows itself.
+#[cfg(feature = "fs")]
+pub(crate) const FILE: &str = "File";
+
+/// A file that may not have a buffer.
+#[cfg(feature = "fs")]
+pub(crate) const NO_BUFFER: &str = "a file needs a `max_buf_size` of at least one byte";

@@ -49,3 +49,11 @@ pub(crate) const NO_READERS: &str = "a RwLock may not be created with 0 readers"
 
 /// More permits than a semaphore can count.
 pub(crate) const TOO_MANY_PERMITS: &str = "a semaphore may not have more than MAX_PERMITS permits";
+
+/// How a file shows itself.
+#[cfg(feature = "fs")]
+pub(crate) const FILE: &str = "tokio::fs::File";
+
+/// A file that may not have a buffer.
+#[cfg(feature = "fs")]
+pub(crate) const NO_BUFFER: &str = "`max_buf_size` must be greater than 0";

@@ -1,5 +1,6 @@
-use super::{MAX_CHUNK, lost, spawn};
-use crate::io::{ReadBuf, is_interrupted};
+use super::MAX_CHUNK;
+use crate::io::ReadBuf;
+use crate::io::offload::{lost, read_once, spawn};
 use crate::task::JoinHandle;
 use std::future::Future;
 use std::io::{self, Read};
@@ -34,7 +35,7 @@ impl Input {
                     let mut bytes = mem::take(&mut self.bytes);
                     self.start = 0;
                     bytes.resize(buf.remaining().min(MAX_CHUNK), 0);
-                    none.insert(spawn(move || read(open(), bytes), false)?)
+                    none.insert(spawn(move || read_once(open(), bytes), false)?)
                 }
             };
             let joined = ready!(Pin::new(job).poll(cx));
@@ -46,19 +47,5 @@ impl Input {
         buf.put_slice(&rest[..n]);
         self.start += n;
         Poll::Ready(Ok(()))
-    }
-}
-
-/// Reads once, as much as there is room for.
-fn read(mut from: impl Read, mut bytes: Vec<u8>) -> io::Result<Vec<u8>> {
-    loop {
-        match from.read(&mut bytes) {
-            Ok(n) => {
-                bytes.truncate(n);
-                return Ok(bytes);
-            }
-            Err(error) if is_interrupted(&error) => {}
-            Err(error) => return Err(error),
-        }
     }
 }

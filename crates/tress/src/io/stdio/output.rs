@@ -1,4 +1,5 @@
-use super::{MAX_CHUNK, lost, spawn};
+use super::MAX_CHUNK;
+use crate::io::offload::{lost, spawn};
 use crate::task::JoinHandle;
 use std::future::Future;
 use std::io::{self, Write};

@@ -1,0 +1,11 @@
+//! Files and directories.
+
+#[cfg(unix)]
+pub use tress::fs::symlink;
+pub use tress::fs::{
+    DirBuilder, DirEntry, File, FileTimes, OpenOptions, ReadDir, canonicalize, copy, create_dir,
+    create_dir_all, hard_link, metadata, read, read_dir, read_link, read_to_string, remove_dir,
+    remove_dir_all, remove_file, rename, set_permissions, symlink_metadata, try_exists, write,
+};
+#[cfg(windows)]
+pub use tress::fs::{symlink_dir, symlink_file};

@@ -1,0 +1,339 @@
+//! A file with a position, which does one thing at a time.
+//!
+//! Whatever waits goes on when its future is dropped; the next operation waits for it first. What a
+//! dropped read has read is kept and returned by the next read, or, if something else comes next, the
+//! position goes back to before it.
+
+use super::nowait;
+use crate::fs::ring;
+use crate::io::ReadBuf;
+use crate::io::offload::{lost, read_once, spawn};
+use crate::task::{JoinHandle, coop};
+use std::fs::File;
+use std::future::{Future, poll_fn};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::mem;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+#[derive(Debug, Default)]
+pub(super) struct Cursor {
+    /// Read, and returned up to `start`. The file's position is behind all of it.
+    bytes: Vec<u8>,
+    start: usize,
+    job: Option<Job>,
+    /// Of a write that was reported as done.
+    write_error: Option<io::Error>,
+    /// Where the last seek led, until somebody asks.
+    arrived: Option<u64>,
+}
+
+/// Something that goes on.
+#[derive(Debug)]
+enum Job {
+    /// Has the memory of `bytes`, as has a write.
+    Read(JoinHandle<io::Result<Vec<u8>>>),
+    ReadOnRing(ring::Read),
+    Write(JoinHandle<(io::Result<()>, Vec<u8>)>),
+    Seek(JoinHandle<io::Result<u64>>),
+}
+
+/// How a job ended. A write's error is kept for the next write or flush instead.
+enum Ended {
+    Read(io::Result<()>),
+    Write,
+    Seek(io::Result<()>),
+}
+
+impl Cursor {
+    /// Is nothing going on?
+    pub(super) fn is_idle(&self) -> bool {
+        self.job.is_none()
+    }
+
+    /// The error of an earlier write, once.
+    pub(super) fn take_write_error(&mut self) -> io::Result<()> {
+        self.write_error.take().map_or(Ok(()), Err)
+    }
+
+    /// Waits for what is going on.
+    pub(super) async fn settle(&mut self) {
+        poll_fn(|cx| self.poll_ended(cx)).await;
+    }
+
+    fn poll_ended(&mut self, cx: &mut Context<'_>) -> Poll<Option<Ended>> {
+        let Some(job) = &mut self.job else {
+            return Poll::Ready(None);
+        };
+        let ended = match job {
+            Job::Read(job) => {
+                let read = ready!(Pin::new(job).poll(cx));
+                Ended::Read(self.have_read(read.map_err(lost).and_then(|read| read)))
+            }
+            Job::ReadOnRing(job) => {
+                let read = ready!(Pin::new(job).poll(cx));
+                Ended::Read(self.have_read(read))
+            }
+            Job::Write(job) => {
+                let written = ready!(Pin::new(job).poll(cx)).map_err(lost);
+                let result = written.and_then(|(result, mut memory)| {
+                    memory.clear();
+                    self.bytes = memory;
+                    result
+                });
+                self.write_error = result.err();
+                Ended::Write
+            }
+            Job::Seek(job) => {
+                let sought = ready!(Pin::new(job).poll(cx));
+                let sought = sought.map_err(lost).and_then(|sought| sought);
+                Ended::Seek(sought.map(|position| self.have_sought(position)))
+            }
+        };
+        self.job = None;
+        Poll::Ready(Some(ended))
+    }
+
+    fn have_read(&mut self, read: io::Result<Vec<u8>>) -> io::Result<()> {
+        self.bytes = read?;
+        self.start = 0;
+        Ok(())
+    }
+
+    fn have_sought(&mut self, position: u64) {
+        self.arrived = Some(position);
+        self.bytes.clear();
+        self.start = 0;
+    }
+
+    /// Read and not returned.
+    fn ahead(&self) -> &[u8] {
+        &self.bytes[self.start..]
+    }
+
+    /// Puts the position where the reader believes it is. Things without a position, such as
+    /// terminals, keep what was read from them.
+    pub(super) fn forget_ahead(&mut self, mut file: &File) -> io::Result<()> {
+        // A vector is never longer than `isize::MAX`.
+        let ahead = self.ahead().len() as i64;
+        if ahead == 0 {
+            return Ok(());
+        }
+        match file.seek(SeekFrom::Current(-ahead)) {
+            Ok(_) => {
+                self.bytes.clear();
+                self.start = 0;
+                Ok(())
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotSeekable => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) fn poll_read(
+        &mut self,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+        file: &Arc<File>,
+        most: usize,
+    ) -> Poll<io::Result<()>> {
+        if buf.remaining() == 0 {
+            return Poll::Ready(Ok(()));
+        }
+        let progress = ready!(coop::poll_proceed(cx));
+        loop {
+            let ended = ready!(self.poll_ended(cx));
+            let ahead = self.ahead();
+            let n = ahead.len().min(buf.remaining());
+            buf.put_slice(&ahead[..n]);
+            self.start += n;
+            if n == 0 {
+                match ended {
+                    // The end of the file, or an error.
+                    Some(Ended::Read(result)) => {
+                        progress.made_progress();
+                        return Poll::Ready(result);
+                    }
+                    _ => match read_now(buf, file, most) {
+                        None => {
+                            self.start_read(file, buf.remaining().min(most))?;
+                            continue;
+                        }
+                        Some(result) => {
+                            progress.made_progress();
+                            return Poll::Ready(result);
+                        }
+                    },
+                }
+            }
+            progress.made_progress();
+            return Poll::Ready(Ok(()));
+        }
+    }
+
+    fn start_read(&mut self, file: &Arc<File>, most: usize) -> io::Result<()> {
+        let mut bytes = mem::take(&mut self.bytes);
+        self.start = 0;
+        bytes.clear();
+        bytes.reserve(most);
+        self.job = Some(match ring::read(file, bytes, most) {
+            Ok(read) => Job::ReadOnRing(read),
+            Err(mut bytes) => {
+                let file = file.clone();
+                bytes.resize(most, 0);
+                Job::Read(spawn(move || read_once(&*file, bytes), false)?)
+            }
+        });
+        Ok(())
+    }
+
+    /// Waits until a write may begin, and returns the error of the one before.
+    pub(super) fn poll_ready_to_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        file: &File,
+    ) -> Poll<io::Result<()>> {
+        ready!(self.poll_ended(cx));
+        self.take_write_error()?;
+        Poll::Ready(self.forget_ahead(file))
+    }
+
+    /// Writes at once what can be; else has everything written, and says that it is.
+    pub(super) fn poll_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        file: &Arc<File>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let progress = ready!(coop::poll_proceed(cx));
+        ready!(self.poll_ready_to_write(cx, file))?;
+        progress.made_progress();
+        if let Some(result) = nowait::write(file, bytes, None) {
+            return Poll::Ready(result);
+        }
+        let mut memory = self.memory();
+        memory.extend_from_slice(bytes);
+        self.start_write(file, memory)
+    }
+
+    /// As `poll_write`, for bytes in pieces.
+    pub(super) fn poll_write_vectored(
+        &mut self,
+        cx: &mut Context<'_>,
+        file: &Arc<File>,
+        pieces: &[io::IoSlice<'_>],
+        most: usize,
+    ) -> Poll<io::Result<usize>> {
+        let progress = ready!(coop::poll_proceed(cx));
+        ready!(self.poll_ready_to_write(cx, file))?;
+        progress.made_progress();
+        let mut memory = self.memory();
+        for piece in pieces {
+            let room = most - memory.len();
+            memory.extend_from_slice(&piece[..piece.len().min(room)]);
+        }
+        match nowait::write(file, &memory, None) {
+            Some(result) => {
+                if self.ahead().is_empty() {
+                    memory.clear();
+                    self.bytes = memory;
+                }
+                Poll::Ready(result)
+            }
+            None => self.start_write(file, memory),
+        }
+    }
+
+    /// An empty vector: the spare one, unless it holds what a terminal was read from.
+    fn memory(&mut self) -> Vec<u8> {
+        if self.ahead().is_empty() {
+            self.start = 0;
+            let mut memory = mem::take(&mut self.bytes);
+            memory.clear();
+            memory
+        } else {
+            Vec::new()
+        }
+    }
+
+    fn start_write(&mut self, file: &Arc<File>, memory: Vec<u8>) -> Poll<io::Result<usize>> {
+        let n = memory.len();
+        let file = file.clone();
+        // It is reported as done now, so it must be done even if the runtime ends.
+        let job = spawn(move || ((&*file).write_all(&memory), memory), true)?;
+        self.job = Some(Job::Write(job));
+        Poll::Ready(Ok(n))
+    }
+
+    pub(super) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.poll_ended(cx));
+        Poll::Ready(self.take_write_error())
+    }
+
+    pub(super) fn start_seek(&mut self, file: &Arc<File>, to: SeekFrom) -> io::Result<()> {
+        if !self.is_idle() {
+            return Err(io::Error::other(
+                "the file is still busy with an operation: wait for it with `poll_complete` before \
+                 `start_seek`",
+            ));
+        }
+        let to = match to {
+            // The end may have to be asked for over a network.
+            SeekFrom::End(_) => {
+                let file = file.clone();
+                self.job = Some(Job::Seek(spawn(move || (&*file).seek(to), false)?));
+                return Ok(());
+            }
+            SeekFrom::Current(offset) => {
+                let ahead = self.ahead().len() as i64;
+                SeekFrom::Current(offset.checked_sub(ahead).ok_or_else(|| {
+                    io::Error::new(io::ErrorKind::InvalidInput, "the position is out of range")
+                })?)
+            }
+            to => to,
+        };
+        let position = (&**file).seek(to)?;
+        self.have_sought(position);
+        Ok(())
+    }
+
+    pub(super) fn poll_complete(
+        &mut self,
+        cx: &mut Context<'_>,
+        file: &File,
+    ) -> Poll<io::Result<u64>> {
+        let progress = ready!(coop::poll_proceed(cx));
+        let ended = ready!(self.poll_ended(cx));
+        progress.made_progress();
+        if let Some(Ended::Seek(Err(error))) = ended {
+            return Poll::Ready(Err(error));
+        }
+        Poll::Ready(match self.arrived.take() {
+            Some(position) => Ok(position),
+            None => self.position(file),
+        })
+    }
+
+    /// Where the reader believes it is.
+    fn position(&self, mut file: &File) -> io::Result<u64> {
+        match file.stream_position() {
+            Ok(position) => Ok(position.saturating_sub(self.ahead().len() as u64)),
+            // Those who wait for a seek that was never begun have nothing to wait for.
+            Err(error) if error.kind() == io::ErrorKind::NotSeekable => Ok(0),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Reads at once, if that is possible.
+fn read_now(buf: &mut ReadBuf<'_>, file: &File, most: usize) -> Option<io::Result<()>> {
+    // SAFETY: bytes are only written to it.
+    let room = unsafe { buf.unfilled_mut() };
+    let most = room.len().min(most);
+    Some(nowait::read(file, &mut room[..most], None)?.map(|n| {
+        // SAFETY: the kernel has written that many.
+        unsafe { buf.assume_init(n) };
+        buf.advance(n);
+    }))
+}

@@ -1,0 +1,89 @@
+//! Reads and writes that are made at once if they touch nothing but memory (Linux).
+//!
+//! `RWF_NOWAIT` makes the kernel refuse rather than wait: for a disk, a lock, or the writing of dirty
+//! pages.
+
+use std::fs::File;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::AsRawFd;
+
+/// A worker copies no more than this in one go; the rest is for the next turn.
+const MOST: usize = 256 * 1024;
+
+/// Reads at a position, or at the file's own. `None` if that would have to wait.
+///
+/// What it returns was initialised, from the start.
+pub(in crate::fs) fn read(
+    file: &File,
+    room: &mut [MaybeUninit<u8>],
+    at: Option<u64>,
+) -> Option<io::Result<usize>> {
+    let length = room.len().min(MOST);
+    call(
+        libc::SYS_preadv2,
+        file,
+        room.as_mut_ptr().cast(),
+        length,
+        at,
+    )
+}
+
+/// Writes at a position, or at the file's own. `None` if that would have to wait.
+pub(in crate::fs) fn write(
+    file: &File,
+    bytes: &[u8],
+    at: Option<u64>,
+) -> Option<io::Result<usize>> {
+    let length = bytes.len().min(MOST);
+    let pointer = bytes.as_ptr().cast_mut().cast();
+    call(libc::SYS_pwritev2, file, pointer, length, at)
+}
+
+/// `call` is one of the two above, and the memory is there for it.
+fn call(
+    call: libc::c_long,
+    file: &File,
+    pointer: *mut libc::c_void,
+    length: usize,
+    at: Option<u64>,
+) -> Option<io::Result<usize>> {
+    let vector = libc::iovec {
+        iov_base: pointer,
+        iov_len: length,
+    };
+    // The file's own position goes by the name of -1. No other offset has the highest bit: see
+    // `File::read_at`.
+    let offset = at.map_or(-1, |at| at as i64);
+    // SAFETY: one vector, of memory that the caller has borrowed for this. The offset's upper half is
+    // ignored on 64 bits, the only kind of system where this is used.
+    let result = unsafe {
+        let vector = &raw const vector;
+        libc::syscall(
+            call,
+            file.as_raw_fd(),
+            vector,
+            1,
+            offset,
+            0,
+            libc::RWF_NOWAIT,
+        )
+    };
+    if let Ok(n) = usize::try_from(result) {
+        return Some(Ok(n));
+    }
+    let error = io::Error::last_os_error();
+    match error.raw_os_error() {
+        // It would wait; the file or the kernel cannot do it without; or a signal came. `EINVAL` may
+        // mean the flag, so whoever does not give it is to say what is wrong.
+        Some(
+            libc::EAGAIN
+            | libc::EOPNOTSUPP
+            | libc::ENOSYS
+            | libc::EINVAL
+            | libc::EINTR
+            | libc::EPERM,
+        ) => None,
+        _ => Some(Err(error)),
+    }
+}

@@ -1,0 +1,180 @@
+//! Reads and writes at a given position, with buffers that are owned.
+
+use super::{File, nowait};
+use crate::fs::ring;
+use crate::io::offload::{lost, spawn};
+use crate::sys::Mutex;
+use std::io;
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+use tress_driver::{Buffer, BufferMut};
+
+impl File {
+    /// Reads at a position into a buffer, from its start, and gives it back with how much was read.
+    /// Less than there is room for is no error; nothing means the end.
+    ///
+    /// Neither moves nor minds the position of the other reads and writes, and any number may go on
+    /// at a time. It sees what was written before if that was [flushed](crate::io::AsyncWriteExt::flush).
+    ///
+    /// ```
+    /// use tress::fs::{self, File};
+    ///
+    /// # #[tress::main]
+    /// # async fn main() -> std::io::Result<()> {
+    /// # let path = std::env::temp_dir().join(format!("tress-doc-read-at-{}", std::process::id()));
+    /// fs::write(&path, "0123456789").await?;
+    /// let file = File::open(&path).await?;
+    /// let (result, buffer) = file.read_at(Vec::with_capacity(4), 2).await;
+    /// assert_eq!(buffer[..result?], *b"2345");
+    /// # fs::remove_file(path).await
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// What the system says; `InvalidInput` for an offset of `2^63` or more.
+    ///
+    /// # Cancel safety
+    /// The buffer is lost with the future. It lives until the kernel is done with it.
+    pub async fn read_at<B: BufferMut>(
+        &self,
+        mut buffer: B,
+        offset: u64,
+    ) -> (io::Result<usize>, B) {
+        if let Err(error) = check(offset) {
+            return (Err(error), buffer);
+        }
+        let now = nowait::read(&self.std, room(&mut buffer), Some(offset));
+        if let Some(result) = now {
+            if let Ok(n) = result {
+                // SAFETY: so many were written, from the start of the room.
+                unsafe { buffer.set_filled(n) };
+            }
+            return (result, buffer);
+        }
+        match ring::read_at(&self.std, buffer, offset) {
+            Ok(read) => read.await,
+            Err(buffer) => {
+                let file = self.std.clone();
+                lend(buffer, move |buffer| {
+                    let room = room(buffer);
+                    // The standard library reads into initialised memory.
+                    room.fill(MaybeUninit::new(0));
+                    // SAFETY: it is, now.
+                    let room = unsafe { &mut *(&raw mut *room as *mut [u8]) };
+                    let n = again(|| read_at(&file, room, offset))?;
+                    // SAFETY: so many were read, from the start of the room.
+                    unsafe { buffer.set_filled(n) };
+                    Ok(n)
+                })
+                .await
+            }
+        }
+    }
+
+    /// Writes what a buffer is filled with at a position, and gives it back with how much was written,
+    /// which may be less.
+    ///
+    /// Otherwise as [`read_at`](File::read_at). A file that is open for
+    /// [appending](super::super::OpenOptions::append) is written to at its end on Linux, wherever the
+    /// offset is.
+    ///
+    /// ```
+    /// use tress::fs::{self, File};
+    ///
+    /// # #[tress::main]
+    /// # async fn main() -> std::io::Result<()> {
+    /// # let path = std::env::temp_dir().join(format!("tress-doc-write-at-{}", std::process::id()));
+    /// let file = File::create(&path).await?;
+    /// for (offset, word) in [(6, "world"), (0, "hello ")] {
+    ///     let (result, word) = file.write_at(word, offset).await;
+    ///     assert_eq!(result?, word.len());
+    /// }
+    /// assert_eq!(fs::read(&path).await?, b"hello world");
+    /// # fs::remove_file(path).await
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`read_at`](File::read_at).
+    ///
+    /// # Cancel safety
+    /// The buffer is lost with the future, and nothing, some or all of it may be written. It lives until
+    /// the kernel is done with it.
+    pub async fn write_at<B: Buffer>(&self, buffer: B, offset: u64) -> (io::Result<usize>, B) {
+        if let Err(error) = check(offset) {
+            return (Err(error), buffer);
+        }
+        if let Some(result) = nowait::write(&self.std, buffer.bytes(), Some(offset)) {
+            return (result, buffer);
+        }
+        match ring::write_at(&self.std, buffer, offset) {
+            Ok(written) => written.await,
+            Err(buffer) => {
+                let file = self.std.clone();
+                let write = move |buffer: &mut B| again(|| write_at(&file, buffer.bytes(), offset));
+                lend(buffer, write).await
+            }
+        }
+    }
+}
+
+/// The kernel takes offsets for signed, and -1 for none.
+fn check(offset: u64) -> io::Result<()> {
+    match i64::try_from(offset) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "a file has no such position: the largest is 2^63 - 1",
+        )),
+    }
+}
+
+fn room<B: BufferMut>(buffer: &mut B) -> &mut [MaybeUninit<u8>] {
+    // SAFETY: so many bytes are writable there for as long as the buffer is borrowed.
+    unsafe { std::slice::from_raw_parts_mut(buffer.pointer_mut().cast(), buffer.room()) }
+}
+
+/// Until no signal comes between.
+fn again(mut f: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
+    loop {
+        match f() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}
+
+/// Has the blocking pool do something with a buffer, which comes back even if the pool does not do it.
+async fn lend<B: Send + 'static>(
+    buffer: B,
+    f: impl FnOnce(&mut B) -> io::Result<usize> + Send + 'static,
+) -> (io::Result<usize>, B) {
+    let place = Arc::new(Mutex::new(Some(buffer)));
+    let lent = place.clone();
+    let job = spawn(
+        move || {
+            // Nobody else looks before this is over, or was never begun.
+            let mut buffer = lent.lock().take().expect("lent once");
+            let result = f(&mut buffer);
+            *lent.lock() = Some(buffer);
+            result
+        },
+        false,
+    );
+    let result = match job {
+        Ok(job) => job.await.map_err(lost).and_then(|result| result),
+        Err(error) => Err(error),
+    };
+    let buffer = place.lock().take();
+    (result, buffer.expect("given back, or never taken"))
+}
+
+#[cfg(unix)]
+fn read_at(file: &std::fs::File, room: &mut [u8], offset: u64) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, room, offset)
+}
+
+#[cfg(unix)]
+fn write_at(file: &std::fs::File, bytes: &[u8], offset: u64) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::write_at(file, bytes, offset)
+}

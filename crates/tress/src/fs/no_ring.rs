@@ -1,0 +1,80 @@
+//! A system without io_uring: the blocking pool does everything. The twin of `ring`.
+
+use std::fs::File;
+use std::future::Ready;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+/// There is never one.
+type UnderWay<T> = Ready<T>;
+
+#[cfg(unix)]
+pub(super) fn open(_: &Path, _: i32, _: u32) -> Option<UnderWay<io::Result<File>>> {
+    None
+}
+
+pub(super) fn exists(_: &Path) -> Option<UnderWay<io::Result<bool>>> {
+    None
+}
+
+pub(super) fn remove_file(_: &Path) -> Option<UnderWay<io::Result<()>>> {
+    None
+}
+
+pub(super) fn remove_dir(_: &Path) -> Option<UnderWay<io::Result<()>>> {
+    None
+}
+
+#[cfg(unix)]
+pub(super) fn create_dir(_: &Path, _: u32) -> Option<UnderWay<io::Result<()>>> {
+    None
+}
+
+pub(super) fn rename(_: &Path, _: &Path) -> Option<UnderWay<io::Result<()>>> {
+    None
+}
+
+pub(super) fn hard_link(_: &Path, _: &Path) -> Option<UnderWay<io::Result<()>>> {
+    None
+}
+
+#[cfg(unix)]
+pub(super) fn symlink(_: &Path, _: &Path) -> Option<UnderWay<io::Result<()>>> {
+    None
+}
+
+pub(super) fn sync_all(_: &Arc<File>) -> Option<UnderWay<io::Result<()>>> {
+    None
+}
+
+pub(super) fn sync_data(_: &Arc<File>) -> Option<UnderWay<io::Result<()>>> {
+    None
+}
+
+pub(super) fn set_len(_: &Arc<File>, _: u64) -> Option<UnderWay<io::Result<()>>> {
+    None
+}
+
+/// A read from the file's own position.
+pub(super) type Read = UnderWay<io::Result<Vec<u8>>>;
+
+pub(super) fn read(_: &Arc<File>, bytes: Vec<u8>, _: usize) -> Result<Read, Vec<u8>> {
+    Err(bytes)
+}
+
+pub(super) fn read_at<B>(
+    _: &Arc<File>,
+    buffer: B,
+    _: u64,
+) -> Result<UnderWay<(io::Result<usize>, B)>, B> {
+    Err(buffer)
+}
+
+pub(super) fn write_at<B>(
+    _: &Arc<File>,
+    buffer: B,
+    _: u64,
+) -> Result<UnderWay<(io::Result<usize>, B)>, B> {
+    Err(buffer)
+}

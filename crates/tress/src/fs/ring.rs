@@ -1,0 +1,168 @@
+//! Operations of the current worker's ring. Each function returns `None`, or gives back what it was
+//! given, where there is no ring or the kernel lacks the operation: then the blocking pool does it.
+
+use crate::runtime::Busy;
+use crate::runtime::context;
+use crate::runtime::driver::with_current_driver;
+use std::ffi::CString;
+use std::fs::File;
+use std::future::Future;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use tress_driver::op::{self, Operation};
+use tress_driver::{Buffer, BufferMut, Slice, Submission};
+
+/// An operation under way.
+#[derive(Debug)]
+pub(super) struct UnderWay<O: Operation> {
+    submission: Submission<O>,
+    /// A paused clock waits for files as it does for the blocking pool.
+    _busy: Option<Busy>,
+}
+
+impl<O: Operation> Future for UnderWay<O> {
+    type Output = O::Output;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<O::Output> {
+        Pin::new(&mut self.submission).poll(cx)
+    }
+}
+
+/// Starts an operation, or gives back what it would have been made of.
+fn submit<T, O: Operation>(parts: T, make: impl FnOnce(T) -> O) -> Result<UnderWay<O>, T> {
+    let mut parts = Some(parts);
+    let submission = with_current_driver(|driver| {
+        let parts = driver.supports::<O>().then(|| parts.take()).flatten()?;
+        Some(driver.submit(make(parts)))
+    })
+    .flatten();
+    match submission {
+        Some(submission) => Ok(UnderWay {
+            submission,
+            _busy: context::runtime().and_then(|runtime| runtime.hold_clock()),
+        }),
+        None => Err(parts.expect("taken only for a submission")),
+    }
+}
+
+/// The name as the kernel wants it. None if it cannot be one: the standard library says so better.
+fn name(path: &Path) -> Option<CString> {
+    CString::new(path.as_os_str().as_bytes()).ok()
+}
+
+pub(super) async fn opened(open: UnderWay<op::OpenAt>) -> io::Result<File> {
+    open.await.map(File::from)
+}
+
+/// With the flags and the mode of `open`.
+pub(super) fn open(
+    path: &Path,
+    flags: i32,
+    mode: u32,
+) -> Option<impl Future<Output = io::Result<File>> + use<>> {
+    let make = |path| op::OpenAt::new(None, path, flags, mode);
+    submit(name(path)?, make).ok().map(opened)
+}
+
+/// Is there something of that name, links followed?
+pub(super) fn exists(path: &Path) -> Option<impl Future<Output = io::Result<bool>> + use<>> {
+    let asked = submit(name(path)?, |path| op::Statx::new(None, path, 0, 0)).ok()?;
+    Some(async {
+        match asked.await {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    })
+}
+
+pub(super) fn remove_file(path: &Path) -> Option<UnderWay<op::UnlinkAt>> {
+    submit(name(path)?, |path| op::UnlinkAt::new(None, path, 0)).ok()
+}
+
+pub(super) fn remove_dir(path: &Path) -> Option<UnderWay<op::UnlinkAt>> {
+    let make = |path| op::UnlinkAt::new(None, path, libc::AT_REMOVEDIR);
+    submit(name(path)?, make).ok()
+}
+
+pub(super) fn create_dir(path: &Path, mode: u32) -> Option<UnderWay<op::MkDirAt>> {
+    submit(name(path)?, |path| op::MkDirAt::new(None, path, mode)).ok()
+}
+
+pub(super) fn rename(from: &Path, to: &Path) -> Option<UnderWay<op::RenameAt>> {
+    let make = |(from, to)| op::RenameAt::new((None, from), (None, to), 0);
+    submit((name(from)?, name(to)?), make).ok()
+}
+
+pub(super) fn hard_link(original: &Path, link: &Path) -> Option<UnderWay<op::LinkAt>> {
+    let make = |(original, link)| op::LinkAt::new((None, original), (None, link), 0);
+    submit((name(original)?, name(link)?), make).ok()
+}
+
+pub(super) fn symlink(original: &Path, link: &Path) -> Option<UnderWay<op::SymlinkAt>> {
+    let make = |(original, link)| op::SymlinkAt::new(original, (None, link));
+    submit((name(original)?, name(link)?), make).ok()
+}
+
+pub(super) fn sync_all(file: &Arc<File>) -> Option<UnderWay<op::Fsync<Arc<File>>>> {
+    submit(file.clone(), op::Fsync::all).ok()
+}
+
+pub(super) fn sync_data(file: &Arc<File>) -> Option<UnderWay<op::Fsync<Arc<File>>>> {
+    submit(file.clone(), op::Fsync::data).ok()
+}
+
+pub(super) fn set_len(file: &Arc<File>, length: u64) -> Option<UnderWay<op::Ftruncate<Arc<File>>>> {
+    submit(file.clone(), |file| op::Ftruncate::new(file, length)).ok()
+}
+
+/// A read from the file's own position.
+#[derive(Debug)]
+pub(super) struct Read(UnderWay<op::Read<Arc<File>, Slice<Vec<u8>>>>);
+
+impl Future for Read {
+    /// What was read, and nothing else.
+    type Output = io::Result<Vec<u8>>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.0).poll(cx).map(|(result, bytes)| {
+            result?;
+            Ok(bytes.into_inner())
+        })
+    }
+}
+
+/// Reads up to `most` bytes into an empty vector that has room for them.
+pub(super) fn read(file: &Arc<File>, bytes: Vec<u8>, most: usize) -> Result<Read, Vec<u8>> {
+    submit((file.clone(), bytes), |(file, bytes)| {
+        op::Read::next(file, bytes.slice(..most))
+    })
+    .map(Read)
+    .map_err(|(_, bytes)| bytes)
+}
+
+pub(super) fn read_at<B: BufferMut>(
+    file: &Arc<File>,
+    buffer: B,
+    offset: u64,
+) -> Result<UnderWay<op::Read<Arc<File>, B>>, B> {
+    submit((file.clone(), buffer), |(file, buffer)| {
+        op::Read::at(file, buffer, offset)
+    })
+    .map_err(|(_, buffer)| buffer)
+}
+
+pub(super) fn write_at<B: Buffer>(
+    file: &Arc<File>,
+    buffer: B,
+    offset: u64,
+) -> Result<UnderWay<op::Write<Arc<File>, B>>, B> {
+    submit((file.clone(), buffer), |(file, buffer)| {
+        op::Write::at(file, buffer, offset)
+    })
+    .map_err(|(_, buffer)| buffer)
+}

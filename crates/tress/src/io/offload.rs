@@ -1,0 +1,50 @@
+//! What has to block is done by the blocking pool.
+
+use crate::io::is_interrupted;
+use crate::runtime::{Handle, SpawnBlockingError};
+use crate::task::{JoinError, JoinHandle};
+use std::io::{self, Read};
+use std::panic::Location;
+
+/// Has the blocking pool do something. What is mandatory is done even if the runtime is shut down
+/// before a thread gets to it.
+///
+/// # Errors
+/// If the pool takes nothing more.
+///
+/// # Panics
+/// If there is no current runtime.
+#[track_caller]
+pub(crate) fn spawn<R: Send + 'static>(
+    f: impl FnOnce() -> R + Send + 'static,
+    mandatory: bool,
+) -> io::Result<JoinHandle<R>> {
+    let runtime = Handle::current();
+    runtime
+        .shared
+        .try_spawn_blocking(f, Location::caller(), mandatory)
+        .map_err(|(error, _)| io::Error::other(error))
+}
+
+/// It was begun and has no result.
+pub(crate) fn lost(error: JoinError) -> io::Error {
+    if error.is_cancelled() {
+        io::Error::other(SpawnBlockingError::ShutDown)
+    } else {
+        io::Error::other(error)
+    }
+}
+
+/// Reads once, as much as there is room for; what is returned is what was read.
+pub(crate) fn read_once(mut from: impl Read, mut bytes: Vec<u8>) -> io::Result<Vec<u8>> {
+    loop {
+        match from.read(&mut bytes) {
+            Ok(n) => {
+                bytes.truncate(n);
+                return Ok(bytes);
+            }
+            Err(error) if is_interrupted(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
