@@ -96,7 +96,6 @@ pub use ready::Ready;
 pub use registration::{Direction, Readiness, Registration};
 pub use slot::ReadyEvent;
 pub use source::Source;
-pub use uring::{Buffer, BufferMut, Slice};
 #[cfg(all(
     target_os = "linux",
     any(
@@ -110,3 +109,4 @@ pub use uring::{Buffer, BufferMut, Slice};
 pub use uring::{
     AcceptMulti, MultiOperation, Multishot, Pool, PoolBuffer, RecvMulti, Submission, op,
 };
+pub use uring::{Buffer, BufferMut, Slice};

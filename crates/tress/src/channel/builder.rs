@@ -17,7 +17,7 @@ pub enum Overflow {
     DropLatest,
 }
 
-/// Makes channels that are not like the others; see [`builder`].
+/// Makes channels that are not like the others; see [`builder`](super::builder()).
 ///
 /// ```
 /// use std::sync::{Arc, Mutex};

@@ -443,11 +443,7 @@ impl<T> Table<T> {
             Side::Gives => {
                 self.closed || (self.waiting > self.promised && self.receivers.any(is_free))
             }
-            Side::Takes => {
-                !self.kept.is_empty()
-                    || self.is_at_end()
-                    || self.senders.any(is_free)
-            }
+            Side::Takes => !self.kept.is_empty() || self.is_at_end() || self.senders.any(is_free),
         }
     }
 }

@@ -346,6 +346,10 @@ impl File {
     ///
     /// # Errors
     /// The file, if something is going on.
+    #[allow(
+        clippy::result_large_err,
+        reason = "the file is the caller's, and comes back"
+    )]
     pub fn try_into_std(mut self) -> Result<std::fs::File, Self> {
         if !self.cursor.get_mut().is_idle() {
             return Err(self);

@@ -28,7 +28,7 @@
 //!    worker's ring: opening, reading, positional writing, syncing, truncating, and removing,
 //!    renaming, linking and making single names.
 //! 3. The rest is done by the blocking pool. So is everything that takes several calls, such as
-//!    [`write`] or [`copy`]: one way to a thread and back costs less than three to the kernel.
+//!    [`write`](write()) or [`copy`]: one way to a thread and back costs less than three to the kernel.
 //!    And so are a [`File`]'s writes that would wait: they are promised to be made even if the runtime
 //!    is shut down, and operations of a ring end with it.
 //!

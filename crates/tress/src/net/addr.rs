@@ -189,7 +189,7 @@ impl ToSocketAddrs for &[SocketAddr] {}
 
 impl sealed::Resolve for &[SocketAddr] {
     fn resolve(&self) -> Resolving {
-        let addresses = Addresses::Many(self.to_vec().into_iter());
+        let addresses = Addresses::Many(Vec::from(*self).into_iter());
         Resolving::Known(Some(Ok(addresses)))
     }
 }

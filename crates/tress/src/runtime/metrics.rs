@@ -177,8 +177,8 @@ impl RuntimeMetrics {
     /// Tasks queued by threads that are no workers of the runtime.
     pub fn remote_schedule_count(&self) -> u64 {
         match &self.shared.scheduler {
-            Scheduler::Multi(multi) => multi.inject.from_outside(),
-            Scheduler::Current(current) => current.inject.from_outside(),
+            Scheduler::Multi(multi) => multi.inject.outside_pushes(),
+            Scheduler::Current(current) => current.inject.outside_pushes(),
         }
     }
 

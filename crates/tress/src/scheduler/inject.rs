@@ -63,7 +63,7 @@ impl Inject {
     }
 
     /// How many tasks came from threads that are no workers.
-    pub(crate) fn from_outside(&self) -> u64 {
+    pub(crate) fn outside_pushes(&self) -> u64 {
         self.from_outside.get()
     }
 
@@ -181,7 +181,7 @@ mod tests {
 
     /// The queue only stores addresses.
     fn task(n: usize) -> NonNull<Header> {
-        NonNull::without_provenance(std::num::NonZero::new(n + 1).expect("not zero"))
+        NonNull::new(std::ptr::without_provenance_mut(n + 1)).expect("not zero")
     }
 
     #[test]

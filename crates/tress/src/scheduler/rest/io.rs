@@ -24,10 +24,6 @@ impl Io {
         }
     }
 
-    pub(crate) fn none() -> Io {
-        Io::new(None)
-    }
-
     /// The driver, made now if need be.
     pub(crate) fn driver(&self) -> io::Result<&Arc<Driver>> {
         if let Some(driver) = self.driver.get() {
