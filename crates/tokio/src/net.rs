@@ -7,3 +7,16 @@ pub mod tcp {
 
     pub use tress::net::tcp::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, WriteHalf};
 }
+
+#[cfg(unix)]
+pub use tress::net::{UnixDatagram, UnixListener, UnixSocket, UnixStream};
+
+#[cfg(unix)]
+pub mod unix {
+    //! The halves of a Unix stream, addresses, credentials, pipes.
+
+    pub use tress::net::unix::{
+        OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, SocketAddr, UCred, WriteHalf,
+        datagram, gid_t, pid_t, pipe, uid_t,
+    };
+}

@@ -43,9 +43,14 @@ mod patience;
 mod readiness;
 pub mod tcp;
 pub mod udp;
+#[cfg(unix)]
+pub mod unix;
 
 pub use addr::{ToSocketAddrs, lookup_host};
 #[doc(inline)]
 pub use tcp::{TcpListener, TcpSocket, TcpStream};
 #[doc(inline)]
 pub use udp::UdpSocket;
+#[cfg(unix)]
+#[doc(inline)]
+pub use unix::{UnixDatagram, UnixListener, UnixSocket, UnixStream};

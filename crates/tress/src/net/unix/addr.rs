@@ -1,0 +1,74 @@
+use std::fmt;
+use std::io;
+use std::os::unix::net;
+use std::path::Path;
+
+/// The address of a Unix socket: a path, a name in the abstract space (Linux), or none.
+#[derive(Clone)]
+pub struct SocketAddr(pub(super) net::SocketAddr);
+
+impl SocketAddr {
+    /// Has it no name? Such are the two of a pair, and sockets that connect.
+    pub fn is_unnamed(&self) -> bool {
+        self.0.is_unnamed()
+    }
+
+    /// The path, if it is one.
+    pub fn as_pathname(&self) -> Option<&Path> {
+        self.0.as_pathname()
+    }
+
+    /// The name in the abstract space, without the zero in front, if it is one.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    pub fn as_abstract_name(&self) -> Option<&[u8]> {
+        abstract_names::name(&self.0)
+    }
+}
+
+impl fmt::Debug for SocketAddr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl From<net::SocketAddr> for SocketAddr {
+    fn from(address: net::SocketAddr) -> SocketAddr {
+        SocketAddr(address)
+    }
+}
+
+impl From<SocketAddr> for net::SocketAddr {
+    fn from(address: SocketAddr) -> net::SocketAddr {
+        address.0
+    }
+}
+
+/// The address that a path means; on Linux one that begins with a zero byte is an abstract name.
+pub(super) fn of_path(path: &Path) -> io::Result<net::SocketAddr> {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    if let Some(address) = abstract_names::of_path(path) {
+        return address;
+    }
+    net::SocketAddr::from_pathname(path)
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod abstract_names {
+    use std::io;
+    #[cfg(target_os = "android")]
+    use std::os::android::net::SocketAddrExt;
+    #[cfg(target_os = "linux")]
+    use std::os::linux::net::SocketAddrExt;
+    use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::net;
+    use std::path::Path;
+
+    pub(super) fn name(address: &net::SocketAddr) -> Option<&[u8]> {
+        address.as_abstract_name()
+    }
+
+    pub(super) fn of_path(path: &Path) -> Option<io::Result<net::SocketAddr>> {
+        let name = path.as_os_str().as_bytes().strip_prefix(&[0])?;
+        Some(net::SocketAddr::from_abstract_name(name))
+    }
+}

@@ -1,0 +1,4 @@
+use super::{SocketAddr, UnixStream};
+use crate::net::halves::halves;
+
+halves!(UnixStream, SocketAddr);
