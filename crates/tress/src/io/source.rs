@@ -20,6 +20,7 @@ pub(crate) struct Source<T: tress_driver::Source> {
     registration: OnceLock<Registration>,
     registering: Mutex<()>,
     interest: Interest,
+    assumed: Ready,
     runtime: IoHandle,
     inner: T,
 }
@@ -57,9 +58,17 @@ impl<T: tress_driver::Source> Source<T> {
             registration: OnceLock::new(),
             registering: Mutex::new(()),
             interest,
+            assumed: Ready::EMPTY,
             runtime: IoHandle::current(what),
             inner,
         }
+    }
+
+    /// Whoever waits for the source before anything is known of it finds this readiness: an attempt
+    /// is likely to succeed.
+    pub(crate) fn assuming(mut self, ready: Ready) -> Source<T> {
+        self.assumed = ready;
+        self
     }
 
     pub(crate) fn get_ref(&self) -> &T {
@@ -120,6 +129,16 @@ impl<T: tress_driver::Source> Source<T> {
             .with_driver(|driver| driver.register(&mut self.inner, self.interest))?;
         let _ = self.registration.set(registration);
         Ok(self)
+    }
+
+    /// As `registration`, for one who waits without having tried.
+    fn registration_to_wait(&self) -> io::Result<&Registration> {
+        let is_new = self.registration.get().is_none();
+        let registration = self.registration()?;
+        if is_new && !self.assumed.is_empty() {
+            registration.assume_ready(self.assumed);
+        }
+        Ok(registration)
     }
 
     /// Does `f` until it would not block. One waker a side is kept; for more waiters there is `io`.
@@ -247,7 +266,7 @@ impl<T: tress_driver::Source> Source<T> {
         direction: Direction,
     ) -> Poll<io::Result<()>> {
         let progress = ready!(coop::poll_proceed(cx));
-        let result = ready!(self.registration()?.poll_ready(cx, direction));
+        let result = ready!(self.registration_to_wait()?.poll_ready(cx, direction));
         progress.made_progress();
         Poll::Ready(result.map(|_| ()))
     }
@@ -257,7 +276,7 @@ impl<T: tress_driver::Source> Source<T> {
     /// # Cancel safety
     /// Waiting takes nothing.
     pub(crate) async fn ready(&self, interest: Interest) -> io::Result<Ready> {
-        let event = self.registration()?.readiness(interest).await?;
+        let event = self.registration_to_wait()?.readiness(interest).await?;
         Ok(event.ready())
     }
 }

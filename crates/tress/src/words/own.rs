@@ -54,3 +54,17 @@ pub(crate) const FILE: &str = "File";
 /// A file that may not have a buffer.
 #[cfg(feature = "fs")]
 pub(crate) const NO_BUFFER: &str = "a file needs a `max_buf_size` of at least one byte";
+
+/// Listening with a Unix socket of the wrong kind: an error's text.
+#[cfg(all(unix, feature = "net"))]
+pub(crate) const LISTEN: &str = "a socket for datagrams cannot listen: make it with `new_stream`";
+
+/// Connecting, as a stream, a Unix socket of the wrong kind: an error's text.
+#[cfg(all(unix, feature = "net"))]
+pub(crate) const CONNECT: &str =
+    "a socket for datagrams cannot connect as a stream: make it with `new_stream`";
+
+/// Datagrams of a Unix socket of the wrong kind: an error's text.
+#[cfg(all(unix, feature = "net"))]
+pub(crate) const DATAGRAM: &str =
+    "a socket for streams has no datagrams: make it with `new_datagram`";

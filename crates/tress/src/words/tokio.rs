@@ -57,3 +57,15 @@ pub(crate) const FILE: &str = "tokio::fs::File";
 /// A file that may not have a buffer.
 #[cfg(feature = "fs")]
 pub(crate) const NO_BUFFER: &str = "`max_buf_size` must be greater than 0";
+
+/// Listening with a Unix socket of the wrong kind: an error's text.
+#[cfg(all(unix, feature = "net"))]
+pub(crate) const LISTEN: &str = "listen cannot be called on a datagram socket";
+
+/// Connecting, as a stream, a Unix socket of the wrong kind: an error's text.
+#[cfg(all(unix, feature = "net"))]
+pub(crate) const CONNECT: &str = "connect cannot be called on a datagram socket";
+
+/// Datagrams of a Unix socket of the wrong kind: an error's text.
+#[cfg(all(unix, feature = "net"))]
+pub(crate) const DATAGRAM: &str = "datagram cannot be called on a stream socket";

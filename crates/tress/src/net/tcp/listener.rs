@@ -74,7 +74,7 @@ impl TcpListener {
         self.patience.wait().await;
         let accepted = self.io.io(Interest::READABLE, accept).await;
         let (socket, peer) = self.patience.note(accepted)?;
-        Ok((self.accepted(socket)?, peer))
+        Ok((TcpStream::accepted(socket, "TcpListener::accept")?, peer))
     }
 
     /// As [`accept`](Self::accept), by poll. The waker of the last call is woken; of `accept` any
@@ -86,11 +86,8 @@ impl TcpListener {
         ready!(self.patience.poll_wait(cx));
         let accepted = ready!(self.io.poll_io(cx, Direction::Read, accept));
         let (socket, peer) = self.patience.note(accepted)?;
-        Poll::Ready(Ok((self.accepted(socket)?, peer)))
-    }
-
-    fn accepted(&self, socket: mio::net::TcpStream) -> io::Result<TcpStream> {
-        TcpStream::new(socket, "TcpListener::accept")
+        let stream = TcpStream::accepted(socket, "TcpListener::poll_accept")?;
+        Poll::Ready(Ok((stream, peer)))
     }
 
     /// Makes it of a listener of the standard library, which is put into non-blocking mode.

@@ -2,7 +2,7 @@
 
 use super::SocketAddr;
 use crate::io::source::Source;
-use crate::io::{Interest, ReadBuf, uninterrupted};
+use crate::io::{Interest, ReadBuf, Ready, uninterrupted};
 #[cfg(feature = "bytes")]
 use crate::net::readiness::fill;
 use crate::net::readiness::{Socket, readiness_methods, receive, socket_traits};
@@ -64,11 +64,11 @@ impl UnixDatagram {
     #[track_caller]
     pub fn pair() -> io::Result<(UnixDatagram, UnixDatagram)> {
         let (one, other) = mio::net::UnixDatagram::pair()?;
-        let what = "UnixDatagram::pair";
-        Ok((
-            UnixDatagram::new(one, what)?,
-            UnixDatagram::new(other, what)?,
-        ))
+        let end = |socket| -> io::Result<UnixDatagram> {
+            let io = Source::new(socket, "UnixDatagram::pair")?.assuming(Ready::WRITABLE);
+            Ok(UnixDatagram { io })
+        };
+        Ok((end(one)?, end(other)?))
     }
 
     /// A socket without a name: nobody can answer it.

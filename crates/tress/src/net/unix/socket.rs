@@ -1,4 +1,5 @@
 use super::{UnixDatagram, UnixListener, UnixStream, addr};
+use crate::words;
 use socket2::{Domain, SockAddr, Socket, Type};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, RawFd};
@@ -68,10 +69,7 @@ impl UnixSocket {
     /// If there is no current runtime, or it was built without I/O.
     #[track_caller]
     pub fn listen(self, backlog: u32) -> io::Result<UnixListener> {
-        self.check(
-            Type::STREAM,
-            "a socket for datagrams cannot listen: make it with `new_stream`",
-        )?;
+        self.check(Type::STREAM, words::LISTEN)?;
         self.inner
             .listen(i32::try_from(backlog).unwrap_or(i32::MAX))?;
         let socket = mio::net::UnixListener::from_std(net::UnixListener::from(self.inner));
@@ -89,10 +87,7 @@ impl UnixSocket {
     /// # Cancel safety
     /// Dropping the future closes the connection.
     pub async fn connect(self, path: impl AsRef<Path>) -> io::Result<UnixStream> {
-        self.check(
-            Type::STREAM,
-            "a socket for datagrams cannot connect as a stream: make it with `new_stream`",
-        )?;
+        self.check(Type::STREAM, words::CONNECT)?;
         let address = address(path.as_ref())?;
         // The path need not be `Send`.
         drop(path);
@@ -114,10 +109,7 @@ impl UnixSocket {
     /// If there is no current runtime, or it was built without I/O.
     #[track_caller]
     pub fn datagram(self) -> io::Result<UnixDatagram> {
-        self.check(
-            Type::DGRAM,
-            "a socket for streams has no datagrams: make it with `new_datagram`",
-        )?;
+        self.check(Type::DGRAM, words::DATAGRAM)?;
         UnixDatagram::from_std(net::UnixDatagram::from(self.inner))
     }
 }
