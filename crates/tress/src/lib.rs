@@ -25,9 +25,13 @@ pub mod io;
 pub mod macros;
 #[cfg(feature = "net")]
 pub mod net;
+#[cfg(all(unix, feature = "process"))]
+pub mod process;
 pub mod runtime;
 mod scheduler;
 pub mod shutdown;
+#[cfg(all(unix, feature = "signal"))]
+pub mod signal;
 #[cfg(any(feature = "sink", feature = "stream"))]
 pub mod stream;
 pub mod sync;

@@ -149,7 +149,8 @@ impl File {
     /// # let path = std::env::temp_dir().join(format!("tress-doc-from-{}", std::process::id()));
     /// let file = tress::fs::File::from_std(std::fs::File::create(&path)?);
     /// # drop(file);
-    /// # std::fs::remove_file(path)
+    /// # std::fs::remove_file(path)?;
+    /// # std::io::Result::Ok(())
     /// ```
     pub fn from_std(std: std::fs::File) -> File {
         File {
@@ -341,7 +342,8 @@ impl File {
     /// # let path = std::env::temp_dir().join(format!("tress-doc-try-{}", std::process::id()));
     /// let file = tress::fs::File::from_std(std::fs::File::create(&path)?);
     /// assert!(file.try_into_std().is_ok());
-    /// # std::fs::remove_file(path)
+    /// # std::fs::remove_file(path)?;
+    /// # std::io::Result::Ok(())
     /// ```
     ///
     /// # Errors

@@ -168,6 +168,48 @@ impl Shutdown {
         }
     }
 
+    /// Triggers on Ctrl-C and `SIGTERM`. Returns then, or when somebody else has
+    /// triggered. Spawn it to go on meanwhile.
+    ///
+    /// From the first poll on, neither signal ends the process by itself any more.
+    ///
+    /// ```no_run
+    /// # #[tress::main]
+    /// # async fn main() -> std::io::Result<()> {
+    /// let shutdown = tress::shutdown::Shutdown::new();
+    /// let listener = shutdown.clone();
+    /// tress::spawn(async move { listener.trigger_on_signals().await });
+    /// shutdown.wait().await;
+    /// if let Err(unfinished) = shutdown.drain().await {
+    ///     eprintln!("{unfinished}");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// If the signals cannot be listened for.
+    ///
+    /// # Panics
+    /// As [`ctrl_c`](crate::signal::ctrl_c).
+    ///
+    /// # Cancel safety
+    /// Dropping it triggers nothing.
+    #[cfg(all(unix, feature = "signal"))]
+    pub async fn trigger_on_signals(&self) -> std::io::Result<()> {
+        use crate::signal::unix::{SignalKind, signal};
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        self.trigger_when(async {
+            crate::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+        })
+        .await;
+        Ok(())
+    }
+
     /// Has it been triggered?
     ///
     /// ```

@@ -1,0 +1,268 @@
+use super::{Child, orphans};
+use crate::runtime::driver::IoHandle;
+use std::ffi::OsStr;
+use std::future::Future;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{ExitStatus, Output, Stdio};
+
+/// A program to run, and how.
+///
+/// ```
+/// use tress::process::Command;
+///
+/// # #[tress::main]
+/// # async fn main() -> std::io::Result<()> {
+/// let status = Command::new("sh")
+///     .args(["-c", "test \"$GREETING\" = hello"])
+///     .env("GREETING", "hello")
+///     .status()
+///     .await?;
+/// assert!(status.success());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Command {
+    std: std::process::Command,
+    kill_on_drop: bool,
+}
+
+impl Command {
+    /// A program, by its path or by its name in `PATH`; without arguments, with the environment, the
+    /// directory and the standard streams of this process.
+    pub fn new<S: AsRef<OsStr>>(program: S) -> Command {
+        Command::from(std::process::Command::new(program))
+    }
+
+    /// The standard library's command in it.
+    pub fn as_std(&self) -> &std::process::Command {
+        &self.std
+    }
+
+    /// The standard library's command in it, to change what is not offered here.
+    pub fn as_std_mut(&mut self) -> &mut std::process::Command {
+        &mut self.std
+    }
+
+    /// The standard library's command; `kill_on_drop` is lost.
+    pub fn into_std(self) -> std::process::Command {
+        self.std
+    }
+
+    /// One more argument.
+    pub fn arg<S: AsRef<OsStr>>(&mut self, arg: S) -> &mut Command {
+        self.std.arg(arg);
+        self
+    }
+
+    /// More arguments.
+    pub fn args<I, S>(&mut self, args: I) -> &mut Command
+    where
+        I: IntoIterator<Item = S>,
+        S: AsRef<OsStr>,
+    {
+        self.std.args(args);
+        self
+    }
+
+    /// Sets a variable of the environment.
+    pub fn env<K, V>(&mut self, key: K, val: V) -> &mut Command
+    where
+        K: AsRef<OsStr>,
+        V: AsRef<OsStr>,
+    {
+        self.std.env(key, val);
+        self
+    }
+
+    /// Sets variables of the environment.
+    pub fn envs<I, K, V>(&mut self, vars: I) -> &mut Command
+    where
+        I: IntoIterator<Item = (K, V)>,
+        K: AsRef<OsStr>,
+        V: AsRef<OsStr>,
+    {
+        self.std.envs(vars);
+        self
+    }
+
+    /// Takes a variable out of the environment.
+    pub fn env_remove<K: AsRef<OsStr>>(&mut self, key: K) -> &mut Command {
+        self.std.env_remove(key);
+        self
+    }
+
+    /// Starts with an empty environment.
+    pub fn env_clear(&mut self) -> &mut Command {
+        self.std.env_clear();
+        self
+    }
+
+    /// The directory it runs in.
+    pub fn current_dir<P: AsRef<Path>>(&mut self, dir: P) -> &mut Command {
+        self.std.current_dir(dir);
+        self
+    }
+
+    /// Where its standard input comes from. Default: that of this process.
+    pub fn stdin<T: Into<Stdio>>(&mut self, cfg: T) -> &mut Command {
+        self.std.stdin(cfg);
+        self
+    }
+
+    /// Where its standard output goes. Default: that of this process.
+    pub fn stdout<T: Into<Stdio>>(&mut self, cfg: T) -> &mut Command {
+        self.std.stdout(cfg);
+        self
+    }
+
+    /// Where its standard error goes. Default: that of this process.
+    pub fn stderr<T: Into<Stdio>>(&mut self, cfg: T) -> &mut Command {
+        self.std.stderr(cfg);
+        self
+    }
+
+    /// Whether the child is killed when its [`Child`], or the future of [`status`](Command::status) or
+    /// [`output`](Command::output), is dropped before it has ended. Default: no.
+    ///
+    /// ```
+    /// # #[tress::main]
+    /// # async fn main() -> std::io::Result<()> {
+    /// let mut command = tress::process::Command::new("sleep");
+    /// let child = command.arg("1000").kill_on_drop(true).spawn()?;
+    /// drop(child);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn kill_on_drop(&mut self, kill_on_drop: bool) -> &mut Command {
+        self.kill_on_drop = kill_on_drop;
+        self
+    }
+
+    /// Whether the child is killed when it is dropped.
+    pub fn get_kill_on_drop(&self) -> bool {
+        self.kill_on_drop
+    }
+
+    /// The user it runs as.
+    pub fn uid(&mut self, id: u32) -> &mut Command {
+        self.std.uid(id);
+        self
+    }
+
+    /// The group it runs as.
+    pub fn gid(&mut self, id: u32) -> &mut Command {
+        self.std.gid(id);
+        self
+    }
+
+    /// What it is told that its name is.
+    pub fn arg0<S: AsRef<OsStr>>(&mut self, arg: S) -> &mut Command {
+        self.std.arg0(arg);
+        self
+    }
+
+    /// The process group it runs in; 0 for a new one.
+    pub fn process_group(&mut self, pgroup: i32) -> &mut Command {
+        self.std.process_group(pgroup);
+        self
+    }
+
+    /// Runs `f` in the child before the program begins.
+    ///
+    /// # Safety
+    /// As [`CommandExt::pre_exec`]: it runs in a copy of a process with other threads, and may do only what
+    /// a signal handler may.
+    pub unsafe fn pre_exec<F>(&mut self, f: F) -> &mut Command
+    where
+        F: FnMut() -> io::Result<()> + Send + Sync + 'static,
+    {
+        // SAFETY: by the caller's promise.
+        unsafe { self.std.pre_exec(f) };
+        self
+    }
+
+    /// Starts the program.
+    ///
+    /// ```
+    /// # #[tress::main]
+    /// # async fn main() -> std::io::Result<()> {
+    /// let mut child = tress::process::Command::new("true").spawn()?;
+    /// child.wait().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`std::process::Command::spawn`]: there is no such program, or it may not be run.
+    ///
+    /// # Panics
+    /// Outside of a runtime, or in one built without `enable_io`.
+    #[track_caller]
+    pub fn spawn(&mut self) -> io::Result<Child> {
+        // Before there is a child.
+        IoHandle::current("spawning a child process");
+        orphans::reap();
+        Child::new(self.std.spawn()?, self.kill_on_drop)
+    }
+
+    /// Starts the program at once; the future waits until it has ended. Pipes to it are closed.
+    ///
+    /// # Errors
+    /// As [`spawn`](Command::spawn) and [`Child::wait`].
+    ///
+    /// # Panics
+    /// As [`spawn`](Command::spawn).
+    ///
+    /// # Cancel safety
+    /// The child is dropped.
+    #[track_caller]
+    pub fn status(&mut self) -> impl Future<Output = io::Result<ExitStatus>> + use<> {
+        let child = self.spawn();
+        async {
+            let mut child = child?;
+            child.stdin = None;
+            child.stdout = None;
+            child.stderr = None;
+            child.wait().await
+        }
+    }
+
+    /// Starts the program at once; the future waits until it has ended, and has what it wrote.
+    ///
+    /// ```
+    /// # #[tress::main]
+    /// # async fn main() -> std::io::Result<()> {
+    /// let output = tress::process::Command::new("sh").args(["-c", "echo no >&2; false"]).output().await?;
+    /// assert!(!output.status.success());
+    /// assert_eq!(output.stderr, b"no\n");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`spawn`](Command::spawn) and [`Child::wait_with_output`].
+    ///
+    /// # Panics
+    /// As [`spawn`](Command::spawn).
+    ///
+    /// # Cancel safety
+    /// The child is dropped.
+    #[track_caller]
+    pub fn output(&mut self) -> impl Future<Output = io::Result<Output>> + use<> {
+        self.std.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = self.spawn();
+        async { child?.wait_with_output().await }
+    }
+}
+
+impl From<std::process::Command> for Command {
+    fn from(std: std::process::Command) -> Command {
+        Command {
+            std,
+            kill_on_drop: false,
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! Child processes.
+//!
+//! ```
+//! use tress::process::Command;
+//!
+//! # #[tress::main]
+//! # async fn main() -> std::io::Result<()> {
+//! let output = Command::new("echo").arg("hello").output().await?;
+//! assert!(output.status.success());
+//! assert_eq!(output.stdout, b"hello\n");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A child that is dropped goes on, unless [`kill_on_drop`](Command::kill_on_drop) says otherwise. Either
+//! way the runtime reaps it when it ends, so that no zombie stays; if the runtime ends first, the next
+//! child of the process that is spawned or dropped does.
+
+mod child;
+mod command;
+mod orphans;
+mod pipes;
+mod reaper;
+
+#[cfg(target_os = "linux")]
+mod pidfd;
+#[cfg(not(target_os = "linux"))]
+#[path = "no_pidfd.rs"]
+mod pidfd;
+
+pub use child::Child;
+pub use command::Command;
+pub use pipes::{ChildStderr, ChildStdin, ChildStdout};
+#[doc(no_inline)]
+pub use std::process::{ExitStatus, Output, Stdio};

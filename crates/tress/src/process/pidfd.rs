@@ -1,0 +1,15 @@
+//! A descriptor that becomes readable when a process ends (Linux 5.3).
+
+use std::os::fd::{FromRawFd, OwnedFd};
+
+/// Of a child that has not been waited for. `None` if the kernel has no such thing, or no more
+/// descriptors: then signals tell.
+pub(super) fn open(pid: u32) -> Option<OwnedFd> {
+    // SAFETY: plain numbers.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+    // SAFETY: just made, and nobody else's.
+    i32::try_from(fd)
+        .ok()
+        .filter(|fd| *fd >= 0)
+        .map(|fd| unsafe { OwnedFd::from_raw_fd(fd) })
+}

@@ -1,0 +1,215 @@
+//! The ends of a child's standard streams that are ours.
+
+use crate::io::source::Source;
+use crate::io::{AsyncRead, AsyncWrite, ReadBuf};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::pin::Pin;
+use std::process::Stdio;
+use std::task::{Context, Poll};
+use tress_driver::{Direction, Interest};
+
+/// What a system call returned.
+fn result(n: libc::ssize_t) -> io::Result<usize> {
+    usize::try_from(n).map_err(|_| io::Error::last_os_error())
+}
+
+/// Until no signal comes between.
+fn again(mut f: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
+    loop {
+        match f() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}
+
+fn set_nonblocking(fd: &OwnedFd, nonblocking: bool) -> io::Result<()> {
+    // SAFETY: an open descriptor and plain flags.
+    let done = unsafe {
+        let flags = libc::fcntl(fd.as_raw_fd(), libc::F_GETFL);
+        let wanted = if nonblocking {
+            flags | libc::O_NONBLOCK
+        } else {
+            flags & !libc::O_NONBLOCK
+        };
+        flags >= 0 && (wanted == flags || libc::fcntl(fd.as_raw_fd(), libc::F_SETFL, wanted) >= 0)
+    };
+    if done {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+macro_rules! pipe {
+    ($(#[$doc:meta])* $name:ident, $interest:ident) => {
+        $(#[$doc])*
+        #[derive(Debug)]
+        pub struct $name(Source<OwnedFd>);
+
+        impl $name {
+            /// One of the standard library, put into non-blocking mode.
+            ///
+            /// # Errors
+            /// If that cannot be done.
+            ///
+            /// # Panics
+            /// Outside of a runtime, or in one built without `enable_io`.
+            #[track_caller]
+            pub fn from_std(inner: std::process::$name) -> io::Result<$name> {
+                let fd = OwnedFd::from(inner);
+                set_nonblocking(&fd, true)?;
+                let what = "a pipe to a child process";
+                Source::with_interest(fd, Interest::$interest, what).map($name)
+            }
+
+            /// The descriptor, put back into blocking mode.
+            ///
+            /// # Errors
+            /// If that cannot be done.
+            pub fn into_owned_fd(self) -> io::Result<OwnedFd> {
+                let fd = self.0.into_inner();
+                set_nonblocking(&fd, false)?;
+                Ok(fd)
+            }
+        }
+
+        impl TryFrom<$name> for Stdio {
+            type Error = io::Error;
+
+            fn try_from(pipe: $name) -> io::Result<Stdio> {
+                pipe.into_owned_fd().map(Stdio::from)
+            }
+        }
+
+        impl AsFd for $name {
+            fn as_fd(&self) -> BorrowedFd<'_> {
+                self.0.get_ref().as_fd()
+            }
+        }
+
+        impl AsRawFd for $name {
+            fn as_raw_fd(&self) -> RawFd {
+                self.0.get_ref().as_raw_fd()
+            }
+        }
+    };
+}
+
+macro_rules! reader {
+    ($name:ident) => {
+        impl AsyncRead for $name {
+            fn poll_read(
+                self: Pin<&mut Self>,
+                cx: &mut Context<'_>,
+                buf: &mut ReadBuf<'_>,
+            ) -> Poll<io::Result<()>> {
+                // SAFETY: the call initialises what it says.
+                unsafe {
+                    self.0.poll_read(cx, buf, |fd, room| {
+                        again(|| {
+                            let pointer = room.as_mut_ptr().cast();
+                            result(libc::read(fd.as_raw_fd(), pointer, room.len()))
+                        })
+                    })
+                }
+            }
+        }
+    };
+}
+
+pipe! {
+    /// A pipe to the standard input of a child. Dropping it closes it, which is how the child finds the
+    /// end of its input.
+    ///
+    /// ```
+    /// use std::process::Stdio;
+    /// use tress::io::AsyncWriteExt;
+    /// use tress::process::Command;
+    ///
+    /// # #[tress::main]
+    /// # async fn main() -> std::io::Result<()> {
+    /// let mut cat = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+    /// let mut stdin = cat.stdin.take().unwrap();
+    /// stdin.write_all(b"through the cat").await?;
+    /// drop(stdin);
+    /// assert_eq!(cat.wait_with_output().await?.stdout, b"through the cat");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ChildStdin, WRITABLE
+}
+
+impl AsyncWrite for ChildStdin {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.0.poll_transfer(cx, Direction::Write, buf.len(), |fd| {
+            again(|| {
+                // SAFETY: the bytes are there.
+                result(unsafe { libc::write(fd.as_raw_fd(), buf.as_ptr().cast(), buf.len()) })
+            })
+        })
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let length = bufs.iter().map(|buf| buf.len()).sum();
+        // As many as the kernel takes.
+        let count = bufs.len().min(1024) as libc::c_int;
+        self.0.poll_transfer(cx, Direction::Write, length, |fd| {
+            again(|| {
+                // SAFETY: an `IoSlice` is what the system calls an `iovec`, and so many are there.
+                result(unsafe { libc::writev(fd.as_raw_fd(), bufs.as_ptr().cast(), count) })
+            })
+        })
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+pipe! {
+    /// A pipe from the standard output of a child.
+    ///
+    /// ```
+    /// use std::process::Stdio;
+    /// use tress::io::AsyncReadExt;
+    /// use tress::process::Command;
+    ///
+    /// # #[tress::main]
+    /// # async fn main() -> std::io::Result<()> {
+    /// let mut echo = Command::new("echo").arg("hello").stdout(Stdio::piped()).spawn()?;
+    /// let mut text = String::new();
+    /// echo.stdout.take().unwrap().read_to_string(&mut text).await?;
+    /// assert_eq!(text, "hello\n");
+    /// echo.wait().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ChildStdout, READABLE
+}
+
+reader!(ChildStdout);
+
+pipe! {
+    /// A pipe from the standard error of a child. As [`ChildStdout`].
+    ChildStderr, READABLE
+}
+
+reader!(ChildStderr);

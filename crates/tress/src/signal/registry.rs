@@ -1,0 +1,221 @@
+//! What the process knows about its signals, for all runtimes together.
+//!
+//! A handler may do next to nothing: it counts the signal and writes a byte to the pipe of each runtime's
+//! listener. Every [`Listener`](super::unix::Signal) has a pipe of its own, which its runtime watches,
+//! so that no thread waits and a runtime that is gone holds up nobody.
+//!
+//! The list of pipes a handler goes through is never freed: a handler may be anywhere in it. Listeners that
+//! are dropped leave their node, with its pipe, to the next one; there are as many nodes as there ever
+//! were listeners at a time.
+//!
+//! # Memory ordering
+//! Nodes are published with release and found with acquire. A node's signal and use are one word.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::ptr;
+use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// No signal has this number.
+const FREE: i32 = 0;
+
+/// The pipes to write to, newest first.
+static NODES: AtomicPtr<Node> = AtomicPtr::new(ptr::null_mut());
+
+/// The signals that have our handler; held while nodes are taken.
+static HANDLED: Mutex<Vec<i32>> = Mutex::new(Vec::new());
+
+struct Node {
+    /// The signal that is listened for, or `FREE`.
+    signal: AtomicI32,
+    /// Full means that the listener has not looked yet: signals coalesce.
+    write: OwnedFd,
+    read: OwnedFd,
+    next: *const Node,
+}
+
+// SAFETY: `next` leads to another node that is never freed.
+unsafe impl Send for Node {}
+// SAFETY: as above; the rest is `Sync`.
+unsafe impl Sync for Node {}
+
+/// A place in the list, until dropped.
+#[derive(Debug)]
+pub(super) struct Place(&'static Node);
+
+impl std::fmt::Debug for Node {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Node")
+            .field("signal", &self.signal)
+            .finish_non_exhaustive()
+    }
+}
+
+impl AsRawFd for Place {
+    fn as_raw_fd(&self) -> i32 {
+        self.0.read.as_raw_fd()
+    }
+}
+
+impl Place {
+    /// Listens for a signal, whose handler is installed if it is the first time.
+    pub(super) fn listen(signal: i32) -> io::Result<Place> {
+        check(signal)?;
+        let mut handled = HANDLED.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = Place::take()?;
+        // A byte that a handler wrote for the listener before, who is gone.
+        let _ = place.take_bytes();
+        place.0.signal.store(signal, Ordering::Release);
+        if !handled.contains(&signal) {
+            install(signal)?;
+            handled.push(signal);
+        }
+        Ok(place)
+    }
+
+    /// A free node, or a new one. Called with the lock held, so nobody else takes the same.
+    fn take() -> io::Result<Place> {
+        let mut next = NODES.load(Ordering::Acquire).cast_const();
+        // SAFETY: nodes are never freed.
+        while let Some(node) = unsafe { next.as_ref() } {
+            if node.signal.load(Ordering::Acquire) == FREE {
+                return Ok(Place(node));
+            }
+            next = node.next;
+        }
+        let (read, write) = pipe()?;
+        let node = Box::leak(Box::new(Node {
+            signal: AtomicI32::new(FREE),
+            write,
+            read,
+            next: NODES.load(Ordering::Acquire),
+        }));
+        let node: &'static Node = node;
+        NODES.store(ptr::from_ref(node).cast_mut(), Ordering::Release);
+        Ok(Place(node))
+    }
+
+    /// Empties the pipe; `WouldBlock` if there was nothing in it.
+    pub(super) fn take_bytes(&self) -> io::Result<()> {
+        let mut bytes = [0_u8; 64];
+        let mut found = false;
+        loop {
+            // SAFETY: the buffer is there, and the descriptor is the node's own.
+            let n = unsafe { libc::read(self.as_raw_fd(), bytes.as_mut_ptr().cast(), bytes.len()) };
+            match n {
+                1.. => found = true,
+                _ => {
+                    let error = io::Error::last_os_error();
+                    if error.kind() == io::ErrorKind::Interrupted {
+                        continue;
+                    }
+                    return if found { Ok(()) } else { Err(error) };
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.signal.store(FREE, Ordering::Release);
+    }
+}
+
+/// Signals that cannot be handled, or whose handling by somebody else than the one who caused them makes
+/// no sense.
+fn check(signal: i32) -> io::Result<()> {
+    let forbidden = [
+        libc::SIGKILL,
+        libc::SIGSTOP,
+        libc::SIGILL,
+        libc::SIGFPE,
+        libc::SIGSEGV,
+        libc::SIGBUS,
+    ];
+    if signal <= 0 || forbidden.contains(&signal) {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!("signal {signal} cannot be listened for"),
+        ));
+    }
+    Ok(())
+}
+
+fn install(signal: i32) -> io::Result<()> {
+    // SAFETY: all zero is a valid `sigaction`, and everything that matters is set below. The handler does
+    // only what a handler may do.
+    let result = unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handle as extern "C" fn(libc::c_int) as usize;
+        action.sa_flags = libc::SA_RESTART | libc::SA_NOCLDSTOP | libc::SA_ONSTACK;
+        libc::sigemptyset(&raw mut action.sa_mask);
+        libc::sigaction(signal, &raw const action, ptr::null_mut())
+    };
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// Only loads, and writes to pipes that do not block; `errno` is left as it was.
+extern "C" fn handle(signal: libc::c_int) {
+    let errno = errno();
+    // SAFETY: each thread has its own.
+    let saved = unsafe { *errno };
+    let mut next = NODES.load(Ordering::Acquire).cast_const();
+    // SAFETY: nodes are never freed.
+    while let Some(node) = unsafe { next.as_ref() } {
+        if node.signal.load(Ordering::Acquire) == signal {
+            // A full pipe says the same as one more byte; nothing else can go wrong with it.
+            // SAFETY: one byte that is there.
+            unsafe { libc::write(node.write.as_raw_fd(), [0_u8].as_ptr().cast(), 1) };
+        }
+        next = node.next;
+    }
+    // SAFETY: as above.
+    unsafe { *errno = saved };
+}
+
+fn errno() -> *mut libc::c_int {
+    #[cfg(any(target_os = "linux", target_os = "emscripten", target_os = "dragonfly"))]
+    // SAFETY: always callable.
+    unsafe {
+        libc::__errno_location()
+    }
+    #[cfg(any(target_os = "macos", target_os = "ios", target_os = "freebsd"))]
+    // SAFETY: always callable.
+    unsafe {
+        libc::__error()
+    }
+    #[cfg(any(target_os = "android", target_os = "netbsd", target_os = "openbsd"))]
+    // SAFETY: always callable.
+    unsafe {
+        libc::__errno()
+    }
+}
+
+/// A pipe whose ends do not block and are closed on `exec`: reading, writing.
+fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let mut ends = [0; 2];
+    // SAFETY: room for two.
+    if unsafe { libc::pipe(ends.as_mut_ptr()) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: just made, and nobody else's.
+    let ends = unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) };
+    for end in [&ends.0, &ends.1] {
+        // SAFETY: an open descriptor and plain flags.
+        let result = unsafe {
+            let fd = end.as_raw_fd();
+            libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC)
+                | libc::fcntl(fd, libc::F_SETFL, libc::O_NONBLOCK)
+        };
+        if result < 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(ends)
+}
