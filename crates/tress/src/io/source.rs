@@ -131,12 +131,13 @@ impl<T: tress_driver::Source> Source<T> {
         Ok(self)
     }
 
-    /// As `registration`, for one who waits without having tried.
-    fn registration_to_wait(&self) -> io::Result<&Registration> {
+    /// As `registration`, for one who knows no better than what is assumed, less `unless`.
+    fn registration_assuming(&self, unless: Ready) -> io::Result<&Registration> {
         let is_new = self.registration.get().is_none();
         let registration = self.registration()?;
-        if is_new && !self.assumed.is_empty() {
-            registration.assume_ready(self.assumed);
+        let assumed = self.assumed - unless;
+        if is_new && !assumed.is_empty() {
+            registration.assume_ready(assumed);
         }
         Ok(registration)
     }
@@ -254,7 +255,15 @@ impl<T: tress_driver::Source> Source<T> {
         f: impl FnOnce(&T) -> io::Result<R>,
     ) -> io::Result<R> {
         match self.registration.get() {
-            None => f(&self.inner),
+            None => {
+                let result = f(&self.inner);
+                if let Err(error) = &result {
+                    if error.kind() == io::ErrorKind::WouldBlock && !self.assumed.is_empty() {
+                        self.registration_assuming(used_up(interest))?;
+                    }
+                }
+                result
+            }
             Some(registration) => registration.try_io(interest, || f(&self.inner)),
         }
     }
@@ -266,7 +275,10 @@ impl<T: tress_driver::Source> Source<T> {
         direction: Direction,
     ) -> Poll<io::Result<()>> {
         let progress = ready!(coop::poll_proceed(cx));
-        let result = ready!(self.registration_to_wait()?.poll_ready(cx, direction));
+        let result = ready!(
+            self.registration_assuming(Ready::EMPTY)?
+                .poll_ready(cx, direction)
+        );
         progress.made_progress();
         Poll::Ready(result.map(|_| ()))
     }
@@ -276,9 +288,24 @@ impl<T: tress_driver::Source> Source<T> {
     /// # Cancel safety
     /// Waiting takes nothing.
     pub(crate) async fn ready(&self, interest: Interest) -> io::Result<Ready> {
-        let event = self.registration_to_wait()?.readiness(interest).await?;
+        let event = self
+            .registration_assuming(Ready::EMPTY)?
+            .readiness(interest)
+            .await?;
         Ok(event.ready())
     }
+}
+
+/// What is not to be assumed any more after an attempt that would have blocked.
+fn used_up(interest: Interest) -> Ready {
+    let mut ready = Ready::EMPTY;
+    if interest.is_readable() {
+        ready |= Ready::READABLE;
+    }
+    if interest.is_writable() {
+        ready |= Ready::WRITABLE;
+    }
+    ready
 }
 
 impl<T: tress_driver::Source + fmt::Debug> fmt::Debug for Source<T> {

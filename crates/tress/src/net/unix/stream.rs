@@ -5,7 +5,6 @@ use crate::io::{ReadBuf, Ready};
 use crate::net::readiness::{
     readiness_methods, receive, socket_traits, stream_methods, stream_traits,
 };
-use crate::task::coop;
 use std::io;
 use std::os::unix::net;
 use std::path::Path;
@@ -73,11 +72,7 @@ impl UnixStream {
     /// Waits for a connection that was asked for.
     pub(super) async fn connecting(socket: mio::net::UnixStream) -> io::Result<UnixStream> {
         let stream = UnixStream::new(socket, "connecting a UnixStream")?;
-        coop::consume_budget().await;
-        // Where the system connects at once, there is nothing to wait for.
-        if stream.peer_addr().is_err() {
-            stream.writable().await?;
-        }
+        stream.writable().await?;
         match stream.take_error()? {
             None => Ok(stream),
             Some(error) => Err(error),
