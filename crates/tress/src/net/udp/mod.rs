@@ -1,9 +1,12 @@
 //! UDP.
 
+mod many;
 mod options;
 mod peek;
 mod receive;
 mod send;
+
+pub use many::{Datagram, ReceivedDatagram};
 
 use crate::io::source::Source;
 use crate::net::addr::{self, ToSocketAddrs};

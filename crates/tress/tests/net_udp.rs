@@ -1,0 +1,84 @@
+//! UDP on both backends.
+#![cfg(not(loom))]
+
+mod net_support;
+
+use net_support::on_each_runtime;
+use std::io::ErrorKind;
+use tress::net::UdpSocket;
+use tress::net::udp::{Datagram, ReceivedDatagram};
+
+#[test]
+fn many_at_once_keep_their_order_and_bounds() {
+    on_each_runtime(|rt| {
+        rt.block_on(async {
+            let here = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+            let there = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+            assert_eq!(here.send_many(&[]).await.unwrap(), 0);
+            assert_eq!(there.recv_many(&mut []).await.unwrap(), 0);
+            let target = Some(there.local_addr().unwrap());
+            let texts: Vec<String> = (0..40).map(|i| "x".repeat(i)).collect();
+            let out: Vec<_> = texts
+                .iter()
+                .map(|text| Datagram {
+                    bytes: text.as_bytes(),
+                    target,
+                })
+                .collect();
+            let mut sent = 0;
+            while sent < out.len() {
+                let n = here.send_many(&out[sent..]).await.unwrap();
+                assert!((1..=32).contains(&n));
+                sent += n;
+            }
+            let mut next = 0;
+            while next < out.len() {
+                let mut space = vec![[0; 64]; 33];
+                let mut places: Vec<_> = space
+                    .iter_mut()
+                    .map(|buf| ReceivedDatagram::new(buf))
+                    .collect();
+                let n = there.recv_many(&mut places).await.unwrap();
+                assert!((1..=32).contains(&n));
+                for place in &places[..n] {
+                    assert_eq!(place.bytes(), texts[next].as_bytes());
+                    assert_eq!(place.sender(), Some(here.local_addr().unwrap()));
+                    next += 1;
+                }
+                assert!(places[n..].iter().all(|place| place.sender().is_none()));
+            }
+            // What does not fit is cut off; a connected socket needs no target.
+            here.connect(target.unwrap()).await.unwrap();
+            let one = Datagram {
+                bytes: b"abcdef",
+                target: None,
+            };
+            here.send_many(&[one]).await.unwrap();
+            let mut short = [0; 3];
+            let mut places = [ReceivedDatagram::new(&mut short)];
+            assert_eq!(there.recv_many(&mut places).await.unwrap(), 1);
+            assert_eq!(places[0].bytes(), b"abc");
+        });
+    });
+}
+
+#[test]
+fn looking_takes_nothing() {
+    on_each_runtime(|rt| {
+        rt.block_on(async {
+            let here = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+            let there = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+            let from = here.local_addr().unwrap();
+            here.send_to(b"look", there.local_addr().unwrap())
+                .await
+                .unwrap();
+            let mut buf = [0; 8];
+            assert_eq!(there.peek_sender().await.unwrap(), from);
+            assert_eq!(there.peek_from(&mut buf).await.unwrap(), (4, from));
+            assert_eq!(there.peek(&mut buf).await.unwrap(), 4);
+            assert_eq!(there.recv(&mut buf).await.unwrap(), 4);
+            let error = there.try_recv(&mut buf).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::WouldBlock);
+        });
+    });
+}
