@@ -16,13 +16,13 @@ fn many_at_once_keep_their_order_and_bounds() {
             let there = UdpSocket::bind("127.0.0.1:0").await.unwrap();
             assert_eq!(here.send_many(&[]).await.unwrap(), 0);
             assert_eq!(there.recv_many(&mut []).await.unwrap(), 0);
-            let target = Some(there.local_addr().unwrap());
+            let target = there.local_addr().unwrap();
             let texts: Vec<String> = (0..40).map(|i| "x".repeat(i)).collect();
             let out: Vec<_> = texts
                 .iter()
                 .map(|text| Datagram {
                     bytes: text.as_bytes(),
-                    target,
+                    target: Some(target),
                 })
                 .collect();
             let mut sent = 0;
@@ -48,7 +48,7 @@ fn many_at_once_keep_their_order_and_bounds() {
                 assert!(places[n..].iter().all(|place| place.sender().is_none()));
             }
             // What does not fit is cut off; a connected socket needs no target.
-            here.connect(target.unwrap()).await.unwrap();
+            here.connect(target).await.unwrap();
             let one = Datagram {
                 bytes: b"abcdef",
                 target: None,
