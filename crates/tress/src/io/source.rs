@@ -13,7 +13,7 @@ use std::io;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll, ready};
-use tress_driver::{Direction, Interest, Ready, Registration};
+use tress_driver::{Direction, Gone, Interest, Ready, Registration};
 
 pub(crate) struct Source<T: tress_driver::Source> {
     // Before the thing itself: a registration goes first, or it would name another's descriptor.
@@ -33,7 +33,7 @@ impl<T: tress_driver::Source> Source<T> {
     /// A source in the current runtime. `inner` is in non-blocking mode.
     ///
     /// # Errors
-    /// If it cannot be registered, where that happens at once (Windows).
+    /// If the runtime has shut down; if it cannot be registered, where that happens at once (Windows).
     ///
     /// # Panics
     /// If there is no current runtime, or it was built without I/O. `what` says what needs one.
@@ -46,6 +46,9 @@ impl<T: tress_driver::Source> Source<T> {
     #[track_caller]
     pub(crate) fn with_interest(inner: T, interest: Interest, what: &str) -> io::Result<Source<T>> {
         let source = Source::lazy(inner, interest, what);
+        if source.runtime.is_closing() {
+            return Err(Gone.into());
+        }
         #[cfg(not(unix))]
         let source = source.registered()?;
         Ok(source)

@@ -40,6 +40,14 @@ impl IoHandle {
         }
     }
 
+    /// Has the runtime shut down, or is it about to?
+    pub(crate) fn is_closing(&self) -> bool {
+        match &self.0.scheduler {
+            Scheduler::Multi(multi) => multi.is_closing(),
+            Scheduler::Current(current) => current.is_closing(),
+        }
+    }
+
     /// Calls `f` with the driver of the worker that this thread is, or of another one in turn.
     ///
     /// # Errors

@@ -103,6 +103,9 @@ macro_rules! end {
             #[track_caller]
             pub(super) fn new(inner: $Inner, what: &str) -> std::io::Result<$End> {
                 let io = $crate::io::source::Source::with_interest(inner, $interest, what)?;
+                // Nothing is tried before the first event: a named pipe whose first sender is still
+                // to come would say that it has ended.
+                io.registration()?;
                 Ok($End { io })
             }
 
