@@ -1,0 +1,126 @@
+//! Signals: many listeners, several runtimes, coalescing, and what cannot be listened for.
+#![cfg(all(unix, not(loom)))]
+
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+use tress::runtime::{Builder, IoBackend, Runtime};
+use tress::signal::unix::{Signal, SignalKind, signal};
+
+fn runtimes() -> Vec<Runtime> {
+    [IoBackend::Auto, IoBackend::Readiness]
+        .into_iter()
+        .flat_map(|backend| {
+            [Builder::new_current_thread(), Builder::new_multi_thread()]
+                .map(|mut builder| builder.enable_all().io_backend(backend).build().unwrap())
+        })
+        .collect()
+}
+
+fn send(kind: SignalKind) {
+    // SAFETY: a signal to ourselves, which is handled.
+    assert_eq!(
+        unsafe { libc::kill(libc::getpid(), kind.as_raw_value()) },
+        0
+    );
+}
+
+fn poll(signal: &mut Signal) -> Poll<Option<()>> {
+    signal.poll_recv(&mut Context::from_waker(Waker::noop()))
+}
+
+#[test]
+fn every_listener_of_every_runtime_hears_it() {
+    let kind = SignalKind::user_defined1();
+    let runtimes = runtimes();
+    let listeners: Vec<_> = runtimes
+        .iter()
+        .map(|runtime| runtime.block_on(async { [signal(kind).unwrap(), signal(kind).unwrap()] }))
+        .collect();
+    send(kind);
+    for (runtime, mut pair) in runtimes.iter().zip(listeners) {
+        runtime.block_on(async {
+            for listener in &mut pair {
+                // A dropped wait takes nothing.
+                let _ = pin!(listener.recv()).poll(&mut Context::from_waker(Waker::noop()));
+            }
+        });
+    }
+}
+
+#[test]
+fn a_dropped_wait_takes_nothing_and_signals_coalesce() {
+    let kind = SignalKind::user_defined2();
+    for runtime in runtimes() {
+        runtime.block_on(async {
+            let mut listener = signal(kind).unwrap();
+            assert!(poll(&mut listener).is_pending());
+            for _ in 0..1000 {
+                send(kind);
+            }
+            assert_eq!(listener.recv().await, Some(()));
+            assert!(poll(&mut listener).is_pending());
+            send(kind);
+            assert_eq!(listener.recv().await, Some(()));
+        });
+    }
+}
+
+#[test]
+fn the_handler_outlives_the_listeners() {
+    let kind = SignalKind::alarm();
+    for runtime in runtimes() {
+        runtime.block_on(async {
+            drop(signal(kind).unwrap());
+            send(kind);
+            let mut listener = signal(kind).unwrap();
+            assert!(poll(&mut listener).is_pending());
+            send(kind);
+            assert_eq!(listener.recv().await, Some(()));
+        });
+    }
+}
+
+#[test]
+fn some_cannot_be_listened_for() {
+    Runtime::new().unwrap().block_on(async {
+        for number in [
+            -1,
+            0,
+            libc::SIGKILL,
+            libc::SIGSTOP,
+            libc::SIGSEGV,
+            libc::SIGILL,
+            10_000,
+        ] {
+            assert!(signal(SignalKind::from_raw(number)).is_err(), "{number}");
+        }
+    });
+}
+
+#[test]
+fn listeners_end_with_their_runtime() {
+    for runtime in runtimes() {
+        let mut listener = runtime.block_on(async { signal(SignalKind::io()).unwrap() });
+        let _ = runtime.block_on(async { poll(&mut listener) });
+        drop(runtime);
+        assert_eq!(poll(&mut listener), Poll::Ready(None));
+    }
+}
+
+/// As many pipes as there are listeners at a time, not as there ever were.
+#[cfg(target_os = "linux")]
+#[test]
+fn places_are_used_again() {
+    let count = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+    let runtime = Runtime::new().unwrap();
+    runtime.block_on(async {
+        drop(signal(SignalKind::window_change()).unwrap());
+        let before = count();
+        for _ in 0..1000 {
+            drop(signal(SignalKind::window_change()).unwrap());
+        }
+        // Other tests of this process come and go.
+        assert!(count() < before + 100);
+    });
+}
