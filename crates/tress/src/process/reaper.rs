@@ -2,6 +2,7 @@
 
 use super::pidfd;
 use crate::io::source::Source;
+use crate::runtime::{Id, context};
 use crate::signal::unix::{Signal, SignalKind, signal};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -14,6 +15,8 @@ use tress_driver::{Direction, Interest};
 pub(super) struct Reaper {
     pub(super) child: Child,
     news: News,
+    /// Where the news comes in.
+    runtime: Option<Id>,
 }
 
 /// How we hear that it has ended.
@@ -30,10 +33,17 @@ impl Reaper {
         Reaper {
             child,
             news: News::None,
+            runtime: None,
         }
     }
 
     pub(super) fn poll_wait(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<ExitStatus>> {
+        // Another runtime's news would come only when that one is driven.
+        let here = context::with_runtime(|shared| shared.id);
+        if here.is_some() && here != self.runtime {
+            self.news = News::None;
+            self.runtime = here;
+        }
         let mut renewed = false;
         loop {
             // We listen before we look, so that nothing can happen in between.
