@@ -17,7 +17,8 @@ pub mod unix;
 
 use std::io;
 
-/// Waits for the next Ctrl-C (`SIGINT`), counted from the first poll.
+/// Waits for the next Ctrl-C (`SIGINT`), counted from the first poll; as for [`unix::signal`], one that
+/// came while nobody listened counts too.
 ///
 /// The first call in a process takes the signal's usual effect away for good: the program is not ended by
 /// it any more, also after this has returned or was dropped.

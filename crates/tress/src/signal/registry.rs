@@ -8,13 +8,16 @@
 //! are dropped leave their node, with its pipe, to the next one; there are as many nodes as there ever
 //! were listeners at a time.
 //!
+//! A signal that comes while nobody listens is kept for the next who does: who listens, handles and listens
+//! again misses none.
+//!
 //! # Memory ordering
 //! Nodes are published with release and found with acquire. A node's signal and use are one word.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
-use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// No signal has this number.
@@ -22,6 +25,9 @@ const FREE: i32 = 0;
 
 /// The pipes to write to, newest first.
 static NODES: AtomicPtr<Node> = AtomicPtr::new(ptr::null_mut());
+
+/// The signals that came while nobody listened for them, by their numbers.
+static MISSED: [AtomicBool; 128] = [const { AtomicBool::new(false) }; 128];
 
 /// The signals that have our handler; held while nodes are taken.
 static HANDLED: Mutex<Vec<i32>> = Mutex::new(Vec::new());
@@ -39,6 +45,18 @@ struct Node {
 unsafe impl Send for Node {}
 // SAFETY: as above; the rest is `Sync`.
 unsafe impl Sync for Node {}
+
+impl Node {
+    /// Tells the listener. A full pipe says the same as one more byte; nothing else can go wrong with it.
+    fn ring(&self) {
+        // SAFETY: one byte that is there.
+        unsafe { libc::write(self.write.as_raw_fd(), [0_u8].as_ptr().cast(), 1) };
+    }
+}
+
+fn missed(signal: i32) -> Option<&'static AtomicBool> {
+    MISSED.get(usize::try_from(signal).ok()?)
+}
 
 /// A place in the list, until dropped.
 #[derive(Debug)]
@@ -70,6 +88,9 @@ impl Place {
         if !handled.contains(&signal) {
             install(signal)?;
             handled.push(signal);
+        }
+        if missed(signal).is_some_and(|missed| missed.swap(false, Ordering::AcqRel)) {
+            place.0.ring();
         }
         Ok(place)
     }
@@ -165,15 +186,20 @@ extern "C" fn handle(signal: libc::c_int) {
     let errno = errno();
     // SAFETY: each thread has its own.
     let saved = unsafe { *errno };
+    let mut heard = false;
     let mut next = NODES.load(Ordering::Acquire).cast_const();
     // SAFETY: nodes are never freed.
     while let Some(node) = unsafe { next.as_ref() } {
         if node.signal.load(Ordering::Acquire) == signal {
-            // A full pipe says the same as one more byte; nothing else can go wrong with it.
-            // SAFETY: one byte that is there.
-            unsafe { libc::write(node.write.as_raw_fd(), [0_u8].as_ptr().cast(), 1) };
+            node.ring();
+            heard = true;
         }
         next = node.next;
+    }
+    if !heard {
+        if let Some(missed) = missed(signal) {
+            missed.store(true, Ordering::Release);
+        }
     }
     // SAFETY: as above.
     unsafe { *errno = saved };
