@@ -19,10 +19,8 @@ fn runtimes() -> Vec<Runtime> {
 
 fn send(kind: SignalKind) {
     // SAFETY: a signal to ourselves, which is handled.
-    assert_eq!(
-        unsafe { libc::kill(libc::getpid(), kind.as_raw_value()) },
-        0
-    );
+    let sent = unsafe { libc::kill(libc::getpid(), kind.as_raw_value()) };
+    assert_eq!(sent, 0);
 }
 
 fn poll(signal: &mut Signal) -> Poll<Option<()>> {
