@@ -101,8 +101,8 @@ fn no_zombies() {
     for runtime in runtimes() {
         let pid = runtime.block_on(async {
             let mut sleep = Command::new("sleep");
-            let mut child = sleep.arg("1000").kill_on_drop(true).stdout(Stdio::piped());
-            let mut child = child.spawn().unwrap();
+            let command = sleep.arg("1000").kill_on_drop(true).stdout(Stdio::piped());
+            let mut child = command.spawn().unwrap();
             let pid = child.id().unwrap();
             let mut stdout = child.stdout.take().unwrap();
             drop(child);
