@@ -17,6 +17,8 @@
 
 mod blocking;
 pub mod channel;
+#[cfg(all(feature = "coroutine", unix, not(loom)))]
+pub mod coroutine;
 #[cfg(feature = "fs")]
 pub mod fs;
 pub mod future;

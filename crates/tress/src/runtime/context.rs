@@ -179,3 +179,35 @@ pub(crate) fn random_below(n: u32) -> u32 {
         cx.rng.below(n)
     })
 }
+
+/// What code that runs on a stack of its own may have entered and not left when it suspends: it takes
+/// that along, and the thread gets back what it had.
+#[cfg(all(feature = "coroutine", unix, not(loom)))]
+#[derive(Clone, Copy)]
+pub(crate) struct Surroundings {
+    runtime: *const Shared,
+    depth: usize,
+    enter: Enter,
+    local_set: *const LocalSetShared,
+}
+
+#[cfg(all(feature = "coroutine", unix, not(loom)))]
+pub(crate) fn surroundings() -> Surroundings {
+    with(|cx| Surroundings {
+        runtime: cx.runtime.get(),
+        depth: cx.depth.get(),
+        enter: cx.enter.get(),
+        local_set: cx.local_set.get(),
+    })
+}
+
+/// Puts other surroundings in place; returns the present ones.
+#[cfg(all(feature = "coroutine", unix, not(loom)))]
+pub(crate) fn exchange_surroundings(other: Surroundings) -> Surroundings {
+    with(|cx| Surroundings {
+        runtime: cx.runtime.replace(other.runtime),
+        depth: cx.depth.replace(other.depth),
+        enter: cx.enter.replace(other.enter),
+        local_set: cx.local_set.replace(other.local_set),
+    })
+}

@@ -145,6 +145,13 @@ impl IdleSet {
         claimed
     }
 
+    /// Claims the one worker that may run a task which was just made visible to it. False if it is
+    /// awake: it looks at its mail after it has published that it parks. The fence is the other half.
+    pub(crate) fn claim_for_mail(&self, worker: usize) -> bool {
+        full_fence();
+        self.is_parked(worker) && self.claim_worker(worker)
+    }
+
     pub(crate) fn is_parked(&self, worker: usize) -> bool {
         let (word, mask) = self.bit(worker);
         word.load(Ordering::Relaxed) & mask != 0

@@ -8,6 +8,8 @@ mod lifo;
 mod monitor;
 mod multi;
 mod outside;
+#[cfg(all(feature = "coroutine", unix, not(loom)))]
+mod pinned;
 mod queue;
 mod rest;
 mod spin;
@@ -19,6 +21,8 @@ mod model;
 
 pub(crate) use current::{Current, Driving};
 pub(crate) use multi::Multi;
+#[cfg(all(feature = "coroutine", unix, not(loom)))]
+pub(crate) use pinned::Pinned;
 pub(crate) use rest::{Io, Rest};
 pub(crate) use spin::Spin;
 pub(crate) use stats::{Counter, WorkerStats};

@@ -394,6 +394,8 @@ struct Floor {
     parkers: Vec<Parker>,
     /// Empty where nothing is pushed into them: looks at them would only slow down the model.
     rings: Vec<Steal>,
+    /// Of each worker, its own.
+    mail: Vec<Inject>,
     closing: AtomicBool,
     /// Tasks run so far. Not loom's: it decides only when to close.
     done: AtomicUsize,
@@ -455,6 +457,7 @@ impl Floor {
             idle: IdleSet::all_parked(workers),
             parkers: (0..workers).map(|_| Parker::new()).collect(),
             rings: steals,
+            mail: (0..workers).map(|_| Inject::new()).collect(),
             closing: AtomicBool::new(false),
             done: AtomicUsize::new(0),
         };
@@ -472,6 +475,14 @@ impl Floor {
     fn push(&self, index: usize) {
         self.inject.push(self.tasks.get(index));
         self.notify();
+    }
+
+    /// A push of a task that is pinned to a worker, from another thread.
+    fn post(&self, worker: usize, index: usize) {
+        self.mail[worker].push(self.tasks.get(index));
+        if self.idle.claim_for_mail(worker) {
+            self.parkers[worker].unpark();
+        }
     }
 
     /// `Multi::close`.
@@ -535,6 +546,7 @@ impl Floor {
         }
         while !stop() && !self.is_closing() {
             let local = hand.ring.as_ref().and_then(Local::pop);
+            let local = local.or_else(|| self.mail[hand.index].pop());
             if let Some(task) = local.or_else(|| self.inject.pop()) {
                 self.run_task(hand, task, &run);
                 continue;
@@ -555,7 +567,7 @@ impl Floor {
 
     /// `Worker::park` from the look after the publication on.
     fn sleep(&self, hand: &Hand) {
-        if self.work_in_sight() || self.is_closing() {
+        if self.work_in_sight() || !self.mail[hand.index].is_empty() || self.is_closing() {
             self.idle.claim_worker(hand.index);
             hand.searching.set(true);
             return;
@@ -774,5 +786,49 @@ fn claim_vs_wake_up_for_another_reason() {
             floor.push(0);
             producer.join().unwrap();
         });
+    });
+}
+
+/// A pinned task comes while its worker parks or sleeps: it alone may run it, and does.
+#[test]
+fn mail_vs_park() {
+    for awake in [true, false] {
+        explore(3, move || {
+            let (floor, hands) = match awake {
+                true => Floor::awake(1, Rings::Unused, 1),
+                false => Floor::parked(1, Rings::Unused, 1),
+            };
+            let poster = {
+                let floor = floor.clone();
+                thread::spawn(move || floor.post(0, 0))
+            };
+            floor.work(&hands[0], |_, _, _| {});
+            poster.join().unwrap();
+            floor.finish();
+        });
+    }
+}
+
+/// The worker with mail is claimed for other work at the same moment, and another sleeps: both tasks
+/// run, the pinned one where it must.
+#[test]
+fn mail_vs_a_claim_for_other_work() {
+    explore(2, || {
+        let (floor, mut hands) = Floor::parked(2, Rings::Unused, 2);
+        let other = {
+            let (floor, hand) = (floor.clone(), hands.pop().unwrap());
+            thread::spawn(move || floor.work(&hand, |_, _, index| assert_eq!(index, 1)))
+        };
+        let poster = {
+            let floor = floor.clone();
+            thread::spawn(move || {
+                floor.push(1);
+                floor.post(0, 0);
+            })
+        };
+        floor.work(&hands[0], |_, _, _| {});
+        poster.join().unwrap();
+        other.join().unwrap();
+        floor.finish();
     });
 }

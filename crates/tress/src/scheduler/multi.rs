@@ -50,6 +50,8 @@ pub(crate) struct Multi {
 pub(crate) struct Remote {
     pub(super) steal: Steal,
     pub(super) lifo: LifoSlot,
+    /// Ready tasks that are pinned to this worker. Nobody steals from here.
+    pub(super) mail: Inject,
     pub(super) owner: Owner,
     pub(super) rest: Arc<Rest>,
     pub(crate) timers: Arc<Timers>,
@@ -64,7 +66,7 @@ pub(crate) struct Remote {
 impl Remote {
     /// Tasks in the worker's queue.
     pub(crate) fn queue_depth(&self) -> usize {
-        self.steal.len() as usize + usize::from(!self.lifo.is_empty())
+        self.steal.len() as usize + usize::from(!self.lifo.is_empty()) + self.mail.len()
     }
 }
 
@@ -106,16 +108,19 @@ unsafe fn schedule(owner: NonNull<Owner>, task: NonNull<Header>, order: Order) {
     // task is in a queue it may finish at any moment; `multi.push_outside` takes care of that.
     unsafe {
         let shared = owner.as_ref().parent::<Shared>();
+        let pinned = task.as_ref().pinned();
         match current_worker(shared).and_then(|worker| Some((worker, worker.core()?))) {
-            Some((worker, core)) => core.schedule(worker, task, order),
-            None => push_outside(shared, task),
+            Some((worker, core)) if pinned.is_none_or(|index| index == core.index()) => {
+                core.schedule(worker, task, order);
+            }
+            _ => push_outside(shared, task, pinned),
         }
     }
 }
 
 /// The worker of this runtime that the calling thread is.
 #[inline]
-fn current_worker<'a>(shared: *const Shared) -> Option<&'a Worker> {
+pub(super) fn current_worker<'a>(shared: *const Shared) -> Option<&'a Worker> {
     // The closure stays this small so that it is inlined: a call through the key costs nanoseconds.
     let worker = context::with(|cx| cx.worker.get());
     // SAFETY: set by a worker thread for as long as its `Worker` lives on that thread's stack, below
@@ -125,7 +130,7 @@ fn current_worker<'a>(shared: *const Shared) -> Option<&'a Worker> {
 
 /// # Safety
 /// The runtime is alive by the unfinished task's owner.
-unsafe fn push_outside(shared: *const Shared, task: NonNull<Header>) {
+unsafe fn push_outside(shared: *const Shared, task: NonNull<Header>, pinned: Option<usize>) {
     // Subtle: as soon as the task is in the queue it can run, finish, and take the runtime's last
     // reference with it, while we still have to wake a worker.
     // SAFETY: alive until the push, so the count can be raised.
@@ -134,8 +139,16 @@ unsafe fn push_outside(shared: *const Shared, task: NonNull<Header>) {
         Arc::from_raw(shared)
     };
     let multi = shared.multi();
-    multi.inject.push_outside(task);
-    multi.notify();
+    match pinned {
+        None => {
+            multi.inject.push_outside(task);
+            multi.notify();
+        }
+        Some(worker) => {
+            multi.remotes[worker].mail.push_outside(task);
+            multi.notify_worker(worker);
+        }
+    }
 }
 
 impl Multi {
@@ -153,6 +166,7 @@ impl Multi {
                 CachePadded::new(Remote {
                     steal,
                     lifo: LifoSlot::new(),
+                    mail: Inject::new(),
                     owner: Owner::new(&OWNER_VTABLE),
                     timers: Arc::new(Timers::new(start, rest.clone())),
                     rest,
@@ -269,6 +283,13 @@ impl Multi {
     #[inline]
     pub(crate) fn notify(&self) {
         if let Some(worker) = self.idle.claim_for_work() {
+            self.wake(worker);
+        }
+    }
+
+    /// Wakes the worker whose mail was just added to, unless it will see that before it sleeps.
+    fn notify_worker(&self, worker: usize) {
+        if self.idle.claim_for_mail(worker) {
             self.wake(worker);
         }
     }
@@ -580,12 +601,20 @@ impl Multi {
     /// Cancels every task that waits for a wake-up or in the global queue.
     pub(super) fn drop_shared(&self) {
         for task in self.live_tasks() {
-            // SAFETY: tasks of this scheduler may be dropped on any thread.
+            // SAFETY: tasks of this scheduler may be dropped on any thread, except for pinned ones,
+            // which this leaves to theirs.
             if unsafe { task.shut_down() } {
                 self.outside_completed.add_shared(1);
             }
         }
         while let Some(task) = self.inject.pop() {
+            self.drop_queued(task);
+        }
+    }
+
+    /// Cancels the tasks that are ready and pinned to a worker. The caller is that worker.
+    pub(super) fn drop_mail(&self, worker: usize) {
+        while let Some(task) = self.remotes[worker].mail.pop() {
             self.drop_queued(task);
         }
     }

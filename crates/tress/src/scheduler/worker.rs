@@ -57,6 +57,10 @@ pub(crate) struct Core {
     last_turn: Cell<Instant>,
     /// Counted in the idle set's searching number.
     searching: Cell<bool>,
+    /// Tasks alive that are pinned to this worker, and with it to its thread.
+    pub(super) pinned: Cell<usize>,
+    /// It is the mail's turn before the other local queues.
+    mail_first: Cell<bool>,
     /// Used while it spins: how many polls each of the others had begun, and when that changed.
     seen: RefCell<Vec<(u64, Instant)>>,
 }
@@ -82,6 +86,8 @@ impl Core {
             last_turn: Cell::new(Instant::now()),
             // Its thread is started by whoever claimed it from the idle set.
             searching: Cell::new(true),
+            pinned: Cell::new(0),
+            mail_first: Cell::new(false),
             seen: RefCell::new(Vec::new()),
         }
     }
@@ -90,12 +96,17 @@ impl Core {
         self.index
     }
 
-    /// Queues a task on this worker.
+    /// Queues a task, which is not pinned elsewhere, on this worker.
     #[inline]
     pub(crate) fn schedule(&self, worker: &Worker, task: NonNull<Header>, order: Order) {
         let multi = worker.multi();
         let remote = &multi.remotes[self.index];
         remote.stats.local_schedules.bump();
+        // SAFETY: the task is SCHEDULED in our hands, and so alive.
+        if unsafe { task.as_ref() }.pinned().is_some() {
+            // We look there before we park.
+            return remote.mail.push(task);
+        }
         let pushed = match order {
             // A push into the empty slot wakes nobody: this worker is about to run it. Waking a
             // thief here is what cost others a quarter of their throughput.
@@ -127,6 +138,12 @@ impl Core {
         } else {
             self.until_global.set(until - 1);
         }
+        let mail_first = self.mail_first.replace(!self.mail_first.get());
+        if mail_first {
+            if let Some(task) = remote.mail.pop() {
+                return Some(task);
+            }
+        }
         if let Some(task) = remote.lifo.take_own(multi.remotes.len() == 1) {
             let streak = self.lifo_streak.get();
             if streak < self.lifo_limit {
@@ -141,6 +158,11 @@ impl Core {
         self.lifo_streak.set(0);
         if let Some(task) = self.ring.pop() {
             return Some(task);
+        }
+        if !mail_first {
+            if let Some(task) = remote.mail.pop() {
+                return Some(task);
+            }
         }
         self.let_gather(multi);
         self.next_global(multi, remote)
@@ -442,7 +464,8 @@ impl Worker {
         let mut looks = 0;
         let mut task = None;
         let found = core.spin.wait(start, || {
-            if !multi.inject.is_empty() || remote.rest.is_notified() || multi.is_closing() {
+            let mail = !multi.inject.is_empty() || !remote.mail.is_empty();
+            if mail || remote.rest.is_notified() || multi.is_closing() {
                 return true;
             }
             looks += 1;
@@ -480,7 +503,7 @@ impl Worker {
         unsafe { remote.owner.tidy() };
         multi.idle.park(core.index, core.searching.take());
         // From here on whoever queues work sees us parked, or we see the work.
-        if core.work_in_sight(multi) || multi.is_closing() {
+        if core.work_in_sight(multi) || !remote.mail.is_empty() || multi.is_closing() {
             // Subtle: it comes out as a searcher, whoever took it out. Producers that saw it search
             // woke nobody; when it takes one of their tasks it must look after the others.
             multi.idle.claim_worker(core.index);
@@ -536,8 +559,14 @@ pub(super) fn thread_main(shared: Arc<Shared>, index: usize) {
             multi.monitor.start(&shared);
             worker.run();
             // Closing, or the core was given away in `block_in_place`.
-            if worker.core().is_some() {
+            if let Some(core) = worker.core() {
                 multi.drop_everything(true);
+                // What is pinned here nobody else may drop. Wake-ups in flight are waited for.
+                while core.pinned.get() > 0 {
+                    multi.drop_shared();
+                    multi.drop_mail(core.index);
+                    std::thread::yield_now();
+                }
                 if let Some(core) = worker.give_up() {
                     multi.put_away(core);
                 }
@@ -612,6 +641,11 @@ pub(crate) fn block_in_place<R>(f: impl FnOnce() -> R) -> R {
             .and_then(|_| unsafe { cx.worker.get().as_ref() })
     });
     let lost = worker.and_then(|worker| {
+        // Subtle: what is pinned to this thread could not run under another one, which would have
+        // to give the core back for it. It stays, and what can be stolen will be.
+        if worker.core()?.pinned.get() > 0 {
+            return None;
+        }
         let core = worker.give_up()?;
         let index = core.index;
         if core.searching.take() {

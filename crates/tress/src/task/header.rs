@@ -72,6 +72,19 @@ impl Header {
         }
     }
 
+    /// The index of the worker that alone may run the task, if there is one.
+    #[inline]
+    pub(crate) fn pinned(&self) -> Option<usize> {
+        self.state.load().pinned()
+    }
+
+    /// # Safety
+    /// The caller runs the task, or has made it and not queued it.
+    #[cfg(all(feature = "coroutine", unix, not(loom)))]
+    pub(crate) unsafe fn pin(&self, worker: usize) {
+        self.state.pin(worker);
+    }
+
     pub(crate) fn id(&self) -> Id {
         self.id
     }

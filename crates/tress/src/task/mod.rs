@@ -34,7 +34,7 @@ mod local_set;
 mod owner;
 mod run;
 pub mod scope;
-mod shield;
+pub(crate) mod shield;
 mod slab;
 mod spawn;
 mod state;
@@ -87,6 +87,16 @@ pub(crate) unsafe fn new<F: Future>(
         let task = cell::new(future, owner, source, id, origin);
         (task, JoinHandle::from_raw(task))
     }
+}
+
+/// A waker for a task, which costs no count.
+///
+/// # Safety
+/// The task outlives the result.
+#[cfg(all(feature = "coroutine", unix, not(loom)))]
+pub(crate) unsafe fn borrowed_waker(task: NonNull<Header>) -> waker::Borrowed {
+    // SAFETY: by the caller's promise.
+    unsafe { waker::borrowed(task) }
 }
 
 /// # Safety

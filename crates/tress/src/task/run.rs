@@ -1,7 +1,8 @@
 //! What happens between taking a task out of a queue and letting go of it.
 
 use super::header::Header;
-use super::state::{Complete, Park, Start};
+use super::owner::{Order, Owner};
+use super::state::{Complete, Park, ShutDown, Start};
 use super::waker;
 use super::{cell, coop};
 use crate::runtime::context;
@@ -132,18 +133,24 @@ impl TaskRef {
     }
 
     /// Cancels the task for good. True if it was idle and has been torn down here and now;
-    /// otherwise whoever runs or dequeues it will see to that.
+    /// otherwise whoever runs or dequeues it will see to that. A pinned one is left to its worker.
     ///
     /// # Safety
     /// On this thread the task's future may be dropped.
     pub(crate) unsafe fn shut_down(&self) -> bool {
         // SAFETY: the transition hands us the task RUNNING.
         unsafe {
-            let idle = self.header().state.shut_down();
-            if idle {
-                tear_down(self.0);
+            match self.header().state.shut_down() {
+                ShutDown::Mine => {
+                    tear_down(self.0);
+                    true
+                }
+                ShutDown::Submit => {
+                    Owner::schedule(self.0, Order::Newest);
+                    false
+                }
+                ShutDown::Nothing => false,
             }
-            idle
         }
     }
 

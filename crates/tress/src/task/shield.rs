@@ -78,10 +78,10 @@ impl<F> std::fmt::Debug for Shield<F> {
 
 /// One unit of shield depth on a task. Holds a reference: the future may be moved to another task
 /// and outlive the one it raised.
-struct Raised(TaskRef);
+pub(crate) struct Raised(TaskRef);
 
 impl Raised {
-    fn on_current() -> Option<Raised> {
+    pub(crate) fn on_current() -> Option<Raised> {
         let task: NonNull<Header> = context::with(|cx| cx.task.get())?;
         // SAFETY: the running task is alive; the reference raised here is the result's.
         unsafe {

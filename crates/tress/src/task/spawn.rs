@@ -75,6 +75,9 @@ where
 /// # });
 /// ```
 ///
+/// A worker that has started coroutines keeps its thread: there the worker itself blocks, and what can
+/// be stolen from it is left to the others.
+///
 /// # Panics
 /// On a current-thread runtime and in a `LocalSet`, where no other thread can take over.
 #[track_caller]

@@ -3,7 +3,7 @@
 //! ```text
 //!  63                  40  39       32  31     24  23       16  15      0
 //! +----------------------+-----------+-----------+------------+----------+
-//! |    ref_count (24)    | shield(8) | flags (8) | lifecycle  | reserved |
+//! |    ref_count (24)    | shield(8) | flags (8) | lifecycle  |   pin    |
 //! +----------------------+-----------+-----------+------------+----------+
 //! ```
 //!
@@ -28,6 +28,10 @@
 //! - `JOIN_WAKER`: the join waker's slot is filled and belongs to whoever completes the task.
 //!   While it is clear and the task is not COMPLETE the slot belongs to the `JoinHandle`.
 //!
+//! **pin**: 0, or one more than the index of the only worker that may run, drop or tear down the task.
+//! Set once, by the task's own first poll or before it is queued at all, and kept for life. It is in
+//! this word so that whoever moves an idle task on learns in the same step whether it may have it.
+//!
 //! **ref_count**: one for the task's life (from spawn until it is COMPLETE; a queue entry owns no
 //! count of its own, it lives on this one), one for the `JoinHandle`, one for every `Waker` and
 //! `AbortHandle`. The cell is freed when it reaches zero. Overflow aborts the process.
@@ -39,6 +43,8 @@
 
 use crate::sys::atomic::{AtomicU64, Ordering};
 use std::fmt;
+
+const PIN: u64 = 0xFFFF;
 
 const LIFECYCLE: u64 = 0xFF << 16;
 const IDLE: u64 = 0 << 16;
@@ -98,6 +104,19 @@ pub(crate) enum Park {
     Requeue,
     /// Cancelled and unshielded: still RUNNING, drop the future and complete.
     Cancel,
+}
+
+/// What shutting a task down owes.
+#[must_use]
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum ShutDown {
+    /// It was IDLE and is RUNNING in the caller's hands, who must drop the future and complete it.
+    Mine,
+    /// It was IDLE and pinned, and is SCHEDULED: the caller must put it into its worker's queue.
+    Submit,
+    /// The thread that runs it or the queue that holds it will see the cancellation; or it was
+    /// complete.
+    Nothing,
 }
 
 /// What completing the task owes. The task's own reference is given up in the same step, except
@@ -165,6 +184,11 @@ impl Snapshot {
         self.0 / REF_ONE
     }
 
+    /// The index of the worker it is pinned to.
+    pub(crate) fn pinned(self) -> Option<usize> {
+        ((self.0 & PIN) as usize).checked_sub(1)
+    }
+
     fn cancel_is_effective(self) -> bool {
         self.0 & (CANCELLED | SHIELD) == CANCELLED
     }
@@ -189,6 +213,7 @@ impl fmt::Debug for Snapshot {
             .field("join_interest", &self.has_join_interest())
             .field("detached", &(self.0 & DETACHED != 0))
             .field("join_waker", &self.has_join_waker())
+            .field("pinned", &self.pinned())
             .field("shield", &self.shield_depth())
             .field("refs", &self.ref_count())
             .finish()
@@ -316,21 +341,36 @@ impl State {
         })
     }
 
-    /// Shutdown of the owner: cancels whatever the shield says. True if the task was IDLE and is
-    /// now RUNNING in the caller's hands, who must drop the future and complete it. Otherwise
-    /// the thread that runs it or the queue that holds it will see the cancellation.
-    pub(crate) fn shut_down(&self) -> bool {
+    /// Shutdown of the owner: cancels whatever the shield says.
+    pub(crate) fn shut_down(&self) -> ShutDown {
         self.update(|s| {
             if s.is_complete() {
-                return (false, None);
+                return (ShutDown::Nothing, None);
             }
-            let next = (s.0 | CANCELLED) & !SHIELD;
-            if s.lifecycle() == IDLE {
-                (true, Some(Snapshot(next).with_lifecycle(RUNNING)))
-            } else {
-                (false, Some(next))
+            let next = Snapshot((s.0 | CANCELLED) & !SHIELD);
+            match (s.lifecycle(), s.pinned()) {
+                (IDLE, None) => (ShutDown::Mine, Some(next.with_lifecycle(RUNNING))),
+                (IDLE, Some(_)) => (ShutDown::Submit, Some(next.with_lifecycle(SCHEDULED))),
+                _ => (ShutDown::Nothing, Some(next.0)),
             }
         })
+    }
+
+    /// Binds the task to a worker for the rest of its life. The caller holds it RUNNING, or has
+    /// just made it and not queued it yet.
+    ///
+    /// # Panics
+    /// If there are more workers than the word has room for.
+    #[cfg(any(test, all(feature = "coroutine", unix, not(loom))))]
+    pub(crate) fn pin(&self, worker: usize) {
+        let pin = worker as u64 + 1;
+        assert!(
+            pin <= PIN,
+            "a runtime with coroutines can have {} workers",
+            PIN
+        );
+        let prev = Snapshot(self.0.fetch_add(pin, Ordering::AcqRel));
+        debug_assert_eq!(prev.pinned(), None);
     }
 
     /// RUNNING → COMPLETE.
@@ -582,8 +622,30 @@ mod tests {
         assert_eq!(s.start(), Start::Poll);
         s.shield();
         assert_eq!(s.park(false), Park::Idle);
-        assert!(s.shut_down());
+        assert_eq!(s.shut_down(), ShutDown::Mine);
         assert_eq!(s.unshield(), Wake::Nothing);
-        assert!(!s.shut_down());
+        assert_eq!(s.shut_down(), ShutDown::Nothing);
+    }
+
+    #[test]
+    fn a_pinned_task_is_never_the_one_who_shuts_it_down() {
+        for worker in [0, 1, 0xFFFE] {
+            let s = State::new();
+            assert_eq!(s.start(), Start::Poll);
+            assert_eq!(s.load().pinned(), None);
+            s.pin(worker);
+            assert_eq!(s.load().pinned(), Some(worker));
+            assert_eq!(s.park(false), Park::Idle);
+            assert_eq!(s.shut_down(), ShutDown::Submit);
+            assert_eq!(s.shut_down(), ShutDown::Nothing);
+            assert_eq!(s.start(), Start::Cancel);
+            assert_eq!(s.load().pinned(), Some(worker));
+        }
+    }
+
+    #[test]
+    #[should_panic = "can have 65535 workers"]
+    fn a_pin_has_room_for_so_many_workers() {
+        State::new().pin(0xFFFF);
     }
 }

@@ -11,7 +11,7 @@ use std::task::{RawWaker, RawWakerVTable, Waker};
 static VTABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, drop);
 
 /// A waker that lives on the caller's reference for as long as it is borrowed.
-pub(super) struct Borrowed(ManuallyDrop<Waker>);
+pub(crate) struct Borrowed(ManuallyDrop<Waker>);
 
 impl Deref for Borrowed {
     type Target = Waker;

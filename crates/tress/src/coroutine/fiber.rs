@@ -1,0 +1,241 @@
+//! A coroutine as a future: each poll goes on with it until it suspends.
+
+use super::overflow::{self, Watched};
+use super::stack::{self, Stack};
+use crate::runtime::{Shared, context};
+use crate::scheduler::Pinned;
+use crate::task::{Header, Home};
+use corosensei::{Coroutine, CoroutineResult, Yielder};
+use std::any::Any;
+use std::cell::Cell;
+use std::future::Future;
+use std::marker::PhantomPinned;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::Pin;
+use std::ptr::{self, NonNull};
+use std::task::{Context, Poll};
+use std::thread;
+
+/// What a running coroutine knows of itself.
+pub(super) struct Control {
+    pub(super) task: NonNull<Header>,
+    /// The runtime that runs it; kept alive by its task.
+    pub(super) shared: *const Shared,
+    yielder: Cell<*const Yielder<(), ()>>,
+    /// It has to unwind, and may not suspend any more.
+    cancelled: Cell<bool>,
+}
+
+/// What a cancelled coroutine unwinds with.
+pub(super) struct Cancelled;
+
+thread_local! {
+    /// The coroutine that runs on this thread.
+    static CURRENT: Cell<*const Control> = const { Cell::new(ptr::null()) };
+}
+
+/// Calls `f` with the coroutine that calls this.
+///
+/// # Panics
+/// Outside of one, or in the poll of another task that a coroutine's `wait` drives.
+#[track_caller]
+pub(super) fn current<'a>(what: &str) -> &'a Control {
+    // SAFETY: set while the coroutine runs on this thread; it lives longer than what runs on its
+    // stack, and only that can call this.
+    let control = unsafe { CURRENT.get().as_ref() };
+    let own = |control: &&Control| {
+        control.cancelled.get() || context::with(|cx| cx.task.get()) == Some(control.task)
+    };
+    match control.filter(own) {
+        Some(control) => control,
+        None => panic!(
+            "{what} can only be called in a coroutine: start one with `coroutine::spawn`, or use \
+             `.await` in asynchronous code"
+        ),
+    }
+}
+
+/// Is the caller a coroutine?
+pub(super) fn is_current() -> bool {
+    !CURRENT.get().is_null()
+}
+
+impl Control {
+    /// Lets others run until the task is woken.
+    pub(super) fn suspend(&self) {
+        self.check();
+        assert!(
+            !thread::panicking(),
+            "a coroutine cannot suspend while it unwinds: a destructor called `coroutine::wait`"
+        );
+        // SAFETY: set when the coroutine began, and it is the one that runs.
+        unsafe { (*self.yielder.get()).suspend(()) };
+        self.check();
+    }
+
+    /// Begins to unwind if the coroutine was cancelled.
+    pub(super) fn check(&self) {
+        if self.cancelled.get() {
+            resume_unwind(Box::new(Cancelled));
+        }
+    }
+}
+
+/// The future of a coroutine.
+pub(super) struct Fiber<F, T> {
+    state: State<F, T>,
+    _pinned: PhantomPinned,
+}
+
+enum State<F, T> {
+    New { f: F, stack_size: usize },
+    Running(Running<T>),
+    Done,
+}
+
+struct Running<T> {
+    /// None once it is done or was left behind.
+    coroutine: Option<Coroutine<(), (), thread::Result<T>, Stack>>,
+    control: Control,
+    watched: Watched,
+    home: Home,
+    /// What it had entered when it suspended.
+    inside: context::Surroundings,
+    /// Declared last: the worker counts it until its stack is gone.
+    _pinned: Option<Pinned>,
+}
+
+impl<F, T> Fiber<F, T> {
+    pub(super) fn new(f: F, stack_size: usize) -> Fiber<F, T> {
+        Fiber {
+            state: State::New { f, stack_size },
+            _pinned: PhantomPinned,
+        }
+    }
+}
+
+impl<F: FnOnce() -> T, T> Future for Fiber<F, T> {
+    type Output = T;
+
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<T> {
+        // SAFETY: nothing is moved out of a running coroutine's state.
+        let state = unsafe { &mut self.get_unchecked_mut().state };
+        if let State::New { .. } = state {
+            let State::New { f, stack_size } = std::mem::replace(state, State::Done) else {
+                unreachable!("seen above");
+            };
+            *state = State::Running(Running::start(f, stack_size));
+        }
+        let State::Running(running) = state else {
+            panic!("a coroutine was polled after it had ended");
+        };
+        assert!(
+            running.home.is_here(),
+            "a coroutine cannot go on where it did not start: call `block_on` of a current-thread \
+             runtime with coroutines from one thread only, or use a multi-thread runtime"
+        );
+        match running.resume() {
+            None => Poll::Pending,
+            Some(result) => {
+                *state = State::Done;
+                match result {
+                    Ok(output) => Poll::Ready(output),
+                    Err(payload) => resume_unwind(payload),
+                }
+            }
+        }
+    }
+}
+
+impl<T> Running<T> {
+    /// Takes a stack and binds the running task to this thread.
+    fn start<F: FnOnce() -> T>(f: F, stack_size: usize) -> Running<T> {
+        let pinned = Pinned::current_task();
+        overflow::prepare();
+        let stack = match stack::take(stack_size) {
+            Ok(stack) => stack,
+            Err(error) => panic!(
+                "no stack of {stack_size} bytes for a coroutine: {error}; raise the limits on memory \
+                 and mappings (ulimit -v, vm.max_map_count) or ask for less"
+            ),
+        };
+        let task = context::with(|cx| cx.task.get()).expect("polled by its task");
+        let shared = context::with_runtime(ptr::from_ref).expect("tasks run in their runtime");
+        let watched = Watched {
+            guard: stack.guard(),
+            size: stack.size(),
+            task: task.as_ptr(),
+        };
+        let body = move |yielder: &Yielder<(), ()>, ()| {
+            // SAFETY: `resume` has just set it.
+            unsafe { (*CURRENT.get()).yielder.set(yielder) };
+            catch_unwind(AssertUnwindSafe(f))
+        };
+        Running {
+            // SAFETY: the closure lives as long as the coroutine, which does not outlive the future
+            // that `f` came in: that is what `with_stack` asks a 'static bound for.
+            coroutine: Some(unsafe { Coroutine::with_stack_unchecked(stack, body) }),
+            control: Control {
+                task,
+                shared,
+                yielder: Cell::new(ptr::null()),
+                cancelled: Cell::new(false),
+            },
+            watched,
+            home: Home::here(),
+            inside: context::surroundings(),
+            _pinned: pinned,
+        }
+    }
+
+    /// Runs it until it suspends, or ends: then with its result.
+    fn resume(&mut self) -> Option<thread::Result<T>> {
+        let coroutine = self.coroutine.as_mut()?;
+        let before = CURRENT.replace(&self.control);
+        let watched = overflow::watch(&self.watched);
+        let outside = context::exchange_surroundings(self.inside);
+        let result = coroutine.resume(());
+        self.inside = context::exchange_surroundings(outside);
+        overflow::watch(watched);
+        CURRENT.set(before);
+        match result {
+            CoroutineResult::Yield(()) => None,
+            CoroutineResult::Return(result) => {
+                if let Some(coroutine) = self.coroutine.take() {
+                    stack::give(coroutine.into_stack());
+                }
+                Some(result)
+            }
+        }
+    }
+
+    /// Ends one that has begun: it unwinds from where it is suspended. Its own panic is the result.
+    fn cancel(&mut self) -> Option<Box<dyn Any + Send>> {
+        self.control.cancelled.set(true);
+        while self.coroutine.is_some() {
+            if let Some(Err(payload)) = self.resume() {
+                return (!payload.is::<Cancelled>()).then_some(payload);
+            }
+        }
+        None
+    }
+}
+
+impl<T> Drop for Running<T> {
+    fn drop(&mut self) {
+        if self.coroutine.is_none() {
+            return;
+        }
+        if !self.home.is_here() {
+            // Its destructors may not run here, and what they would release is lost: a current-thread
+            // runtime was dropped by a thread that did not run it.
+            std::mem::forget(self.coroutine.take());
+            return;
+        }
+        if let Some(payload) = self.cancel() {
+            if !thread::panicking() {
+                resume_unwind(payload);
+            }
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Coroutines: tasks with a stack of their own, written in blocking style.
+//!
+//! A coroutine is a plain function. Where it has to wait it calls [`wait`] with any future, and its
+//! thread goes on with other tasks meanwhile; it needs no `async`, and neither does the code between
+//! it and the wait. It is a task like any other: it has a [`JoinHandle`], a name, a panic of its own,
+//! it can be aborted, and it counts in metrics and reports.
+//!
+//! ```
+//! use tress::coroutine;
+//! use tress::sync::mpsc;
+//! use tress::time::Duration;
+//!
+//! # tress::runtime::Runtime::new().unwrap().block_on(async {
+//! let (tx, mut rx) = mpsc::channel(1);
+//! let producer = coroutine::spawn(move || {
+//!     for n in 0..10 {
+//!         coroutine::wait(tx.send(n)).unwrap();
+//!     }
+//!     coroutine::sleep(Duration::from_millis(1));
+//!     "done"
+//! });
+//! let consumer = coroutine::spawn(move || {
+//!     let mut sum = 0;
+//!     while let Some(n) = coroutine::wait(rx.recv()) {
+//!         sum += n;
+//!     }
+//!     sum
+//! });
+//! // Futures wait for coroutines as coroutines do for futures.
+//! assert_eq!(producer.await.unwrap(), "done");
+//! assert_eq!(consumer.await.unwrap(), 45);
+//! # });
+//! ```
+//!
+//! # Where they run
+//! Before it starts a coroutine can be taken by any worker. Once started it stays on that worker and
+//! its thread: it may hold what is not `Send` while it waits. A worker that has started coroutines keeps
+//! its thread: [`block_in_place`](crate::task::block_in_place) on it blocks the worker, whose other
+//! tasks are left to be stolen, while its coroutines wait. On a current-thread runtime always call
+//! `block_on` from the same thread: elsewhere a started coroutine panics instead of going on, and its
+//! stack is left behind.
+//!
+//! # Cancelling
+//! [`abort`](JoinHandle::abort) makes the coroutine unwind from where it waits, or from where it next
+//! would: destructors run, on its own thread. So does the end of the runtime. The unwinding is a panic
+//! without a message; code that catches it will meet it again at the next wait. [`shield`] defers it.
+//! A destructor that runs while the coroutine unwinds cannot wait: that aborts the process.
+//!
+//! # Stacks
+//! 256 KiB of address space by default ([`Builder::stack_size`]), of which only what was touched takes
+//! memory: a page or two. Each worker keeps the 64 stacks used last. Running into the end of a stack
+//! aborts the process with a message that names the coroutine.
+//!
+//! Values of [`task_local!`](crate::task_local) are not set in a coroutine, and one must not wait inside
+//! [`sync_scope`](crate::task::LocalKey::sync_scope): other tasks of the thread would see the value.
+
+mod builder;
+mod fiber;
+mod overflow;
+mod scope;
+mod stack;
+
+pub use builder::{Builder, spawn};
+pub use scope::{Scope, ScopedJoinHandle, scope};
+
+use crate::task;
+#[cfg(doc)]
+use crate::task::JoinHandle;
+use crate::task::shield::Raised;
+use std::future::{Future, IntoFuture};
+use std::pin::pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+/// Waits for a future, letting other tasks run meanwhile.
+///
+/// The future need not be `Send`: it stays on the coroutine's stack.
+///
+/// ```
+/// use tress::coroutine;
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let outer = coroutine::spawn(|| {
+///     let inner = tress::spawn(async { 20 });
+///     coroutine::wait(inner).unwrap() + coroutine::wait(async { 1 })
+/// });
+/// assert_eq!(outer.await.unwrap(), 21);
+/// # });
+/// ```
+///
+/// # Panics
+/// Outside of a coroutine. While its coroutine is being cancelled it unwinds.
+#[track_caller]
+pub fn wait<F: IntoFuture>(future: F) -> F::Output {
+    let control = fiber::current("coroutine::wait");
+    control.check();
+    let mut future = pin!(future.into_future());
+    // SAFETY: a coroutine's task outlives what runs on its stack.
+    let waker = unsafe { task::borrowed_waker(control.task) };
+    let mut cx = Context::from_waker(&waker);
+    loop {
+        match future.as_mut().poll(&mut cx) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => control.suspend(),
+        }
+    }
+}
+
+/// Lets the other ready tasks run first.
+///
+/// ```
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// tress::coroutine::spawn(|| tress::coroutine::yield_now()).await.unwrap();
+/// # });
+/// ```
+///
+/// # Panics
+/// As [`wait`].
+#[track_caller]
+pub fn yield_now() {
+    wait(task::yield_now());
+}
+
+/// Waits until `duration` has passed.
+///
+/// ```
+/// use tress::coroutine;
+/// use tress::time::Duration;
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// coroutine::spawn(|| coroutine::sleep(Duration::from_millis(1))).await.unwrap();
+/// # });
+/// ```
+///
+/// # Panics
+/// As [`wait`], and in a runtime built without `enable_time`.
+#[track_caller]
+pub fn sleep(duration: Duration) {
+    wait(crate::time::sleep(duration));
+}
+
+/// Runs a part of a coroutine that an abort does not interrupt, as
+/// [`task::shield`](crate::task::shield()) does for futures.
+///
+/// ```
+/// use tress::coroutine;
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let task = coroutine::spawn(|| {
+///     coroutine::shield(|| {
+///         // Either nothing of this happens, or all of it.
+///         coroutine::yield_now();
+///     });
+/// });
+/// task.abort();
+/// let _ = task.await;
+/// # });
+/// ```
+///
+/// # Panics
+/// Outside of a coroutine.
+#[track_caller]
+pub fn shield<R>(f: impl FnOnce() -> R) -> R {
+    fiber::current("coroutine::shield").check();
+    let _raised = Raised::on_current();
+    f()
+}
+
+/// Is the caller a coroutine? If so it may [`wait`].
+///
+/// ```
+/// assert!(!tress::coroutine::is_current());
+/// ```
+pub fn is_current() -> bool {
+    fiber::is_current()
+}

@@ -1,0 +1,90 @@
+//! Tasks that one worker alone may run: those that have a stack of their own.
+//!
+//! A started coroutine must not change threads: what it has read of thread-local storage is cached on
+//! its stack. So its task is *pinned*, which the state word says from then on; when it is ready it goes
+//! to its worker's mail, which nobody else takes from. While a worker has such tasks it keeps its thread
+//! (`block_in_place` does not hand its core over), and when the runtime closes it drops them itself.
+
+use super::multi::{Multi, current_worker};
+use super::worker::{Core, Worker};
+use crate::runtime::{Shared, context};
+use crate::task::{self, Id, JoinHandle, Order, Origin, Source};
+use std::future::Future;
+use std::ptr::{self, NonNull};
+
+/// A pin's place in its worker's count. As long as it lives the worker keeps its thread, and a runtime
+/// that closes waits for it. Owned by the pinned task's future, and dropped with it.
+#[derive(Debug)]
+pub(crate) struct Pinned {
+    shared: *const Shared,
+    /// It does not leave its thread.
+    _not_send: std::marker::PhantomData<*const ()>,
+}
+
+impl Pinned {
+    fn to(core: &Core) -> Pinned {
+        core.pinned.set(core.pinned.get() + 1);
+        Pinned {
+            shared: context::with(|cx| {
+                // SAFETY: a core was reached through it.
+                unsafe { (*cx.worker.get()).shared() }
+            }),
+            _not_send: std::marker::PhantomData,
+        }
+    }
+
+    /// Pins the running task to the worker that runs it. None if that is no worker.
+    pub(crate) fn current_task() -> Option<Pinned> {
+        let (worker, task) = context::with(|cx| (cx.worker.get(), cx.task.get()));
+        // SAFETY: set by this thread for as long as its worker lives, and the running task is alive.
+        unsafe {
+            let worker = worker.as_ref()?;
+            let core = worker.core()?;
+            // It may run another runtime's tasks, inside of `block_in_place`.
+            context::with_runtime(|shared| ptr::eq(shared, worker.shared())).filter(|own| *own)?;
+            let task = task?;
+            if task.as_ref().pinned().is_none() {
+                task.as_ref().pin(core.index());
+            }
+            Some(Pinned::to(core))
+        }
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        if let Some(core) = current_worker(self.shared).and_then(Worker::core) {
+            core.pinned.set(core.pinned.get() - 1);
+        }
+    }
+}
+
+impl Multi {
+    /// Spawns a task that stays on the worker that this thread is. None, and nothing happens, if it
+    /// is none.
+    ///
+    /// # Safety
+    /// As for `spawn`, except that the future need not be `Send`; it must own the [`Pinned`].
+    pub(crate) unsafe fn spawn_pinned<F: Future>(
+        &self,
+        shared: &Shared,
+        make: impl FnOnce(Pinned) -> F,
+        id: Id,
+        origin: Origin,
+    ) -> Option<JoinHandle<F::Output>> {
+        let worker = current_worker(shared)?;
+        let core = worker.core()?;
+        let remote = &self.remotes[core.index()];
+        remote.stats.spawned.bump();
+        let owner = NonNull::from(&remote.owner);
+        let future = make(Pinned::to(core));
+        // SAFETY: the core makes this thread the owner of its slab. The task is pinned before it is
+        // queued; while the runtime closes the worker drops it, since it has been counted.
+        unsafe {
+            let (task, handle) = task::new(future, owner, Source::Page, id, origin);
+            task.as_ref().pin(core.index());
+            core.schedule(worker, task, Order::Newest);
+            Some(handle)
+        }
+    }
+}
