@@ -123,3 +123,21 @@ fn every_entry_is_listed_once() {
         }
     });
 }
+
+/// Nobody drives the runtime: what needs no driver must not wait for one.
+#[test]
+fn a_handle_of_an_undriven_runtime_is_enough() {
+    let rt = tress::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let directory = std::env::temp_dir().join(format!("tress-undriven-{}", std::process::id()));
+    rt.handle().block_on(async {
+        fs::create_dir(&directory).await.unwrap();
+        let path = directory.join("file");
+        fs::write(&path, "abc").await.unwrap();
+        assert_eq!(fs::read(&path).await.unwrap(), b"abc");
+        assert!(fs::try_exists(&path).await.unwrap());
+        fs::remove_dir_all(&directory).await.unwrap();
+    });
+}

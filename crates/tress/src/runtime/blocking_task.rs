@@ -98,7 +98,7 @@ impl fmt::Display for SpawnBlockingError {
                 "{}: {error}; raise the process's thread limit or lower `max_blocking_threads`",
                 words::NO_THREAD
             ),
-            SpawnBlockingError::ShutDown => f.write_str("the runtime has shut down"),
+            SpawnBlockingError::ShutDown => f.write_str(words::POOL_SHUT_DOWN),
         }
     }
 }

@@ -370,6 +370,7 @@ pub(crate) fn count_forced_yield() {
 /// Is this the error that I/O gets whose runtime has shut down?
 ///
 /// ```
+/// # #[cfg(feature = "net")] {
 /// use tress::net::TcpListener;
 /// use tress::runtime::{Runtime, is_shutdown_error};
 ///
@@ -378,11 +379,16 @@ pub(crate) fn count_forced_yield() {
 /// drop(first);
 /// let error = Runtime::new()?.block_on(listener.accept()).unwrap_err();
 /// assert!(is_shutdown_error(&error));
+/// # }
 /// # Ok::<(), std::io::Error>(())
 /// ```
-#[cfg(feature = "driver")]
 pub fn is_shutdown_error(error: &std::io::Error) -> bool {
-    tress_driver::Gone::is_in(error)
+    #[cfg(feature = "driver")]
+    if tress_driver::Gone::is_in(error) {
+        return true;
+    }
+    let pool = error.get_ref().and_then(|inner| inner.downcast_ref());
+    matches!(pool, Some(SpawnBlockingError::ShutDown))
 }
 
 /// The index of the worker that runs the caller, if one does: below the number of workers of the

@@ -461,11 +461,17 @@ impl Current {
         &self.root.rest
     }
 
+    /// Is this the thread that drives the runtime?
+    #[cfg(feature = "driver")]
+    pub(crate) fn is_driven_here(&self, shared: &Shared) -> bool {
+        with_driving(shared, |_| ()).is_some()
+    }
+
     /// Calls `f` with the runtime's I/O.
     #[cfg(feature = "driver")]
     pub(crate) fn with_io<R>(&self, shared: &Shared, f: impl FnOnce(&Io) -> R) -> R {
         let result = f(&self.root.rest.io);
-        if with_driving(shared, |_| ()).is_none() {
+        if !self.is_driven_here(shared) {
             // It may have to move to its driver.
             self.root.rest.unpark();
         }

@@ -30,6 +30,9 @@ pub(crate) const DROPPED: &str = "a Runtime was dropped where blocking is not al
      asynchronous code. Use `shutdown_background`, or drop it in `spawn_blocking` or on a plain \
      thread";
 
+/// A closure came after the blocking pool was shut down.
+pub(crate) const POOL_SHUT_DOWN: &str = "the runtime has shut down";
+
 /// The operating system refused a thread to the blocking pool.
 pub(crate) const NO_THREAD: &str = "no thread could be started for the blocking pool";
 

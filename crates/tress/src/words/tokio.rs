@@ -33,6 +33,9 @@ pub(crate) const IN_PLACE: &str =
 pub(crate) const DROPPED: &str = "Cannot drop a runtime in asynchronous code: that would block the \
      thread. Use `shutdown_background`, or drop it in `spawn_blocking` or on a plain thread";
 
+/// A closure came after the blocking pool was shut down.
+pub(crate) const POOL_SHUT_DOWN: &str = "background task failed";
+
 /// The operating system refused a thread to the blocking pool.
 pub(crate) const NO_THREAD: &str = "OS can't spawn worker thread";
 
