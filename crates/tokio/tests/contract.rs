@@ -175,3 +175,21 @@ async fn time_can_be_paused() {
     tokio::time::sleep(Duration::from_secs(3600)).await;
     assert!(start.elapsed() >= Duration::from_secs(3600));
 }
+
+/// `enable_io` alone is enough for sockets, and `enable_time` alone is not.
+#[test]
+fn io_is_enabled_by_itself() {
+    let bind = || async { tokio::net::UdpSocket::bind("127.0.0.1:0").await };
+    let rt = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .max_io_events_per_tick(usize::MAX)
+        .build()
+        .unwrap();
+    rt.block_on(bind()).unwrap();
+    let rt = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap();
+    let refused = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| rt.block_on(bind())));
+    assert!(refused.is_err());
+}

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
-use tress::runtime::{Builder, Handle, Runtime};
+use tress::runtime::{Builder, Handle, Runtime, SpawnBlockingError};
 use tress::task::{self, JoinHandle, block_in_place, shield, spawn_blocking, yield_now};
 use tress::time::sleep;
 
@@ -151,7 +151,7 @@ fn a_task_spawned_after_shutdown_is_cancelled_at_once() {
         let guard = drops.guard();
         let refused = handle.try_spawn_blocking(move || drop(guard));
         let (error, closure) = refused.unwrap_err();
-        assert!(error.to_string().contains("shut down"), "{error}");
+        assert!(matches!(error, SpawnBlockingError::ShutDown), "{error}");
         drop(closure);
         assert_eq!(drops.count(), 3);
     }

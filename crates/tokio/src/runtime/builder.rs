@@ -48,10 +48,9 @@ impl Builder {
     }
 
     /// Enables sockets, pipes, processes and signals.
-    ///
-    /// Accepted without effect as long as there are none.
     #[cfg(any(feature = "net", feature = "process", feature = "signal"))]
     pub fn enable_io(&mut self) -> &mut Self {
+        self.inner.enable_io();
         self
     }
 
@@ -190,7 +189,7 @@ impl Builder {
 
     /// Most I/O events that are taken from the operating system at a time.
     ///
-    /// Checked and otherwise without effect: tress sizes its batches by itself.
+    /// More than 1,048,576 are taken as that many.
     ///
     /// # Panics
     /// If it is 0.
@@ -198,12 +197,13 @@ impl Builder {
     #[track_caller]
     pub fn max_io_events_per_tick(&mut self, capacity: usize) -> &mut Self {
         assert!(capacity > 0, "max_io_events_per_tick must be non-zero");
+        self.inner.io_events_per_turn(capacity.min(1 << 20));
         self
     }
 
     /// Most I/O events that are taken at a time while there are tasks to run.
     ///
-    /// Checked and otherwise without effect, as
+    /// Checked and otherwise without effect: a turn costs the same whether there are tasks or not; see
     /// [`max_io_events_per_tick`](Builder::max_io_events_per_tick).
     ///
     /// # Panics
