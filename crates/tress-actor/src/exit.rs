@@ -1,0 +1,128 @@
+use crate::payload::Payload;
+use crate::pid::Pid;
+use std::any::Any;
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+/// What a process fails with.
+pub type ProcessError = Box<dyn Error + Send + Sync>;
+
+/// Why a process ended.
+///
+/// ```
+/// use tress_actor::ExitReason;
+///
+/// assert!(!ExitReason::Normal.is_abnormal());
+/// assert!(ExitReason::failed("out of paper").is_abnormal());
+/// ```
+#[derive(Clone)]
+#[non_exhaustive]
+pub enum ExitReason {
+    /// It was done.
+    Normal,
+    /// It stopped because it was told to: by a cancel, or by its supervisor.
+    Shutdown,
+    /// Somebody terminated it.
+    Terminated,
+    /// `init`, `step` or its future returned an error.
+    Failed(Arc<dyn Error + Send + Sync>),
+    /// It panicked; the message.
+    Panicked(Arc<str>),
+    /// A process that it was linked to ended abnormally.
+    Linked(Arc<Linked>),
+    /// There was no such process: it had ended before it was linked to or monitored.
+    NoProcess,
+    /// The runtime was shut down under it.
+    RuntimeGone,
+}
+
+/// The other end of a link, and why it ended.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Linked {
+    /// The process.
+    pub pid: Pid,
+    /// Why it ended.
+    pub reason: ExitReason,
+}
+
+impl ExitReason {
+    /// The reason of a process that failed.
+    pub fn failed(error: impl Into<ProcessError>) -> ExitReason {
+        ExitReason::Failed(Arc::from(error.into()))
+    }
+
+    pub(crate) fn panicked(panic: Box<dyn Any + Send>) -> ExitReason {
+        let message = match panic.downcast::<String>() {
+            Ok(message) => Arc::from(*message),
+            Err(panic) => match panic.downcast_ref::<&str>() {
+                Some(message) => Arc::from(*message),
+                None => Arc::from("a panic without a message"),
+            },
+        };
+        ExitReason::Panicked(message)
+    }
+
+    pub(crate) fn linked(pid: Pid, reason: ExitReason) -> ExitReason {
+        ExitReason::Linked(Arc::new(Linked { pid, reason }))
+    }
+
+    /// Did it end otherwise than it was meant to? That is what links carry on.
+    pub fn is_abnormal(&self) -> bool {
+        !matches!(self, ExitReason::Normal | ExitReason::Shutdown)
+    }
+
+    /// Is it a panic?
+    pub fn is_panic(&self) -> bool {
+        matches!(self, ExitReason::Panicked(_))
+    }
+}
+
+impl fmt::Display for ExitReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ExitReason::Normal => f.write_str("done"),
+            ExitReason::Shutdown => f.write_str("told to stop"),
+            ExitReason::Terminated => f.write_str("terminated"),
+            ExitReason::Failed(error) => write!(f, "failed: {error}"),
+            ExitReason::Panicked(message) => write!(f, "panicked: {message}"),
+            ExitReason::Linked(linked) => {
+                write!(f, "linked to {}, which {}", linked.pid, linked.reason)
+            }
+            ExitReason::NoProcess => f.write_str("no such process"),
+            ExitReason::RuntimeGone => f.write_str("the runtime was shut down"),
+        }
+    }
+}
+
+impl fmt::Debug for ExitReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The end of a process, for whoever waited for it.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Exit {
+    /// The process.
+    pub pid: Pid,
+    /// Why it ended.
+    pub reason: ExitReason,
+    /// What it handed over when it was done; empty for a process that did not get that far.
+    pub result: Payload,
+}
+
+impl Exit {
+    /// The result of a process that was done.
+    ///
+    /// # Errors
+    /// The reason, if it ended otherwise.
+    pub fn into_result(self) -> Result<Payload, ExitReason> {
+        match self.reason {
+            ExitReason::Normal => Ok(self.result),
+            reason => Err(reason),
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! A host: the processes of one kind of work, and what they share.
+
+mod builder;
+mod send;
+pub(crate) mod spawn;
+
+pub use builder::Builder;
+pub use send::Sending;
+pub use spawn::Spawn;
+
+use crate::atom::Atom;
+use crate::command::Registry;
+use crate::error::NoProcess;
+use crate::event::{Event, Message, SystemEvent};
+use crate::exit::{ExitReason, ProcessError};
+use crate::link::MonitorRef;
+use crate::pid::Pid;
+use crate::slot::{Capacity, Leftovers, Slot};
+use crate::table::Table;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use tress::runtime::Handle;
+use tress::sync::Notify;
+
+/// Runs processes, and finds them by their [`Pid`]s. Clones are the same host.
+///
+/// ```
+/// use tress_actor::{Cx, Done, Host};
+///
+/// #[tress::main]
+/// async fn main() {
+///     let host = Host::builder("main").start().unwrap();
+///     let (pid, exit) = host
+///         .future(|mut cx: Cx<String>| async move { Done(cx.recv().await) })
+///         .exec()
+///         .unwrap();
+///     host.send(pid, "hello".to_string()).unwrap();
+///     let result = exit.await.into_result().unwrap();
+///     assert_eq!(result.downcast::<Option<String>>().unwrap().as_deref(), Some("hello"));
+/// }
+/// ```
+#[derive(Clone)]
+pub struct Host {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    node: Atom,
+    name: Atom,
+    runtime: Handle,
+    table: Table,
+    commands: Registry,
+    capacity: Capacity,
+    hooks: Vec<Box<dyn Lifecycle>>,
+    limit: Option<Limit>,
+    monitors: AtomicU64,
+    undelivered: AtomicU64,
+    stopping: AtomicBool,
+    /// Somebody ended while the host was stopping.
+    ended: Notify,
+}
+
+/// Most processes, and how many there are.
+struct Limit {
+    most: usize,
+    alive: AtomicUsize,
+}
+
+/// Hooks into the lives of a host's processes.
+///
+/// They run where it happens, so they must not block. A panic in `on_start` is a veto; in the others
+/// it is ignored.
+pub trait Lifecycle: Send + Sync + 'static {
+    /// A process is about to start, on behalf of `parent`.
+    ///
+    /// # Errors
+    /// Whatever is wrong with that: the process does not start.
+    fn on_start(&self, pid: Pid, parent: Option<Pid>) -> Result<(), ProcessError> {
+        let _ = (pid, parent);
+        Ok(())
+    }
+
+    /// A process has ended. Comes before its links and monitors are told.
+    fn on_exit(&self, pid: Pid, reason: &ExitReason) {
+        let _ = (pid, reason);
+    }
+
+    /// A message was taken in, but not by the process: it ended first, or the message made room for
+    /// newer ones, or it was of a type that the process does not take.
+    fn on_undeliverable(&self, target: Pid, message: &Message) {
+        let _ = (target, message);
+    }
+}
+
+impl Host {
+    /// Describes a host by this name.
+    pub fn builder(name: &str) -> Builder {
+        Builder::new(name)
+    }
+
+    /// Its name.
+    pub fn name(&self) -> Atom {
+        self.inner.name
+    }
+
+    /// The name of its node.
+    pub fn node(&self) -> Atom {
+        self.inner.node
+    }
+
+    /// The runtime that it runs on.
+    pub fn runtime(&self) -> &Handle {
+        &self.inner.runtime
+    }
+
+    pub(crate) fn commands(&self) -> &Registry {
+        &self.inner.commands
+    }
+
+    /// Is it one of this host's?
+    #[inline]
+    fn is_ours(&self, pid: Pid) -> bool {
+        pid.node() == self.inner.node && pid.host() == self.inner.name
+    }
+
+    /// The place of a process that may have ended.
+    #[inline]
+    pub(crate) fn slot(&self, pid: Pid) -> Result<&Slot, NoProcess> {
+        if !self.is_ours(pid) {
+            return Err(NoProcess(pid));
+        }
+        let slot = self.inner.table.get(pid.id().index());
+        slot.filter(|slot| slot.is_alive(pid.id().generation()))
+            .ok_or(NoProcess(pid))
+    }
+
+    /// The place of a process that has not given it back.
+    #[inline]
+    pub(crate) fn taken_slot(&self, pid: Pid) -> &Slot {
+        self.inner.table.slot(pid.id().index())
+    }
+
+    pub(crate) fn table(&self) -> &Table {
+        &self.inner.table
+    }
+
+    pub(crate) fn next_monitor(&self) -> MonitorRef {
+        MonitorRef(self.inner.monitors.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Does it live? It may have ended by the time the answer is there.
+    pub fn is_alive(&self, pid: Pid) -> bool {
+        self.slot(pid).is_ok()
+    }
+
+    pub(crate) fn parent(&self, pid: Pid) -> Option<Pid> {
+        let origin = self.slot(pid).ok()?.relations.lock().origin;
+        origin?.parent
+    }
+
+    /// Ends a process before its next step, whatever it is waiting for. One that never comes to the
+    /// end of its step cannot be ended.
+    ///
+    /// # Errors
+    /// If it has ended.
+    pub fn terminate(&self, pid: Pid) -> Result<(), NoProcess> {
+        if self.end(pid, ExitReason::Terminated) {
+            Ok(())
+        } else {
+            Err(NoProcess(pid))
+        }
+    }
+
+    /// False if it has ended.
+    pub(crate) fn end(&self, pid: Pid, reason: ExitReason) -> bool {
+        let slot = self.slot(pid);
+        slot.is_ok_and(|slot| slot.kill(pid.id().generation(), reason))
+    }
+
+    /// Asks a process to stop, by a [`Cancel`](SystemEvent::Cancel) in its mailbox.
+    ///
+    /// # Errors
+    /// If it has ended.
+    pub fn cancel(&self, pid: Pid, reason: ExitReason) -> Result<(), NoProcess> {
+        self.cancel_from(None, pid, reason)
+    }
+
+    pub(crate) fn cancel_from(
+        &self,
+        from: Option<Pid>,
+        pid: Pid,
+        reason: ExitReason,
+    ) -> Result<(), NoProcess> {
+        let cancel = SystemEvent::Cancel { from, reason };
+        let told = self.tell(pid, Event::Message(Message::system(from, cancel)));
+        told.map_err(|_| NoProcess(pid))
+    }
+
+    /// Brings a process what always finds room. Gives it back if the process has ended.
+    pub(crate) fn tell(&self, pid: Pid, event: Event) -> Result<(), Event> {
+        match self.slot(pid) {
+            Ok(slot) => slot.tell(pid.id().generation(), event),
+            Err(_) => Err(event),
+        }
+    }
+
+    /// A message will not be seen by its process.
+    pub(crate) fn undelivered(&self, target: Pid, event: Event) {
+        if !event.counts() {
+            return;
+        }
+        self.inner.undelivered.fetch_add(1, Ordering::Relaxed);
+        if let Event::Message(message) = event {
+            self.call_hooks(|hook| hook.on_undeliverable(target, &message));
+        }
+    }
+
+    /// Calls every hook. Whose panic it would be has ended already: it stays here.
+    fn call_hooks(&self, call: impl Fn(&dyn Lifecycle)) {
+        for hook in &self.inner.hooks {
+            let _ = catch_unwind(AssertUnwindSafe(|| call(&**hook)));
+        }
+    }
+
+    /// A process has ended: everything that has to do with it is undone, and everybody told.
+    pub(crate) fn complete(&self, pid: Pid, reason: &ExitReason) {
+        let slot = self.taken_slot(pid);
+        let left = slot.complete();
+        let related = slot.relations.lock().take();
+        self.call_hooks(|hook| hook.on_exit(pid, reason));
+        self.return_leftovers(pid, left);
+        if let Some(related) = related {
+            self.announce_exit(pid, *related, reason);
+        }
+        self.give_back(pid);
+    }
+
+    fn return_leftovers(&self, pid: Pid, left: Leftovers) {
+        drop(left.wakers);
+        for event in left.events {
+            self.undelivered(pid, event);
+        }
+        for (event, ticket) in left.line {
+            ticket.give_back(event);
+        }
+    }
+
+    /// The place is free for the next process.
+    fn give_back(&self, pid: Pid) {
+        self.inner.table.give_back(pid.id().index());
+        if let Some(limit) = &self.inner.limit {
+            limit.alive.fetch_sub(1, Ordering::AcqRel);
+        }
+        if self.inner.stopping.load(Ordering::Acquire) {
+            self.inner.ended.notify_waiters();
+        }
+    }
+}
+
+impl fmt::Debug for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Host")
+            .field("node", &self.inner.node)
+            .field("name", &self.inner.name)
+            .field("processes", &self.inner.table.alive())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,169 @@
+use super::Host;
+use crate::error::{SendError, SendFailure};
+use crate::event::{Event, Message};
+use crate::pid::Pid;
+use crate::slot::{Outcome, Refused, Sent, Ticket};
+use crate::sys::Arc;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+impl Host {
+    /// Sends a value to a process's inbox, without waiting.
+    ///
+    /// Messages from one process, or one task, to another arrive in the order in which they were
+    /// sent.
+    ///
+    /// # Errors
+    /// If there is no such process, or its mailbox is full and keeps what it has.
+    #[inline]
+    pub fn send<T: Send + 'static>(&self, to: Pid, value: T) -> Result<(), SendError> {
+        self.send_message(to, Message::new(value))
+    }
+
+    /// Sends a message, without waiting.
+    ///
+    /// # Errors
+    /// As [`send`](Host::send), and if the topic is the system's.
+    #[inline]
+    pub fn send_message(&self, to: Pid, message: Message) -> Result<(), SendError> {
+        self.offer(to, message, false).map(|ticket| {
+            debug_assert!(ticket.is_none(), "it may not wait");
+        })
+    }
+
+    /// Sends a message, and waits for room if the mailbox's [overflow](crate::Overflow) says so.
+    ///
+    /// # Errors
+    /// As [`send_message`](Host::send_message).
+    ///
+    /// # Cancel safety
+    /// If the future is dropped before it is ready, the message is not sent. Places in the line are
+    /// taken when it is first polled.
+    ///
+    /// ```
+    /// # use tress_actor::{Capacity, Cx, Done, Host, Message, Overflow};
+    /// # #[tress::main]
+    /// # async fn main() {
+    /// let host = Host::builder("main").mailbox(Capacity::new(1, Overflow::Wait)).start().unwrap();
+    /// let sum = |mut cx: Cx<u64>| async move {
+    ///     let mut sum = 0;
+    ///     while let Some(n) = cx.recv().await {
+    ///         sum += n;
+    ///         if n == 0 { break }
+    ///     }
+    ///     Done(sum)
+    /// };
+    /// let (pid, exit) = host.future(sum).exec().unwrap();
+    /// for n in [1_u64, 2, 3, 0] {
+    ///     host.send_waiting(pid, Message::new(n)).await.unwrap();
+    /// }
+    /// assert_eq!(exit.await.into_result().unwrap().downcast::<u64>().unwrap(), 6);
+    /// # }
+    /// ```
+    pub fn send_waiting(&self, to: Pid, message: Message) -> Sending {
+        Sending {
+            host: self.clone(),
+            to,
+            progress: Progress::Unsent(message),
+        }
+    }
+
+    #[inline]
+    fn offer(
+        &self,
+        to: Pid,
+        message: Message,
+        may_wait: bool,
+    ) -> Result<Option<Arc<Ticket>>, SendError> {
+        if message.topic != crate::Topic::INBOX && !message.topic.is_open() {
+            let why = SendFailure::Reserved(message.topic);
+            return Err(SendError::new(why, message));
+        }
+        let refused = match self.slot(to) {
+            Ok(slot) => match slot.send(to.id().generation(), Event::Message(message), may_wait) {
+                Ok(Sent::In) => return Ok(None),
+                Ok(Sent::InFor(oldest)) => {
+                    self.undelivered(to, oldest);
+                    return Ok(None);
+                }
+                Ok(Sent::Waits(ticket)) => return Ok(Some(ticket)),
+                Err(refused) => refused,
+            },
+            Err(_) => return Err(SendError::new(self.no_way(to), message)),
+        };
+        let (why, event) = match refused {
+            Refused::Gone(event) => (SendFailure::NoProcess(to), event),
+            Refused::Full(event) => (SendFailure::Full(to), event),
+        };
+        Err(back(why, event))
+    }
+
+    fn no_way(&self, to: Pid) -> SendFailure {
+        if self.is_ours(to) {
+            SendFailure::NoProcess(to)
+        } else {
+            SendFailure::NoRoute(to)
+        }
+    }
+}
+
+/// The sender gets its message back.
+fn back(why: SendFailure, event: Event) -> SendError {
+    match event {
+        Event::Message(message) => SendError::new(why, message),
+        Event::Completion(_) => unreachable!("only messages are sent"),
+    }
+}
+
+/// The future of [`Host::send_waiting`].
+#[derive(Debug)]
+#[must_use = "futures do nothing unless awaited"]
+pub struct Sending {
+    host: Host,
+    to: Pid,
+    progress: Progress,
+}
+
+#[derive(Debug)]
+enum Progress {
+    Unsent(Message),
+    Waits(Arc<Ticket>),
+    Done,
+}
+
+impl Future for Sending {
+    type Output = Result<(), SendError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        let ticket = match std::mem::replace(&mut this.progress, Progress::Done) {
+            Progress::Unsent(message) => match this.host.offer(this.to, message, true) {
+                Ok(None) => return Poll::Ready(Ok(())),
+                Ok(Some(ticket)) => ticket,
+                Err(error) => return Poll::Ready(Err(error)),
+            },
+            Progress::Waits(ticket) => ticket,
+            Progress::Done => panic!("a future that is ready is not polled again"),
+        };
+        match ticket.poll(cx.waker()) {
+            Poll::Pending => {
+                this.progress = Progress::Waits(ticket);
+                Poll::Pending
+            }
+            Poll::Ready(Outcome::In) => Poll::Ready(Ok(())),
+            Poll::Ready(Outcome::Back(event)) => {
+                Poll::Ready(Err(back(SendFailure::NoProcess(this.to), event)))
+            }
+        }
+    }
+}
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        if let Progress::Waits(ticket) = &self.progress {
+            // Nothing is left to do if it is in, or on its way back.
+            drop(self.host.taken_slot(self.to).leave_line(ticket));
+        }
+    }
+}

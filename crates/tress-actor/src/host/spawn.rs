@@ -1,0 +1,261 @@
+use super::Host;
+use crate::error::SpawnError;
+use crate::exit::{Exit, ExitReason};
+use crate::link::{ExitFuture, Origin};
+use crate::payload::Payload;
+use crate::pid::{Pid, ProcessId};
+use crate::process::Process;
+use crate::run::{Life, Stepper};
+use crate::slot::Capacity;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{Ordering, fence};
+use std::time::Instant;
+use tress::sync::oneshot;
+
+/// What a process runs; made by [`Host::process`] and [`Host::future`].
+pub trait Body: Send + 'static + sealed::Sealed {}
+
+pub(crate) mod sealed {
+    use crate::run::Life;
+
+    pub trait Sealed {
+        #[doc(hidden)]
+        fn kind(&self) -> &'static str;
+
+        #[doc(hidden)]
+        #[allow(private_interfaces, reason = "nobody outside can implement or call it")]
+        fn run(self, life: Life);
+    }
+}
+
+/// The body of a [`Process`].
+pub struct Steps {
+    process: Box<dyn Process>,
+    kind: &'static str,
+    method: Box<str>,
+    input: Payload,
+}
+
+impl Body for Steps {}
+
+impl sealed::Sealed for Steps {
+    fn kind(&self) -> &'static str {
+        self.kind
+    }
+
+    #[allow(private_interfaces, reason = "as in the trait")]
+    fn run(self, life: Life) {
+        let runtime = life.host().runtime().clone();
+        runtime.spawn(Stepper::new(life, self.process, self.method, self.input));
+    }
+}
+
+impl fmt::Debug for Steps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Steps")
+            .field("kind", &self.kind)
+            .field("method", &self.method)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A process that is about to start.
+///
+/// Neither `init` nor the future's first poll runs here, but on the scheduler.
+#[derive(Debug)]
+#[must_use = "a process starts with `spawn` or `exec`"]
+pub struct Spawn<'a, B> {
+    pub(crate) host: &'a Host,
+    pub(crate) body: B,
+    pub(crate) options: Options,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Options {
+    pub(crate) capacity: Option<Capacity>,
+    pub(crate) trap: bool,
+    pub(crate) parent: Option<Pid>,
+    pub(crate) link: Option<Pid>,
+    pub(crate) monitor: Option<Pid>,
+}
+
+impl Host {
+    /// A process that is a state machine; its method is `main` and its input empty, if they are not
+    /// given.
+    pub fn process<P: Process>(&self, process: P) -> Spawn<'_, Steps> {
+        self.boxed_process(Box::new(process), std::any::type_name::<P>())
+    }
+
+    pub(crate) fn boxed_process(
+        &self,
+        process: Box<dyn Process>,
+        kind: &'static str,
+    ) -> Spawn<'_, Steps> {
+        Spawn {
+            host: self,
+            body: Steps {
+                process,
+                kind,
+                method: "main".into(),
+                input: Payload::empty(),
+            },
+            options: Options::default(),
+        }
+    }
+
+    pub(crate) fn start<B: Body>(
+        &self,
+        body: B,
+        options: Options,
+        waiter: Option<oneshot::Sender<Exit>>,
+    ) -> Result<Pid, SpawnError> {
+        let pid = self.take_place(&options)?;
+        let slot = self.taken_slot(pid);
+        slot.relations.lock().origin = Some(Origin {
+            parent: options.parent,
+            started: Instant::now(),
+            kind: body.kind(),
+        });
+        // Whoever shuts the host down says so first and looks for processes then.
+        fence(Ordering::SeqCst);
+        if self.inner.stopping.load(Ordering::Relaxed) {
+            self.roll_back(pid, 0, &ExitReason::Shutdown);
+            return Err(SpawnError::Stopping);
+        }
+        for (before, hook) in self.inner.hooks.iter().enumerate() {
+            let started = catch_unwind(AssertUnwindSafe(|| hook.on_start(pid, options.parent)));
+            let started =
+                started.unwrap_or_else(|panic| Err(ExitReason::panicked(panic).to_string().into()));
+            if let Err(why) = started {
+                let error = SpawnError::vetoed(why);
+                self.roll_back(pid, before, &ExitReason::failed(error.to_string()));
+                return Err(error);
+            }
+        }
+        if let Err(error) = self.relate(pid, &options) {
+            self.roll_back(
+                pid,
+                self.inner.hooks.len(),
+                &ExitReason::failed(error.to_string()),
+            );
+            return Err(error);
+        }
+        body.run(Life::new(self.clone(), pid, waiter));
+        Ok(pid)
+    }
+
+    fn take_place(&self, options: &Options) -> Result<Pid, SpawnError> {
+        if let Some(limit) = &self.inner.limit {
+            let room = |alive: usize| (alive < limit.most).then_some(alive + 1);
+            limit
+                .alive
+                .fetch_update(Ordering::AcqRel, Ordering::Acquire, room)
+                .map_err(|_| SpawnError::TooMany(limit.most))?;
+        }
+        let Some(index) = self.inner.table.take() else {
+            if let Some(limit) = &self.inner.limit {
+                limit.alive.fetch_sub(1, Ordering::AcqRel);
+            }
+            return Err(SpawnError::TooMany(crate::table::MAX_PROCESSES));
+        };
+        let capacity = options.capacity.unwrap_or(self.inner.capacity);
+        let generation = self.inner.table.slot(index).open(capacity, options.trap);
+        let id = ProcessId::new(index, generation);
+        Ok(Pid::new(self.inner.node, self.inner.name, id))
+    }
+
+    fn relate(&self, pid: Pid, options: &Options) -> Result<(), SpawnError> {
+        if let Some(to) = options.link {
+            self.link(pid, to).map_err(|_| SpawnError::NoProcess(to))?;
+        }
+        if let Some(by) = options.monitor {
+            self.monitor(by, pid)
+                .map_err(|_| SpawnError::NoProcess(by))?;
+        }
+        Ok(())
+    }
+
+    /// Undoes the start of a process that never ran. The first `hooks` hooks have seen it start.
+    fn roll_back(&self, pid: Pid, hooks: usize, reason: &ExitReason) {
+        let slot = self.taken_slot(pid);
+        let left = slot.complete();
+        let related = slot.relations.lock().take();
+        for hook in &self.inner.hooks[..hooks] {
+            let _ = catch_unwind(AssertUnwindSafe(|| hook.on_exit(pid, reason)));
+        }
+        self.return_leftovers(pid, left);
+        if let Some(related) = related {
+            self.announce_exit(pid, *related, &ExitReason::NoProcess);
+        }
+        self.give_back(pid);
+    }
+}
+
+impl<'a, B: Body> Spawn<'a, B> {
+    /// The room of its mailbox.
+    pub fn mailbox(mut self, capacity: Capacity) -> Spawn<'a, B> {
+        self.options.capacity = Some(capacity);
+        self
+    }
+
+    /// The end of linked processes comes as an event. See [`Host::trap_exits`].
+    pub fn trap_exits(mut self) -> Spawn<'a, B> {
+        self.options.trap = true;
+        self
+    }
+
+    /// The process on whose behalf it starts.
+    pub fn parent(mut self, pid: Pid) -> Spawn<'a, B> {
+        self.options.parent = Some(pid);
+        self
+    }
+
+    /// Linked to `pid` from the start. See [`Host::link`].
+    pub fn linked_to(mut self, pid: Pid) -> Spawn<'a, B> {
+        self.options.link = Some(pid);
+        self
+    }
+
+    /// Monitored by `pid` from the start. See [`Host::monitor`].
+    pub fn monitored_by(mut self, pid: Pid) -> Spawn<'a, B> {
+        self.options.monitor = Some(pid);
+        self
+    }
+
+    /// Starts it.
+    ///
+    /// # Errors
+    /// If the host has no room, is shutting down, or a hook refuses.
+    pub fn spawn(self) -> Result<Pid, SpawnError> {
+        self.host.start(self.body, self.options, None)
+    }
+
+    /// Starts it, to wait for its end and its result.
+    ///
+    /// # Errors
+    /// As [`spawn`](Spawn::spawn).
+    pub fn exec(self) -> Result<(Pid, ExitFuture), SpawnError> {
+        let (sender, receiver) = oneshot::channel();
+        let pid = self.host.start(self.body, self.options, Some(sender))?;
+        Ok((pid, ExitFuture { pid, receiver }))
+    }
+}
+
+impl<'a> Spawn<'a, Steps> {
+    /// Which of its methods it runs.
+    pub fn method(mut self, method: &str) -> Spawn<'a, Steps> {
+        self.body.method = method.into();
+        self
+    }
+
+    /// What it is given.
+    pub fn input<T: Send + 'static>(self, input: T) -> Spawn<'a, Steps> {
+        self.input_payload(Payload::new(input))
+    }
+
+    pub(crate) fn input_payload(mut self, input: Payload) -> Spawn<'a, Steps> {
+        self.body.input = input;
+        self
+    }
+}

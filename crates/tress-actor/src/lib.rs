@@ -1,0 +1,36 @@
+//! Processes on the tress runtime: addressed by PIDs, fed by bounded mailboxes, linked and supervised.
+
+#![warn(missing_docs, missing_debug_implementations, rust_2018_idioms)]
+
+mod atom;
+mod command;
+mod cx;
+mod error;
+mod event;
+mod exit;
+mod host;
+mod link;
+mod payload;
+mod pid;
+mod process;
+mod run;
+mod slot;
+mod sys;
+mod table;
+mod topic;
+
+pub use atom::{Atom, AtomError, MAX_ATOM_LENGTH, MAX_ATOMS};
+pub use command::{Answer, Call, Command, CommandError, CommandId, Completer, DuplicateCommand};
+pub use cx::{Cx, Done, Mail, Outcome, Polls};
+pub use error::{NoProcess, SendError, SendFailure, SpawnError, StartError};
+pub use event::{Completion, Event, Message, SystemEvent};
+pub use exit::{Exit, ExitReason, Linked, ProcessError};
+pub use host::spawn::{Body, Steps};
+pub use host::{Builder, Host, Lifecycle, Sending, Spawn};
+pub use link::{Ended, ExitFuture, MonitorRef};
+pub use payload::Payload;
+pub use pid::{ParsePidError, Pid, ProcessId};
+pub use process::{Events, Process, ProcessContext, StepOutput};
+pub use slot::{Capacity, MailboxCounters, Overflow, ProcessState};
+pub use table::MAX_PROCESSES;
+pub use topic::Topic;

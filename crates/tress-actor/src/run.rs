@@ -1,0 +1,326 @@
+//! The task of a process: steps it, and ends it.
+
+use crate::command::{Answer, Call, Operations};
+use crate::event::{Completion, Event};
+use crate::exit::{Exit, ExitReason};
+use crate::host::Host;
+use crate::payload::Payload;
+use crate::pid::Pid;
+use crate::process::{Events, Process, ProcessContext, Status, StepOutput, Yield};
+use crate::slot::{Left, Pause, Rest, Slot, Start};
+use std::any::Any;
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::fmt;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
+use tress::sync::oneshot;
+
+/// Most events of one step.
+pub(crate) const BATCH: usize = 64;
+
+/// Most steps of one turn; a process that has more to do goes to the tail of the queue.
+const TURN: usize = 8;
+
+thread_local! {
+    /// Where the events of a step lie; a process at rest owns none of it.
+    static SCRATCH: Cell<VecDeque<Event>> = const { Cell::new(VecDeque::new()) };
+}
+
+/// Most events that a thread keeps room for.
+const KEPT: usize = 4 * BATCH;
+
+/// The life of a process, from its start to its end, which comes at the latest when this is
+/// dropped.
+pub(crate) struct Life {
+    host: Host,
+    pid: Pid,
+    waiter: Option<oneshot::Sender<Exit>>,
+    ended: bool,
+}
+
+impl Life {
+    pub(crate) fn new(host: Host, pid: Pid, waiter: Option<oneshot::Sender<Exit>>) -> Life {
+        Life {
+            host,
+            pid,
+            waiter,
+            ended: false,
+        }
+    }
+
+    pub(crate) fn host(&self) -> &Host {
+        &self.host
+    }
+
+    pub(crate) fn pid(&self) -> Pid {
+        self.pid
+    }
+
+    #[inline]
+    pub(crate) fn slot(&self) -> &Slot {
+        self.host.taken_slot(self.pid)
+    }
+
+    pub(crate) fn end(&mut self, reason: ExitReason, result: Payload) {
+        if std::mem::replace(&mut self.ended, true) {
+            return;
+        }
+        self.host.complete(self.pid, &reason);
+        if let Some(waiter) = self.waiter.take() {
+            let pid = self.pid;
+            // Nobody waits any more if this fails.
+            let _ = waiter.send(Exit {
+                pid,
+                reason,
+                result,
+            });
+        }
+    }
+}
+
+impl Drop for Life {
+    fn drop(&mut self) {
+        self.end(ExitReason::RuntimeGone, Payload::empty());
+    }
+}
+
+/// The task of a [`Process`].
+pub(crate) struct Stepper {
+    life: Life,
+    process: Box<dyn Process>,
+    /// Until it is initialised.
+    begin: Option<Box<(Box<str>, Payload)>>,
+    /// What the process left of its events.
+    left: VecDeque<Event>,
+    operations: Operations,
+}
+
+/// What comes after a step.
+enum Next {
+    Tail,
+    Pause(Pause),
+    End(ExitReason, Payload),
+}
+
+/// What comes after a turn.
+enum Turn {
+    Rest,
+    Tail,
+    End(ExitReason, Payload),
+}
+
+impl Stepper {
+    pub(crate) fn new(
+        life: Life,
+        process: Box<dyn Process>,
+        method: Box<str>,
+        input: Payload,
+    ) -> Stepper {
+        Stepper {
+            life,
+            process,
+            begin: Some(Box::new((method, input))),
+            left: VecDeque::new(),
+            operations: Operations::default(),
+        }
+    }
+
+    fn init(&mut self, method: &str, input: Payload) -> Result<(), ExitReason> {
+        let cx = ProcessContext {
+            host: &self.life.host,
+            pid: self.life.pid,
+            parent: self.life.host.parent(self.life.pid),
+        };
+        let process = &mut self.process;
+        match catch_unwind(AssertUnwindSafe(|| process.init(&cx, method, input))) {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(ExitReason::failed(error)),
+            Err(panic) => Err(ExitReason::panicked(panic)),
+        }
+    }
+
+    fn turn(&mut self, cx: &Context<'_>, events: &mut VecDeque<Event>) -> Turn {
+        if self.life.slot().start() == Start::Killed {
+            return Turn::End(self.life.slot().killed_for(), Payload::empty());
+        }
+        if let Some(begin) = self.begin.take() {
+            self.life.slot().register(cx.waker());
+            let (method, input) = *begin;
+            if let Err(reason) = self.init(&method, input) {
+                return Turn::End(reason, Payload::empty());
+            }
+        }
+        let mut out = StepOutput::default();
+        for _ in 0..TURN {
+            events.append(&mut self.left);
+            let fresh = events.len();
+            let left = self.life.slot().drain(events, BATCH);
+            for event in events.range(fresh..) {
+                if let Event::Completion(completion) = event {
+                    if !completion.more {
+                        self.operations.complete(completion.tag);
+                    }
+                }
+            }
+            let next = self.step(events, &mut out);
+            self.left.append(events);
+            let pause = match next {
+                Next::Pause(pause) => pause,
+                Next::Tail => return Turn::Tail,
+                Next::End(reason, result) => return Turn::End(reason, result),
+            };
+            if left == Left::More {
+                continue;
+            }
+            match self.life.slot().rest(pause) {
+                Rest::Resting => return Turn::Rest,
+                Rest::Awake => {}
+                Rest::Killed => {
+                    return Turn::End(self.life.slot().killed_for(), Payload::empty());
+                }
+            }
+        }
+        Turn::Tail
+    }
+
+    fn step(&mut self, events: &mut VecDeque<Event>, out: &mut StepOutput) -> Next {
+        self.life.slot().count_step();
+        let process = &mut self.process;
+        let stepped = catch_unwind(AssertUnwindSafe(|| process.step(&mut Events(events), out)));
+        match stepped {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => return Next::End(ExitReason::failed(error), Payload::empty()),
+            Err(panic) => return Next::End(ExitReason::panicked(panic), Payload::empty()),
+        }
+        for wanted in out.take_yields() {
+            if let Err(panic) = self.dispatch(wanted) {
+                return Next::End(ExitReason::panicked(panic), Payload::empty());
+            }
+        }
+        match out.take_status() {
+            Status::Continue => Next::Tail,
+            Status::Idle => Next::Pause(Pause::Idle),
+            Status::WaitForYields => Next::Pause(Pause::Blocked),
+            Status::Done(result) => Next::End(ExitReason::Normal, result),
+            Status::Stopped => Next::End(ExitReason::Shutdown, Payload::empty()),
+            Status::Upgrade(upgrade) => {
+                let mut old = std::mem::replace(&mut self.process, upgrade.process);
+                if let Err(panic) = catch_unwind(AssertUnwindSafe(|| old.close())) {
+                    return Next::End(ExitReason::panicked(panic), Payload::empty());
+                }
+                match self.init(&upgrade.method, upgrade.input) {
+                    Ok(()) => Next::Tail,
+                    Err(reason) => Next::End(reason, Payload::empty()),
+                }
+            }
+        }
+    }
+
+    fn dispatch(&mut self, wanted: Yield) -> Result<(), Box<dyn Any + Send>> {
+        let Yield { id, tag, payload } = wanted;
+        let (host, pid) = (&self.life.host, self.life.pid);
+        let call = Call {
+            host,
+            pid,
+            tag,
+            operations: &mut self.operations,
+        };
+        let answer = catch_unwind(AssertUnwindSafe(|| {
+            host.commands().dispatch(id, call, payload)
+        }))?;
+        if let Answer::Now(result) = answer {
+            let more = false;
+            let event = Event::Completion(Completion { tag, result, more });
+            // The process itself is running, so it has not ended.
+            let _ = host.tell(pid, event);
+        }
+        Ok(())
+    }
+
+    /// The process is at its end: its own functions come first, then everybody is told.
+    fn end(&mut self, mut reason: ExitReason, result: Payload) {
+        self.operations = Operations::default();
+        let evicted = matches!(
+            reason,
+            ExitReason::Terminated | ExitReason::Linked(_) | ExitReason::RuntimeGone
+        );
+        let process = &mut self.process;
+        let closed = catch_unwind(AssertUnwindSafe(|| {
+            if evicted {
+                process.abort();
+            }
+            process.close();
+        }));
+        if let Err(panic) = closed {
+            reason = ExitReason::panicked(panic);
+        }
+        for event in std::mem::take(&mut self.left) {
+            self.life.host.undelivered(self.life.pid, event);
+        }
+        self.life.end(reason, result);
+    }
+}
+
+impl Future for Stepper {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let this = &mut *self;
+        let mut events = SCRATCH.take();
+        let turn = this.turn(cx, &mut events);
+        // Empty but after a panic, whose events nobody will see.
+        for event in events.drain(..) {
+            this.life.host.undelivered(this.life.pid, event);
+        }
+        if events.capacity() <= KEPT {
+            SCRATCH.set(events);
+        }
+        match turn {
+            Turn::Rest => Poll::Pending,
+            Turn::Tail => {
+                this.life.slot().requeue();
+                to_the_tail(cx)
+            }
+            Turn::End(reason, result) => {
+                this.end(reason, result);
+                Poll::Ready(())
+            }
+        }
+    }
+}
+
+impl Drop for Stepper {
+    fn drop(&mut self) {
+        if !self.life.ended {
+            self.end(ExitReason::RuntimeGone, Payload::empty());
+        }
+    }
+}
+
+impl fmt::Debug for Stepper {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stepper")
+            .field("pid", &self.life.pid)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Ends a poll so that the task runs again after everybody else who is ready.
+pub(crate) fn to_the_tail(cx: &mut Context<'_>) -> Poll<()> {
+    pin!(tress::task::yield_now()).poll(cx)
+}
+
+/// Runs a future, and returns its panic instead of passing it on.
+pub(crate) async fn caught<F: Future>(future: F) -> Result<F::Output, Box<dyn Any + Send>> {
+    let mut future = pin!(future);
+    std::future::poll_fn(
+        |cx| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
+            Ok(poll) => poll.map(Ok),
+            Err(panic) => Poll::Ready(Err(panic)),
+        },
+    )
+    .await
+}

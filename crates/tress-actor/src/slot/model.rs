@@ -1,0 +1,221 @@
+//! Every interleaving of a process with those who bring it events.
+
+use super::*;
+use crate::event::Message;
+use loom::sync::atomic::{AtomicUsize, Ordering};
+use loom::thread;
+
+/// Counts wake-ups. A plain counter would not do: the model must see it.
+struct Count(AtomicUsize);
+
+impl std::task::Wake for Count {
+    fn wake(self: std::sync::Arc<Self>) {
+        self.0.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+struct Fixture {
+    slot: Slot,
+    generation: u32,
+    wakes: std::sync::Arc<Count>,
+}
+
+fn fixture(messages: u32, overflow: Overflow) -> Arc<Fixture> {
+    let slot = Slot::new();
+    let generation = slot.open(Capacity::new(messages, overflow), false).get();
+    let wakes = std::sync::Arc::new(Count(AtomicUsize::new(0)));
+    slot.register(&wakes.clone().into());
+    Arc::new(Fixture {
+        slot,
+        generation,
+        wakes,
+    })
+}
+
+fn message(n: u32) -> Event {
+    Event::Message(Message::new(n))
+}
+
+fn number(event: Event) -> u32 {
+    match event {
+        Event::Message(message) => message.payload.downcast().unwrap(),
+        Event::Completion(_) => panic!("not a message"),
+    }
+}
+
+/// A turn as the task of a process makes it: takes what there is until it rests. True if killed.
+fn turn(f: &Fixture, seen: &mut Vec<u32>) -> bool {
+    if f.slot.start() == Start::Killed {
+        return true;
+    }
+    loop {
+        let mut events = VecDeque::new();
+        let left = f.slot.drain(&mut events, 1);
+        seen.extend(events.into_iter().map(number));
+        if left == Left::More {
+            continue;
+        }
+        match f.slot.rest(Pause::Idle) {
+            Rest::Resting => return false,
+            Rest::Awake => {}
+            Rest::Killed => return true,
+        }
+    }
+}
+
+/// Runs turns as a scheduler would, one for the start and one for each wake-up.
+fn settle(f: &Fixture, seen: &mut Vec<u32>, mut turns: usize) {
+    while turns < 1 + f.wakes.0.load(Ordering::Acquire) {
+        turn(f, seen);
+        turns += 1;
+    }
+}
+
+#[test]
+fn model_no_event_is_lost_and_senders_stay_in_order() {
+    loom::model(|| {
+        let f = fixture(8, Overflow::Wait);
+        let senders: Vec<_> = [10, 20]
+            .into_iter()
+            .map(|first| {
+                let f = f.clone();
+                thread::spawn(move || {
+                    for n in first..first + 2 {
+                        assert!(matches!(
+                            f.slot.send(f.generation, message(n), false),
+                            Ok(Sent::In)
+                        ));
+                    }
+                })
+            })
+            .collect();
+        let mut seen = Vec::new();
+        turn(&f, &mut seen);
+        for sender in senders {
+            sender.join().unwrap();
+        }
+        settle(&f, &mut seen, 1);
+        for first in [10, 20] {
+            let of_one: Vec<u32> = seen
+                .iter()
+                .copied()
+                .filter(|n| n / 10 == first / 10)
+                .collect();
+            assert_eq!(of_one, [first, first + 1]);
+        }
+    });
+}
+
+#[test]
+fn model_a_completion_while_running_or_resting_is_never_lost() {
+    loom::model(|| {
+        let f = fixture(1, Overflow::Wait);
+        let handler = {
+            let f = f.clone();
+            thread::spawn(move || f.slot.tell(f.generation, message(1)).unwrap())
+        };
+        let mut seen = Vec::new();
+        turn(&f, &mut seen);
+        handler.join().unwrap();
+        settle(&f, &mut seen, 1);
+        assert_eq!(seen, [1]);
+    });
+}
+
+#[test]
+fn model_a_late_completion_does_not_reach_the_next_process() {
+    loom::model(|| {
+        let f = fixture(1, Overflow::Wait);
+        let late = {
+            let f = f.clone();
+            thread::spawn(move || f.slot.tell(f.generation, message(1)).is_ok())
+        };
+        assert_eq!(f.slot.start(), Start::Run);
+        let left = f.slot.complete().events.len();
+        let next = f.slot.open(Capacity::default(), false).get();
+        assert_ne!(next, f.generation);
+        let delivered = late.join().unwrap();
+        assert_eq!(
+            left,
+            usize::from(delivered),
+            "in the old one's mailbox or refused"
+        );
+        let mut events = VecDeque::new();
+        assert_eq!(f.slot.drain(&mut events, 8), Left::Nothing);
+        assert!(events.is_empty());
+    });
+}
+
+#[test]
+fn model_a_kill_ends_a_process_wherever_it_is() {
+    loom::model(|| {
+        let f = fixture(1, Overflow::Wait);
+        let killer = {
+            let f = f.clone();
+            thread::spawn(move || assert!(f.slot.kill(f.generation, ExitReason::Terminated)))
+        };
+        let mut seen = Vec::new();
+        let mut killed = turn(&f, &mut seen);
+        killer.join().unwrap();
+        if !killed {
+            assert_eq!(f.wakes.0.load(Ordering::Acquire), 1);
+            killed = turn(&f, &mut seen);
+        }
+        assert!(killed);
+    });
+}
+
+#[test]
+fn model_a_mailbox_never_holds_more_than_it_may() {
+    loom::model(|| {
+        let f = fixture(1, Overflow::Reject);
+        let senders: Vec<_> = (0..2)
+            .map(|n| {
+                let f = f.clone();
+                thread::spawn(move || f.slot.send(f.generation, message(n), false).is_ok())
+            })
+            .collect();
+        let mut seen = Vec::new();
+        assert_eq!(f.slot.start(), Start::Run);
+        let mut events = VecDeque::new();
+        let left = f.slot.drain(&mut events, 8);
+        assert!(events.len() <= 1 && left == Left::Nothing);
+        seen.extend(events.drain(..).map(number));
+        let sent = senders.into_iter().map(|sender| sender.join().unwrap());
+        let sent = sent.filter(|sent| *sent).count();
+        assert_eq!(f.slot.drain(&mut events, 8), Left::Nothing);
+        seen.extend(events.into_iter().map(number));
+        assert_eq!(seen.len(), sent);
+        let (_, counters) = f.slot.depth();
+        assert_eq!(counters.accepted + counters.rejected, 2);
+    });
+}
+
+#[test]
+fn model_a_message_in_line_is_taken_in_given_back_or_taken_out() {
+    loom::model(|| {
+        let f = fixture(1, Overflow::Wait);
+        assert!(matches!(
+            f.slot.send(f.generation, message(1), true),
+            Ok(Sent::In)
+        ));
+        let Ok(Sent::Waits(ticket)) = f.slot.send(f.generation, message(2), true) else {
+            panic!("it is full");
+        };
+        let sender = {
+            let f = f.clone();
+            thread::spawn(move || f.slot.leave_line(&ticket).is_some())
+        };
+        let mut seen = Vec::new();
+        assert_eq!(f.slot.start(), Start::Run);
+        let mut events = VecDeque::new();
+        let _ = f.slot.drain(&mut events, 1);
+        let _ = f.slot.drain(&mut events, 1);
+        seen.extend(events.into_iter().map(number));
+        let taken_out = sender.join().unwrap();
+        let mut events = VecDeque::new();
+        let _ = f.slot.drain(&mut events, 1);
+        seen.extend(events.into_iter().map(number));
+        assert_eq!(seen, if taken_out { vec![1] } else { vec![1, 2] });
+    });
+}

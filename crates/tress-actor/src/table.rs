@@ -1,0 +1,222 @@
+//! The places of a host's processes, found by number.
+//!
+//! Places come in blocks that are never freed while the host lives, so finding one takes three loads
+//! and writes nothing. Who needs a place takes one from the free list of its thread's shard, then
+//! from another shard's, and only then a new one: the table grows no larger than it has to be, up to
+//! a block of numbers per shard.
+
+use crate::slot::Slot;
+use crate::sys::Mutex;
+use std::fmt;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+/// Places in a block, and blocks in a row of them; a power of two.
+const FAN: usize = 1024;
+const SHARDS: usize = 16;
+/// New numbers that a shard takes at a time.
+const GRANT: u32 = 64;
+
+type Block = Box<[Slot]>;
+type Row = Box<[OnceLock<Block>]>;
+
+/// Most processes that a host can have at once.
+pub const MAX_PROCESSES: usize = FAN * FAN * FAN;
+
+pub(crate) struct Table {
+    rows: Box<[OnceLock<Row>]>,
+    /// The numbers below have been granted to shards.
+    granted: AtomicU32,
+    shards: Box<[Padded<Mutex<Shard>>]>,
+}
+
+/// On a cache line of its own.
+#[repr(align(128))]
+struct Padded<T>(T);
+
+#[derive(Default)]
+struct Shard {
+    free: Vec<u32>,
+    /// Numbers that have never been used.
+    fresh: std::ops::Range<u32>,
+    /// Places taken less places given back by threads of this shard; the sum over all is what lives.
+    alive: isize,
+}
+
+fn blank<T>() -> Box<[OnceLock<T>]> {
+    (0..FAN).map(|_| OnceLock::new()).collect()
+}
+
+/// The shard of this thread.
+fn home() -> usize {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    thread_local! {
+        static HOME: usize = NEXT.fetch_add(1, Ordering::Relaxed) % SHARDS;
+    }
+    // A thread that is ending may still drop a process.
+    HOME.try_with(|home| *home).unwrap_or(0)
+}
+
+impl Table {
+    pub(crate) fn new() -> Table {
+        Table {
+            rows: blank(),
+            granted: AtomicU32::new(0),
+            shards: (0..SHARDS).map(|_| Padded(Mutex::default())).collect(),
+        }
+    }
+
+    /// The place of a number, if there is one.
+    #[inline]
+    pub(crate) fn get(&self, index: u32) -> Option<&Slot> {
+        let index = index as usize;
+        let row = self.rows.get(index / (FAN * FAN))?.get()?;
+        let block = row[index / FAN % FAN].get()?;
+        Some(&block[index % FAN])
+    }
+
+    /// The place of a number that was taken.
+    #[inline]
+    pub(crate) fn slot(&self, index: u32) -> &Slot {
+        self.get(index).expect("the place was taken")
+    }
+
+    /// Takes a place; `None` if all there can be are taken.
+    pub(crate) fn take(&self) -> Option<u32> {
+        let home = home();
+        let mut shard = self.shards[home].0.lock();
+        let index = match shard.free.pop() {
+            Some(index) => index,
+            None => match shard.fresh.next() {
+                Some(index) => index,
+                None => {
+                    drop(shard);
+                    let stolen = self.steal(home);
+                    shard = self.shards[home].0.lock();
+                    match stolen {
+                        Some(index) => index,
+                        None => self.grant(&mut shard)?,
+                    }
+                }
+            },
+        };
+        shard.alive += 1;
+        drop(shard);
+        self.ensure(index);
+        Some(index)
+    }
+
+    /// Takes half of what another shard has given back.
+    fn steal(&self, home: usize) -> Option<u32> {
+        for other in (1..SHARDS).map(|step| (home + step) % SHARDS) {
+            let Some(mut victim) = self.shards[other].0.try_lock() else {
+                continue;
+            };
+            let keep = victim.free.len() / 2;
+            let mut stolen = victim.free.split_off(keep);
+            drop(victim);
+            if let Some(index) = stolen.pop() {
+                self.shards[home].0.lock().free.append(&mut stolen);
+                return Some(index);
+            }
+        }
+        None
+    }
+
+    fn grant(&self, shard: &mut Shard) -> Option<u32> {
+        let granted = |n: u32| ((n as usize) < MAX_PROCESSES).then_some(n + GRANT);
+        let first = self
+            .granted
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, granted)
+            .ok()?;
+        shard.fresh = first + 1..first + GRANT;
+        Some(first)
+    }
+
+    fn ensure(&self, index: u32) {
+        let index = index as usize;
+        let row = self.rows[index / (FAN * FAN)].get_or_init(blank);
+        row[index / FAN % FAN].get_or_init(|| (0..FAN).map(|_| Slot::new()).collect());
+    }
+
+    /// Gives a place back.
+    pub(crate) fn give_back(&self, index: u32) {
+        let mut shard = self.shards[home()].0.lock();
+        shard.free.push(index);
+        shard.alive -= 1;
+    }
+
+    /// How many places are taken. Exact if nobody takes or gives back meanwhile.
+    pub(crate) fn alive(&self) -> usize {
+        let sum: isize = self.shards.iter().map(|shard| shard.0.lock().alive).sum();
+        usize::try_from(sum).unwrap_or(0)
+    }
+
+    /// The places that have ever been taken, with their numbers.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Slot)> {
+        let granted = self.granted.load(Ordering::Relaxed);
+        (0..granted).filter_map(|index| Some((index, self.get(index)?)))
+    }
+}
+
+impl fmt::Debug for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Table")
+            .field("alive", &self.alive())
+            .field("granted", &self.granted)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+    use std::sync::Barrier;
+
+    #[test]
+    fn a_place_has_one_owner_at_a_time_and_is_used_again() {
+        let table = Table::new();
+        assert!(table.get(0).is_none() && table.get(u32::MAX).is_none());
+        let first: HashSet<u32> = (0..2000).map(|_| table.take().unwrap()).collect();
+        assert_eq!((first.len(), table.alive()), (2000, 2000));
+        for &index in &first {
+            table.give_back(index);
+        }
+        assert_eq!(table.alive(), 0);
+        let again: HashSet<u32> = (0..2000).map(|_| table.take().unwrap()).collect();
+        assert_eq!(first, again);
+    }
+
+    #[test]
+    fn what_one_thread_gives_back_another_takes() {
+        let table = Table::new();
+        let barrier = Barrier::new(2);
+        std::thread::scope(|scope| {
+            let (send, receive) = std::sync::mpsc::channel();
+            let (table, barrier) = (&table, &barrier);
+            scope.spawn(move || {
+                for _ in 0..100 {
+                    for _ in 0..GRANT {
+                        send.send(table.take().unwrap()).unwrap();
+                    }
+                    barrier.wait();
+                    barrier.wait();
+                }
+            });
+            for _ in 0..100 {
+                barrier.wait();
+                for index in receive.try_iter() {
+                    table.give_back(index);
+                }
+                barrier.wait();
+            }
+        });
+        let granted = table.granted.load(Ordering::Relaxed);
+        assert!(
+            granted <= 8 * GRANT,
+            "{granted} numbers for {GRANT} places at a time"
+        );
+        assert_eq!(table.alive(), 0);
+    }
+}
