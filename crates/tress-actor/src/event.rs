@@ -101,6 +101,8 @@ pub enum SystemEvent {
     },
     /// There is a newer version of this process to [upgrade](crate::StepOutput::upgrade) to.
     Outdated,
+    /// The members of a group that this process [watches](crate::Host::watch_group) changed.
+    Group(crate::groups::GroupChange),
 }
 
 impl Event {

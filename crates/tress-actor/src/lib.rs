@@ -3,13 +3,15 @@
 #![warn(missing_docs, missing_debug_implementations, rust_2018_idioms)]
 
 mod atom;
-mod command;
+pub mod command;
 mod cx;
 mod error;
 mod event;
 mod exit;
+mod groups;
 mod host;
 mod link;
+mod names;
 mod payload;
 mod pid;
 mod process;
@@ -25,9 +27,11 @@ pub use cx::{Cx, Done, Mail, Outcome, Polls};
 pub use error::{NoProcess, SendError, SendFailure, SpawnError, StartError};
 pub use event::{Completion, Event, Message, SystemEvent};
 pub use exit::{Exit, ExitReason, Linked, ProcessError};
+pub use groups::GroupChange;
 pub use host::spawn::{Body, Steps};
 pub use host::{Builder, Host, Lifecycle, Sending, Spawn};
 pub use link::{Ended, ExitFuture, MonitorRef};
+pub use names::NameError;
 pub use payload::Payload;
 pub use pid::{ParsePidError, Pid, ProcessId};
 pub use process::{Events, Process, ProcessContext, StepOutput};

@@ -43,8 +43,16 @@ pub(crate) struct Related {
     pub(crate) links: Vec<Pid>,
     pub(crate) monitors: Vec<Monitor>,
     pub(crate) names: Vec<Arc<str>>,
-    /// Is it a member, or a watcher, of any group?
-    pub(crate) grouped: bool,
+    /// The groups that it is, or was, a member or watcher of.
+    groups: Vec<Arc<str>>,
+}
+
+impl Related {
+    pub(crate) fn add_group(&mut self, name: Arc<str>) {
+        if !self.groups.contains(&name) {
+            self.groups.push(name);
+        }
+    }
 }
 
 /// Somebody who is told about the end of a process.
@@ -268,6 +276,8 @@ impl Host {
 
     /// Tells everybody who wants to know that a process has ended.
     pub(crate) fn announce_exit(&self, pid: Pid, related: Related, reason: &ExitReason) {
+        self.release_names(pid, &related.names);
+        self.leave_groups(pid, &related.groups);
         for other in related.links {
             let forget = self.with_relations(other, |relations| relations.remove_link(pid));
             if forget.is_ok() && reason.is_abnormal() {

@@ -1,5 +1,6 @@
 //! Commands: what a process asks others to do for it, and the handlers that do it.
 
+pub mod builtin;
 mod call;
 mod error;
 mod registry;

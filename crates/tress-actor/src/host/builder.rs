@@ -2,6 +2,8 @@ use super::{Host, Inner, Lifecycle, Limit};
 use crate::atom::Atom;
 use crate::command::{Answer, Call, Command, CommandError, Registry};
 use crate::error::StartError;
+use crate::groups::Groups;
+use crate::names::Names;
 use crate::slot::Capacity;
 use crate::table::{MAX_PROCESSES, Table};
 use std::fmt;
@@ -47,11 +49,13 @@ pub struct Builder {
 
 impl Builder {
     pub(super) fn new(name: &str) -> Builder {
+        let mut commands = Registry::default();
+        crate::command::builtin::register(&mut commands);
         Builder {
             name: name.into(),
             node: None,
             runtime: None,
-            commands: Registry::default(),
+            commands,
             capacity: Capacity::default(),
             hooks: Vec::new(),
             max_processes: None,
@@ -146,6 +150,8 @@ impl Builder {
                 monitors: AtomicU64::new(1),
                 undelivered: AtomicU64::new(0),
                 stopping: AtomicBool::new(false),
+                names: Names::default(),
+                groups: Groups::default(),
                 ended: Notify::new(),
             }),
         })

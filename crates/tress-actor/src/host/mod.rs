@@ -13,7 +13,9 @@ use crate::command::Registry;
 use crate::error::NoProcess;
 use crate::event::{Event, Message, SystemEvent};
 use crate::exit::{ExitReason, ProcessError};
+use crate::groups::Groups;
 use crate::link::MonitorRef;
+use crate::names::Names;
 use crate::pid::Pid;
 use crate::slot::{Capacity, Leftovers, Slot};
 use crate::table::Table;
@@ -58,6 +60,8 @@ struct Inner {
     monitors: AtomicU64,
     undelivered: AtomicU64,
     stopping: AtomicBool,
+    names: Names,
+    groups: Groups,
     /// Somebody ended while the host was stopping.
     ended: Notify,
 }
@@ -140,6 +144,14 @@ impl Host {
     #[inline]
     pub(crate) fn taken_slot(&self, pid: Pid) -> &Slot {
         self.inner.table.slot(pid.id().index())
+    }
+
+    pub(crate) fn names(&self) -> &Names {
+        &self.inner.names
+    }
+
+    pub(crate) fn all_groups(&self) -> &Groups {
+        &self.inner.groups
     }
 
     pub(crate) fn table(&self) -> &Table {

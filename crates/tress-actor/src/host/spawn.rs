@@ -1,7 +1,8 @@
 use super::Host;
 use crate::error::SpawnError;
 use crate::exit::{Exit, ExitReason};
-use crate::link::{ExitFuture, Origin};
+use crate::link::{ExitFuture, MonitorRef, Origin};
+use crate::names::NameError;
 use crate::payload::Payload;
 use crate::pid::{Pid, ProcessId};
 use crate::process::Process;
@@ -9,6 +10,7 @@ use crate::run::{Life, Stepper};
 use crate::slot::Capacity;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 use std::time::Instant;
 use tress::sync::oneshot;
@@ -75,6 +77,7 @@ pub struct Spawn<'a, B> {
 pub(crate) struct Options {
     pub(crate) capacity: Option<Capacity>,
     pub(crate) trap: bool,
+    pub(crate) name: Option<Arc<str>>,
     pub(crate) parent: Option<Pid>,
     pub(crate) link: Option<Pid>,
     pub(crate) monitor: Option<Pid>,
@@ -109,7 +112,7 @@ impl Host {
         body: B,
         options: Options,
         waiter: Option<oneshot::Sender<Exit>>,
-    ) -> Result<Pid, SpawnError> {
+    ) -> Result<(Pid, Option<MonitorRef>), SpawnError> {
         let pid = self.take_place(&options)?;
         let slot = self.taken_slot(pid);
         slot.relations.lock().origin = Some(Origin {
@@ -133,16 +136,12 @@ impl Host {
                 return Err(error);
             }
         }
-        if let Err(error) = self.relate(pid, &options) {
-            self.roll_back(
-                pid,
-                self.inner.hooks.len(),
-                &ExitReason::failed(error.to_string()),
-            );
-            return Err(error);
-        }
+        let monitor = self.relate(pid, &options).inspect_err(|error| {
+            let reason = ExitReason::failed(error.to_string());
+            self.roll_back(pid, self.inner.hooks.len(), &reason);
+        })?;
         body.run(Life::new(self.clone(), pid, waiter));
-        Ok(pid)
+        Ok((pid, monitor))
     }
 
     fn take_place(&self, options: &Options) -> Result<Pid, SpawnError> {
@@ -165,15 +164,18 @@ impl Host {
         Ok(Pid::new(self.inner.node, self.inner.name, id))
     }
 
-    fn relate(&self, pid: Pid, options: &Options) -> Result<(), SpawnError> {
+    fn relate(&self, pid: Pid, options: &Options) -> Result<Option<MonitorRef>, SpawnError> {
+        if let Some(name) = &options.name {
+            self.register(name, pid).map_err(|error| match error {
+                NameError::Taken(by) => SpawnError::NameTaken(name.clone(), by),
+                NameError::NoProcess(pid) => SpawnError::NoProcess(pid),
+            })?;
+        }
         if let Some(to) = options.link {
             self.link(pid, to).map_err(|_| SpawnError::NoProcess(to))?;
         }
-        if let Some(by) = options.monitor {
-            self.monitor(by, pid)
-                .map_err(|_| SpawnError::NoProcess(by))?;
-        }
-        Ok(())
+        let monitor = |by| self.monitor(by, pid).map_err(|_| SpawnError::NoProcess(by));
+        options.monitor.map(monitor).transpose()
     }
 
     /// Undoes the start of a process that never ran. The first `hooks` hooks have seen it start.
@@ -205,6 +207,12 @@ impl<'a, B: Body> Spawn<'a, B> {
         self
     }
 
+    /// What it is called, from before it runs. See [`Host::register`].
+    pub fn name(mut self, name: &str) -> Spawn<'a, B> {
+        self.options.name = Some(name.into());
+        self
+    }
+
     /// The process on whose behalf it starts.
     pub fn parent(mut self, pid: Pid) -> Spawn<'a, B> {
         self.options.parent = Some(pid);
@@ -228,7 +236,8 @@ impl<'a, B: Body> Spawn<'a, B> {
     /// # Errors
     /// If the host has no room, is shutting down, or a hook refuses.
     pub fn spawn(self) -> Result<Pid, SpawnError> {
-        self.host.start(self.body, self.options, None)
+        let (pid, _) = self.host.start(self.body, self.options, None)?;
+        Ok(pid)
     }
 
     /// Starts it, to wait for its end and its result.
@@ -237,7 +246,7 @@ impl<'a, B: Body> Spawn<'a, B> {
     /// As [`spawn`](Spawn::spawn).
     pub fn exec(self) -> Result<(Pid, ExitFuture), SpawnError> {
         let (sender, receiver) = oneshot::channel();
-        let pid = self.host.start(self.body, self.options, Some(sender))?;
+        let (pid, _) = self.host.start(self.body, self.options, Some(sender))?;
         Ok((pid, ExitFuture { pid, receiver }))
     }
 }

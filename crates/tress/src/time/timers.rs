@@ -200,7 +200,7 @@ impl Timers {
         }
     }
 
-    #[cfg(loom)]
+    #[cfg(all(test, loom))]
     pub(crate) fn len(&self) -> usize {
         self.wheel.lock().wheel.len()
     }

@@ -1,0 +1,178 @@
+//! Groups of processes.
+
+use crate::error::NoProcess;
+use crate::event::{Event, Message, SystemEvent};
+use crate::host::Host;
+use crate::pid::Pid;
+use crate::sys::Mutex;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// What happened in a group that a process watches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum GroupChange {
+    /// A process joined.
+    Joined(Arc<str>, Pid),
+    /// A process left, or ended; once for each time it had joined.
+    Left(Arc<str>, Pid),
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Groups(Mutex<HashMap<Arc<str>, Group>>);
+
+#[derive(Debug, Default)]
+struct Group {
+    /// In the order in which they joined; as often as they did.
+    members: Vec<Pid>,
+    watchers: Vec<Pid>,
+}
+
+impl Group {
+    fn is_empty(&self) -> bool {
+        self.members.is_empty() && self.watchers.is_empty()
+    }
+}
+
+impl Host {
+    /// A process joins a group, which begins with its first member. Joining twice is being a member
+    /// twice.
+    ///
+    /// ```
+    /// # use tress_actor::{Cx, Host};
+    /// # #[tress::main]
+    /// # async fn main() {
+    /// let host = Host::builder("main").start().unwrap();
+    /// let pid = host.spawn(|mut cx: Cx<u8>| async move { while cx.recv().await.is_some() {} }).unwrap();
+    /// host.join_group("printers", pid).unwrap();
+    /// assert_eq!(host.group_members("printers"), [pid]);
+    /// assert_eq!(host.broadcast("printers", 7_u8), 1);
+    /// assert!(host.leave_group("printers", pid));
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// If it has ended.
+    pub fn join_group(&self, group: &str, pid: Pid) -> Result<(), NoProcess> {
+        self.with_relations(pid, |relations| {
+            let name = self.change_groups(|groups| {
+                let (name, _) = place(groups, group);
+                let change = GroupChange::Joined(name.clone(), pid);
+                self.tell_watchers(&groups[&name], &change);
+                let members = &mut groups.get_mut(&name).expect("it is there").members;
+                members.push(pid);
+                name
+            });
+            relations.get_mut().add_group(name);
+        })
+    }
+
+    /// Undoes one joining. False if the process is no member.
+    pub fn leave_group(&self, group: &str, pid: Pid) -> bool {
+        self.change_groups(|groups| {
+            let Some((name, found)) = groups.get_key_value(group) else {
+                return false;
+            };
+            let name = name.clone();
+            let Some(at) = found.members.iter().position(|member| *member == pid) else {
+                return false;
+            };
+            let found = groups.get_mut(&name).expect("it is there");
+            found.members.remove(at);
+            let change = GroupChange::Left(name.clone(), pid);
+            self.tell_watchers(found, &change);
+            if found.is_empty() {
+                groups.remove(&name);
+            }
+            true
+        })
+    }
+
+    /// The members, in the order in which they joined.
+    pub fn group_members(&self, group: &str) -> Vec<Pid> {
+        self.change_groups(|groups| {
+            groups
+                .get(group)
+                .map_or_else(Vec::new, |g| g.members.clone())
+        })
+    }
+
+    /// The groups that have members, in no order.
+    pub fn groups(&self) -> Vec<Arc<str>> {
+        self.change_groups(|groups| {
+            let with_members = groups.iter().filter(|(_, group)| !group.members.is_empty());
+            with_members.map(|(name, _)| name.clone()).collect()
+        })
+    }
+
+    /// Sends a value to every member, without waiting. To how many it was sent; the others had
+    /// ended, or were full.
+    pub fn broadcast<T: Clone + Send + 'static>(&self, group: &str, value: T) -> usize {
+        let members = self.group_members(group);
+        let sent = members
+            .iter()
+            .filter(|&&member| self.send(member, value.clone()).is_ok());
+        sent.count()
+    }
+
+    /// Tells a process by [`SystemEvent::Group`] of every change to a group from now on. The members
+    /// that are returned are those of the same moment: nothing is missing in between, and nothing
+    /// comes twice.
+    ///
+    /// # Errors
+    /// If the process has ended.
+    pub fn watch_group(&self, group: &str, watcher: Pid) -> Result<Vec<Pid>, NoProcess> {
+        self.with_relations(watcher, |relations| {
+            let (name, members) = self.change_groups(|groups| {
+                let (name, group) = place(groups, group);
+                if !group.watchers.contains(&watcher) {
+                    group.watchers.push(watcher);
+                }
+                (name, group.members.clone())
+            });
+            relations.get_mut().add_group(name);
+            members
+        })
+    }
+
+    /// Undoes [`watch_group`](Host::watch_group).
+    pub fn unwatch_group(&self, group: &str, watcher: Pid) {
+        self.change_groups(|groups| {
+            if let Some(found) = groups.get_mut(group) {
+                found.watchers.retain(|other| *other != watcher);
+                if found.is_empty() {
+                    groups.remove(group);
+                }
+            }
+        });
+    }
+
+    fn change_groups<R>(&self, change: impl FnOnce(&mut HashMap<Arc<str>, Group>) -> R) -> R {
+        change(&mut self.all_groups().0.lock())
+    }
+
+    /// Under the groups' lock, so that changes are told in the order in which they are made.
+    fn tell_watchers(&self, group: &Group, change: &GroupChange) {
+        for &watcher in &group.watchers {
+            let event = SystemEvent::Group(change.clone());
+            // A watcher that has ended is about to be taken off the list.
+            let _ = self.tell(watcher, Event::Message(Message::system(None, event)));
+        }
+    }
+
+    /// A process has ended: it is no member of anything any more.
+    pub(crate) fn leave_groups(&self, pid: Pid, names: &[Arc<str>]) {
+        for name in names {
+            self.unwatch_group(name, pid);
+            while self.leave_group(name, pid) {}
+        }
+    }
+}
+
+fn place<'a>(groups: &'a mut HashMap<Arc<str>, Group>, name: &str) -> (Arc<str>, &'a mut Group) {
+    let name = match groups.get_key_value(name) {
+        Some((name, _)) => name.clone(),
+        None => Arc::from(name),
+    };
+    (name.clone(), groups.entry(name).or_default())
+}
