@@ -20,7 +20,6 @@ use tress::task::{self, coop};
 
 /// What came for a process.
 #[derive(Debug)]
-#[non_exhaustive]
 pub enum Mail<M> {
     /// A message.
     Message(M),

@@ -20,9 +20,10 @@ use crate::pid::Pid;
 use crate::slot::{Capacity, Leftovers, Slot};
 use crate::table::Table;
 use std::fmt;
+use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 use tress::runtime::Handle;
 use tress::sync::Notify;
 
@@ -156,6 +157,21 @@ impl Host {
 
     pub(crate) fn table(&self) -> &Table {
         &self.inner.table
+    }
+
+    pub(crate) fn undelivered_count(&self) -> u64 {
+        self.inner.undelivered.load(Ordering::Relaxed)
+    }
+
+    /// From now on no process is started. Whoever was about to be has been, or sees it.
+    pub(crate) fn begin_stopping(&self) {
+        self.inner.stopping.store(true, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+    }
+
+    /// Ready at the next end of a process, once the host is stopping; counts from here.
+    pub(crate) fn next_end(&self) -> impl Future<Output = ()> + '_ {
+        self.inner.ended.notified()
     }
 
     pub(crate) fn next_monitor(&self) -> MonitorRef {

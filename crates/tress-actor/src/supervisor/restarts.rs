@@ -1,0 +1,146 @@
+//! How often, and how soon.
+
+use std::collections::VecDeque;
+use std::hash::{BuildHasher, RandomState};
+use std::time::Duration;
+use tress::time::Instant;
+
+/// How long to wait before something that failed is tried again: longer each time it fails, and not
+/// quite the same for everybody.
+///
+/// ```
+/// use std::time::Duration;
+/// use tress_actor::Backoff;
+///
+/// // 100 ms, 200 ms, 400 ms, …, at most 10 s, each up to a tenth shorter or longer.
+/// let backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(10)).factor(2.0).jitter(0.1);
+/// # let _ = backoff;
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Backoff {
+    initial: Duration,
+    most: Duration,
+    factor: f64,
+    jitter: f64,
+}
+
+impl Backoff {
+    /// No delay.
+    pub const fn none() -> Backoff {
+        Backoff::new(Duration::ZERO, Duration::ZERO)
+    }
+
+    /// A delay of `initial` the first time, doubled each time, up to `most`, with a jitter of a
+    /// tenth.
+    pub const fn new(initial: Duration, most: Duration) -> Backoff {
+        Backoff {
+            initial,
+            most,
+            factor: 2.0,
+            jitter: 0.1,
+        }
+    }
+
+    /// By how much the delay grows each time.
+    ///
+    /// # Panics
+    /// If it is below one, or no number.
+    #[must_use]
+    pub fn factor(mut self, factor: f64) -> Backoff {
+        assert!(factor >= 1.0, "a delay that shrinks is no backoff");
+        self.factor = factor;
+        self
+    }
+
+    /// By which part the delay is shortened or lengthened at random.
+    ///
+    /// # Panics
+    /// If it is not between zero and one.
+    #[must_use]
+    pub fn jitter(mut self, jitter: f64) -> Backoff {
+        assert!((0.0..=1.0).contains(&jitter), "a part is between 0 and 1");
+        self.jitter = jitter;
+        self
+    }
+
+    /// The delay before the try after so many failures in a row; `random` is between 0 and 1.
+    fn delay(&self, failures: u32, random: f64) -> Duration {
+        let exponent = i32::try_from(failures.saturating_sub(1)).unwrap_or(i32::MAX);
+        let grown = self.initial.as_secs_f64() * self.factor.powi(exponent);
+        let bounded = grown.min(self.most.as_secs_f64());
+        Duration::from_secs_f64(bounded * (1.0 + self.jitter * (2.0 * random - 1.0)))
+    }
+}
+
+/// The restarts of a supervisor, to tell when there are too many.
+pub(super) struct Restarts {
+    most: usize,
+    within: Duration,
+    backoff: Backoff,
+    times: VecDeque<Instant>,
+}
+
+impl Restarts {
+    pub(super) fn new(most: usize, within: Duration, backoff: Backoff) -> Restarts {
+        Restarts {
+            most,
+            within,
+            backoff,
+            times: VecDeque::new(),
+        }
+    }
+
+    /// One more. How long to wait before it, or `None` if it is one too many.
+    pub(super) fn another(&mut self, now: Instant) -> Option<Duration> {
+        while let Some(&oldest) = self.times.front() {
+            if now.saturating_duration_since(oldest) <= self.within {
+                break;
+            }
+            self.times.pop_front();
+        }
+        if self.times.len() == self.most {
+            return None;
+        }
+        self.times.push_back(now);
+        let random = RandomState::new().hash_one(0) as f64 / u64::MAX as f64;
+        Some(self.backoff.delay(self.times.len() as u32, random))
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delays_grow_to_their_bound_and_vary() {
+        let ms = Duration::from_millis;
+        let backoff = Backoff::new(ms(100), ms(1000)).factor(2.0).jitter(0.5);
+        let middle = |failures| backoff.delay(failures, 0.5);
+        assert_eq!(
+            [1, 2, 3, 4, 5, 99].map(middle),
+            [100, 200, 400, 800, 1000, 1000].map(ms)
+        );
+        assert_eq!(
+            (backoff.delay(1, 0.0), backoff.delay(1, 1.0)),
+            (ms(50), ms(150))
+        );
+        assert_eq!(Backoff::none().delay(9, 1.0), Duration::ZERO);
+    }
+
+    #[test]
+    fn the_intensity_is_counted_in_a_window() {
+        let second = Duration::from_secs(1);
+        let start = Instant::now();
+        let mut restarts = Restarts::new(2, second, Backoff::none());
+        assert!(restarts.another(start).is_some() && restarts.another(start).is_some());
+        assert!(
+            restarts.another(start + second).is_none(),
+            "the third within a second"
+        );
+        assert!(
+            restarts
+                .another(start + second + Duration::from_millis(1))
+                .is_some()
+        );
+    }
+}

@@ -1,0 +1,185 @@
+//! The supervisor at work.
+
+use super::restarts::Restarts;
+use super::{Child, ChildHost, Restart, Strategy, Supervisor};
+use crate::cx::{Cx, Mail};
+use crate::event::SystemEvent;
+use crate::exit::{ExitReason, ProcessError};
+use crate::pid::Pid;
+use std::collections::VecDeque;
+use std::ops::Range;
+use tress::time::Instant;
+
+/// The end of a child.
+struct Down(Pid, ExitReason);
+
+struct Work {
+    cx: Cx<()>,
+    /// The supervisor above, if there is one: it takes this one along.
+    parent: Option<Pid>,
+    strategy: Strategy,
+    children: Vec<Child>,
+    /// The processes of the children that run.
+    running: Vec<Option<Pid>>,
+    /// Ends that came while something else was waited for.
+    ends: VecDeque<Down>,
+    /// Has it been asked to stop?
+    cancelled: bool,
+}
+
+pub(super) async fn supervise(supervisor: Supervisor, cx: Cx<()>) -> Result<(), ProcessError> {
+    let mut restarts = Restarts::new(supervisor.most, supervisor.within, supervisor.backoff);
+    let count = supervisor.children.len();
+    let mut work = Work {
+        parent: cx.host().parent(cx.pid()),
+        cx,
+        strategy: supervisor.strategy,
+        children: supervisor.children,
+        running: vec![None; count],
+        ends: VecDeque::new(),
+        cancelled: false,
+    };
+    let result = work.run(&mut restarts).await;
+    work.stop(0..count).await;
+    result
+}
+
+impl Work {
+    async fn run(&mut self, restarts: &mut Restarts) -> Result<(), ProcessError> {
+        // A child that cannot be started counts as one that failed.
+        let mut again = self.start(0..self.children.len());
+        loop {
+            while let Some((affected, why)) = again.take() {
+                let Some(delay) = restarts.another(Instant::now()) else {
+                    let name = &self.children[affected.start].name;
+                    return Err(
+                        format!("too many restarts; the last was of {name:?}: {why}").into(),
+                    );
+                };
+                self.stop(affected.clone()).await;
+                self.wait(delay).await;
+                if self.cancelled {
+                    return Ok(());
+                }
+                again = self.start(affected);
+            }
+            let Down(pid, reason) = match self.ends.pop_front() {
+                Some(down) => down,
+                None => match self.news().await {
+                    Some(down) => down,
+                    None => return Ok(()),
+                },
+            };
+            let Some(at) = self
+                .running
+                .iter()
+                .position(|running| *running == Some(pid))
+            else {
+                continue;
+            };
+            self.running[at] = None;
+            let wanted = match self.children[at].restart {
+                Restart::Always => true,
+                Restart::OnFailure => reason.is_abnormal(),
+                Restart::Never => false,
+            };
+            if wanted {
+                again = Some((self.affected(at), reason.to_string()));
+            }
+        }
+    }
+
+    /// Who is started again with a child.
+    fn affected(&self, at: usize) -> Range<usize> {
+        match self.strategy {
+            Strategy::OneForOne => at..at + 1,
+            Strategy::OneForAll => 0..self.children.len(),
+            Strategy::RestForOne => at..self.children.len(),
+        }
+    }
+
+    /// Starts children in order. Who has to be started again if one of them could not be, and why
+    /// it could not.
+    fn start(&mut self, which: Range<usize>) -> Option<(Range<usize>, String)> {
+        for at in which.clone() {
+            let started = (self.children[at].start)(ChildHost {
+                host: self.cx.host(),
+                supervisor: self.cx.pid(),
+            });
+            match started {
+                Ok(pid) => self.running[at] = Some(pid),
+                Err(error) => return Some((at..which.end, error.to_string())),
+            }
+        }
+        None
+    }
+
+    /// The next end of a child; `None` if the supervisor is asked to stop.
+    async fn news(&mut self) -> Option<Down> {
+        loop {
+            match self.cx.next().await {
+                Mail::Event(SystemEvent::Down { pid, reason, .. }) => {
+                    return Some(Down(pid, reason));
+                }
+                Mail::Event(SystemEvent::Cancel { .. }) => {
+                    self.cancelled = true;
+                    return None;
+                }
+                Mail::Event(SystemEvent::LinkDown { pid, .. }) if Some(pid) == self.parent => {
+                    self.cancelled = true;
+                    return None;
+                }
+                // The link is there for the children, who end with the supervisor.
+                Mail::Event(_) | Mail::Message(()) => {}
+            }
+        }
+    }
+
+    /// Lets time pass, unless the supervisor is asked to stop.
+    async fn wait(&mut self, delay: std::time::Duration) {
+        let until = Instant::now() + delay;
+        while !self.cancelled {
+            match tress::time::timeout_at(until, self.news()).await {
+                Ok(Some(down)) => self.ends.push_back(down),
+                Ok(None) => {}
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Stops children, the last first: asks them, and terminates those who do not in time.
+    async fn stop(&mut self, which: Range<usize>) {
+        for at in which.rev() {
+            let Some(pid) = self.running[at].take() else {
+                continue;
+            };
+            let host = self.cx.host().clone();
+            let until = Instant::now() + self.children[at].grace;
+            // It may have ended by itself.
+            let _ = host.cancel_from(Some(self.cx.pid()), pid, ExitReason::Shutdown);
+            if tress::time::timeout_at(until, self.end_of(pid))
+                .await
+                .is_err()
+            {
+                let _ = host.terminate(pid);
+                self.end_of(pid).await;
+            }
+        }
+    }
+
+    /// Waits for the end of one child, and keeps those of others for later.
+    async fn end_of(&mut self, pid: Pid) {
+        if let Some(at) = self.ends.iter().position(|down| down.0 == pid) {
+            self.ends.remove(at);
+            return;
+        }
+        loop {
+            match self.news().await {
+                Some(down) if down.0 == pid => return,
+                Some(down) => self.ends.push_back(down),
+                // Stopping is what is being done.
+                None => {}
+            }
+        }
+    }
+}
