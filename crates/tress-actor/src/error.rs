@@ -139,6 +139,8 @@ pub enum StartError {
     DuplicateCommand(DuplicateCommand),
     /// Its name, or its node's, cannot be one.
     Name(AtomError),
+    /// The router knows a host of that name, on that node.
+    HostTaken(crate::atom::Atom),
     /// This thread is in no runtime.
     NoRuntime(tress::runtime::TryCurrentError),
 }
@@ -148,6 +150,9 @@ impl fmt::Display for StartError {
         match self {
             StartError::DuplicateCommand(error) => error.fmt(f),
             StartError::Name(error) => error.fmt(f),
+            StartError::HostTaken(name) => {
+                write!(f, "the router knows a host {name:?}: choose another name")
+            }
             StartError::NoRuntime(error) => error.fmt(f),
         }
     }

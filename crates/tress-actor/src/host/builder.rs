@@ -4,6 +4,7 @@ use crate::command::{Answer, Call, Command, CommandError, Registry};
 use crate::error::StartError;
 use crate::groups::Groups;
 use crate::names::Names;
+use crate::relay::Router;
 use crate::slot::Capacity;
 use crate::table::{MAX_PROCESSES, Table};
 use std::fmt;
@@ -45,6 +46,7 @@ pub struct Builder {
     capacity: Capacity,
     hooks: Vec<Box<dyn Lifecycle>>,
     max_processes: Option<usize>,
+    router: Option<Router>,
 }
 
 impl Builder {
@@ -59,6 +61,7 @@ impl Builder {
             capacity: Capacity::default(),
             hooks: Vec::new(),
             max_processes: None,
+            router: None,
         }
     }
 
@@ -83,6 +86,12 @@ impl Builder {
     /// Most processes at once. Without it, [`MAX_PROCESSES`].
     pub fn max_processes(mut self, most: usize) -> Builder {
         self.max_processes = Some(most);
+        self
+    }
+
+    /// The way to other hosts and nodes, and theirs to this one.
+    pub fn router(mut self, router: &Router) -> Builder {
+        self.router = Some(router.clone());
         self
     }
 
@@ -121,7 +130,8 @@ impl Builder {
     /// Starts the host. Its handlers and hooks are fixed from now on.
     ///
     /// # Errors
-    /// If a name is empty or too long, a command has two handlers, or there is no runtime.
+    /// If a name is empty or too long, a command has two handlers, the router knows a host of that name,
+    /// or there is no runtime.
     pub fn start(self) -> Result<Host, StartError> {
         let runtime = match self.runtime {
             Some(runtime) => runtime,
@@ -131,7 +141,7 @@ impl Builder {
             Some(node) => Atom::new(node).map_err(StartError::Name)?,
             None => Atom::LOCAL,
         };
-        Ok(Host {
+        let host = Host {
             inner: Arc::new(Inner {
                 node,
                 name: Atom::new(&self.name).map_err(StartError::Name)?,
@@ -150,11 +160,18 @@ impl Builder {
                 monitors: AtomicU64::new(1),
                 undelivered: AtomicU64::new(0),
                 stopping: AtomicBool::new(false),
+                router: self.router,
                 names: Names::default(),
                 groups: Groups::default(),
                 ended: Notify::new(),
             }),
-        })
+        };
+        if let Some(router) = &host.inner.router {
+            if !router.add_host(&host) {
+                return Err(StartError::HostTaken(host.name()));
+            }
+        }
+        Ok(host)
     }
 }
 

@@ -17,13 +17,14 @@ use crate::groups::Groups;
 use crate::link::MonitorRef;
 use crate::names::Names;
 use crate::pid::Pid;
+use crate::relay::Router;
 use crate::slot::{Capacity, Leftovers, Slot};
 use crate::table::Table;
 use std::fmt;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
+use std::sync::{Arc, Weak};
 use tress::runtime::Handle;
 use tress::sync::Notify;
 
@@ -49,6 +50,16 @@ pub struct Host {
     inner: Arc<Inner>,
 }
 
+/// A host that may be gone.
+#[derive(Clone)]
+pub(crate) struct WeakHost(Weak<Inner>);
+
+impl WeakHost {
+    pub(crate) fn upgrade(&self) -> Option<Host> {
+        self.0.upgrade().map(|inner| Host { inner })
+    }
+}
+
 struct Inner {
     node: Atom,
     name: Atom,
@@ -61,6 +72,7 @@ struct Inner {
     monitors: AtomicU64,
     undelivered: AtomicU64,
     stopping: AtomicBool,
+    router: Option<Router>,
     names: Names,
     groups: Groups,
     /// Somebody ended while the host was stopping.
@@ -145,6 +157,10 @@ impl Host {
     #[inline]
     pub(crate) fn taken_slot(&self, pid: Pid) -> &Slot {
         self.inner.table.slot(pid.id().index())
+    }
+
+    pub(crate) fn downgrade(&self) -> WeakHost {
+        WeakHost(Arc::downgrade(&self.inner))
     }
 
     pub(crate) fn names(&self) -> &Names {

@@ -1,7 +1,9 @@
 use super::Host;
 use crate::error::{SendError, SendFailure};
 use crate::event::{Event, Message};
+use crate::payload::Payload;
 use crate::pid::Pid;
+use crate::relay::{Package, Relay};
 use crate::slot::{Outcome, Refused, Sent, Ticket};
 use crate::sys::Arc;
 use std::future::Future;
@@ -90,7 +92,7 @@ impl Host {
                 Ok(Sent::Waits(ticket)) => return Ok(Some(ticket)),
                 Err(refused) => refused,
             },
-            Err(_) => return Err(SendError::new(self.no_way(to), message)),
+            Err(_) => return self.relay(to, message),
         };
         let (why, event) = match refused {
             Refused::Gone(event) => (SendFailure::NoProcess(to), event),
@@ -99,12 +101,33 @@ impl Host {
         Err(back(why, event))
     }
 
-    fn no_way(&self, to: Pid) -> SendFailure {
+    /// Sends a message to a process that is not here: it has ended, or is another host's.
+    #[cold]
+    fn relay(&self, to: Pid, message: Message) -> Result<Option<Arc<Ticket>>, SendError> {
         if self.is_ours(to) {
-            SendFailure::NoProcess(to)
-        } else {
-            SendFailure::NoRoute(to)
+            return Err(SendError::new(SendFailure::NoProcess(to), message));
         }
+        let Some(router) = &self.inner.router else {
+            return Err(SendError::new(SendFailure::NoRoute(to), message));
+        };
+        let (source, topic) = (message.source, message.topic);
+        let relayed = router.relay(Package {
+            source,
+            target: to,
+            messages: vec![(topic, message.payload)],
+        });
+        relayed.map(|()| None).map_err(|undelivered| {
+            let mut messages = undelivered.package.messages;
+            let payload = messages
+                .pop()
+                .map_or_else(Payload::empty, |(_, payload)| payload);
+            let message = Message {
+                source,
+                topic,
+                payload,
+            };
+            SendError::new(undelivered.why, message)
+        })
     }
 }
 
