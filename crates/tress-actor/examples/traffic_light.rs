@@ -88,11 +88,11 @@ impl Process for TrafficLight {
         out.idle();
         for event in events {
             match event {
-                Event::Message(message) if message.payload.is::<Button>() => {
-                    if self.light == Light::Red {
-                        self.turn(Light::Waiting);
-                        out.command(Sleep(Duration::from_millis(10)), WAIT);
-                    }
+                Event::Message(message)
+                    if message.payload.is::<Button>() && self.light == Light::Red =>
+                {
+                    self.turn(Light::Waiting);
+                    out.command(Sleep(Duration::from_millis(10)), WAIT);
                 }
                 Event::Completion(completion) => self.completed(completion, out),
                 _ => {}

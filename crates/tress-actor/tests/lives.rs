@@ -159,7 +159,12 @@ fn each_way_to_fail_is_an_exit_reason_and_hurts_nobody_else() {
             assert!(!host.is_alive(pid));
             exit.reason.to_string()
         };
-        let fine = || Machine::new(|_, out| Ok(out.done(())));
+        let fine = || {
+            Machine::new(|_, out| {
+                out.done(());
+                Ok(())
+            })
+        };
         assert_eq!(end(fine()).await, "done");
         assert_eq!(
             end(Machine::new(|_, _| Err("broke".into()))).await,
@@ -178,7 +183,11 @@ fn each_way_to_fail_is_an_exit_reason_and_hurts_nobody_else() {
             "failed: no"
         );
         assert_eq!(
-            end(Machine::new(|_, out| Ok(out.stopped()))).await,
+            end(Machine::new(|_, out| {
+                out.stopped();
+                Ok(())
+            }))
+            .await,
             "told to stop"
         );
         assert_eq!(calls.closes.load(Ordering::Relaxed), 6);
@@ -576,7 +585,10 @@ fn the_end_of_the_runtime_ends_its_processes() {
         .lifecycle(seen.clone())
         .start()
         .unwrap();
-    let machine = Machine::new(|_, out| Ok(out.idle()));
+    let machine = Machine::new(|_, out| {
+        out.idle();
+        Ok(())
+    });
     host.process(Machine {
         calls: calls.clone(),
         ..machine

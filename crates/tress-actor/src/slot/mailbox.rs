@@ -71,6 +71,9 @@ pub struct MailboxCounters {
     pub waited: u64,
 }
 
+/// Messages that wait for room, in turn; boxed, since most mailboxes never have one.
+type Line = VecDeque<(Event, Arc<Ticket>)>;
+
 #[derive(Debug)]
 pub(crate) struct Mailbox {
     queue: VecDeque<Event>,
@@ -78,11 +81,7 @@ pub(crate) struct Mailbox {
     messages: u32,
     capacity: Capacity,
     /// Messages that wait for room, in turn. Not empty only if the mailbox is full.
-    #[allow(
-        clippy::box_collection,
-        reason = "a word in most processes, which never have a line"
-    )]
-    line: Option<Box<VecDeque<(Event, Arc<Ticket>)>>>,
+    line: Option<Box<Line>>,
     /// The process's task, from its first turn on.
     pub(super) waker: Option<Waker>,
     /// A part of it that waits for events and is not polled whenever the task is.
@@ -253,7 +252,7 @@ impl Mailbox {
 #[derive(Debug)]
 pub(crate) struct Leftovers {
     pub(crate) events: VecDeque<Event>,
-    pub(crate) line: VecDeque<(Event, Arc<Ticket>)>,
+    pub(crate) line: Line,
     /// Dropped outside of the lock.
     pub(crate) wakers: (Option<Waker>, Option<Waker>),
 }
