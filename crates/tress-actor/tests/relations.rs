@@ -36,11 +36,8 @@ fn listens(
 ) {
     let (sender, receiver) = tress::sync::mpsc::unbounded_channel();
     let listen = move |mut cx: Cx<Do>| async move {
-        loop {
-            match cx.next().await {
-                Mail::Event(event) => sender.send(event).unwrap(),
-                _ => break,
-            }
+        while let Mail::Event(event) = cx.next().await {
+            sender.send(event).unwrap();
         }
     };
     let spawn = host.future(listen);
