@@ -99,8 +99,6 @@ pub enum SystemEvent {
         /// Why it ended.
         reason: ExitReason,
     },
-    /// There is a newer version of this process to [upgrade](crate::StepOutput::upgrade) to.
-    Outdated,
     /// The members of a group that this process [watches](crate::Host::watch_group) changed.
     Group(crate::groups::GroupChange),
 }

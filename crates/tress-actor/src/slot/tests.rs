@@ -1,5 +1,6 @@
 use super::*;
 use crate::event::{Message, SystemEvent};
+use crate::exit::ExitReason;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Wake as _;
 
@@ -109,7 +110,11 @@ fn a_full_mailbox_rejects() {
 #[test]
 fn a_full_mailbox_drops_the_oldest_message_and_nothing_else() {
     let f = Fixture::new(2, Overflow::DropOldest);
-    let news = Event::Message(Message::system(None, SystemEvent::Outdated));
+    let cancel = SystemEvent::Cancel {
+        from: None,
+        reason: ExitReason::Normal,
+    };
+    let news = Event::Message(Message::system(None, cancel));
     assert!(f.slot.tell(f.generation, news).is_ok());
     for n in 1..=2 {
         assert!(matches!(f.send(n), Ok(Sent::In)));
