@@ -19,6 +19,8 @@ mod blocking;
 pub mod channel;
 #[cfg(all(feature = "coroutine", unix, not(loom)))]
 pub mod coroutine;
+#[cfg(not(loom))]
+pub mod dispatch;
 #[cfg(feature = "fs")]
 pub mod fs;
 pub mod future;

@@ -392,6 +392,8 @@ impl Builder {
                 spin: self.spin,
                 enter: Arc::new(|thread| thread()),
             }),
+            #[cfg(not(loom))]
+            views: crate::dispatch::Views::default(),
             clock: Clock::new(self.kind == Kind::Current),
             seeds,
             forced_yields: Counter::default(),

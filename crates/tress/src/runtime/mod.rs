@@ -60,6 +60,8 @@ use std::sync::Arc;
 pub(crate) struct Shared {
     pub(crate) scheduler: Scheduler,
     pub(crate) blocking: Pool<BlockingTask>,
+    #[cfg(not(loom))]
+    pub(crate) views: crate::dispatch::Views,
     pub(crate) clock: Clock,
     pub(crate) seeds: SeedGenerator,
     pub(crate) forced_yields: Counter,
@@ -172,11 +174,46 @@ impl Shared {
         }
     }
 
-    pub(crate) fn live_tasks(&self) -> Vec<TaskRef> {
+    /// Spawns a future and runs it on this thread up to its first suspension.
+    #[cfg(not(loom))]
+    pub(crate) fn spawn_and_run<F>(
+        &self,
+        future: F,
+        at: &'static Location<'static>,
+    ) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        let id = task::Id::next();
+        let origin = Origin::new(at, None);
+        // SAFETY: the bounds are what any thread needs.
+        unsafe {
+            match &self.scheduler {
+                Scheduler::Multi(multi) => multi.spawn_and_run(future, id, origin),
+                Scheduler::Current(current) => current.spawn_and_run(future, id, origin),
+            }
+        }
+    }
+
+    /// Is this thread a worker of this runtime, or does it drive it?
+    #[cfg(not(loom))]
+    pub(crate) fn runs_here(&self) -> bool {
         match &self.scheduler {
+            Scheduler::Multi(multi) => multi.runs_here(self),
+            Scheduler::Current(current) => current.runs_here(self),
+        }
+    }
+
+    pub(crate) fn live_tasks(&self) -> Vec<TaskRef> {
+        #[cfg_attr(loom, allow(unused_mut))]
+        let mut tasks = match &self.scheduler {
             Scheduler::Multi(multi) => multi.live_tasks(),
             Scheduler::Current(current) => current.live_tasks(),
-        }
+        };
+        #[cfg(not(loom))]
+        tasks.extend(self.views.live_tasks());
+        tasks
     }
 
     /// Where the workers sleep, and their I/O is.

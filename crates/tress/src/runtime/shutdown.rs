@@ -77,6 +77,8 @@ pub(super) fn run(shared: &Arc<Shared>, timeout: Option<Duration>) -> ShutdownRe
     let deadline = timeout.and_then(|t| Instant::now().checked_add(t));
     // The futures dropped here see the runtime they lived in.
     let _entered = context::enter_runtime(shared.clone());
+    #[cfg(not(loom))]
+    shared.views.close();
     match &shared.scheduler {
         Scheduler::Multi(multi) => {
             multi.close();

@@ -221,6 +221,38 @@ impl Current {
         }
     }
 
+    /// Spawns a task and runs it on this thread, whichever that is, up to its first suspension.
+    ///
+    /// # Safety
+    /// As for `spawn`, and the future is `Send`.
+    #[cfg(not(loom))]
+    pub(crate) unsafe fn spawn_and_run<F: Future>(
+        &self,
+        future: F,
+        id: Id,
+        origin: Origin,
+    ) -> JoinHandle<F::Output> {
+        // SAFETY: by the caller's promise; the task is in no queue.
+        unsafe {
+            let (task, handle, accepted) = self.outside.make(future, id, origin);
+            if !accepted {
+                TaskRef::refuse(task);
+                return handle;
+            }
+            match task::run(task) {
+                Ran::Idle => {}
+                Ran::Complete => self.outside_completed.add_shared(1),
+                Ran::Requeue => self.push_outside(task),
+            }
+            handle
+        }
+    }
+
+    #[cfg(not(loom))]
+    pub(crate) fn runs_here(&self, shared: &Shared) -> bool {
+        with_driving(shared, |_| ()).is_some()
+    }
+
     /// # Safety
     /// As for `spawn`; the caller must run or refuse the task.
     pub(crate) unsafe fn new_blocking<F: Future>(

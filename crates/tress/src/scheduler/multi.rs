@@ -13,7 +13,8 @@ use super::worker::{self, Core, Worker};
 use crate::runtime::{Shared, context};
 use crate::sys::{CachePadded, Mutex, SeedGenerator};
 use crate::task::{
-    self, Header, Id, JoinHandle, Keep, Order, Origin, Owner, OwnerVTable, Slab, Source, TaskRef,
+    self, Header, Id, JoinHandle, Keep, Order, Origin, Owner, OwnerVTable, Ran, Slab, Source,
+    TaskRef,
 };
 use crate::time::{Armed, Timers};
 use std::future::Future;
@@ -262,6 +263,41 @@ impl Multi {
             }
             handle
         }
+    }
+
+    /// Spawns a task and runs it on this thread, whichever that is, up to its first suspension.
+    ///
+    /// # Safety
+    /// As for `spawn`.
+    #[cfg(not(loom))]
+    pub(crate) unsafe fn spawn_and_run<F: Future>(
+        &self,
+        future: F,
+        id: Id,
+        origin: Origin,
+    ) -> JoinHandle<F::Output> {
+        // SAFETY: by the caller's promise; the task is in no queue.
+        unsafe {
+            let (task, handle, accepted) = self.outside.make(future, id, origin);
+            if !accepted {
+                TaskRef::refuse(task);
+                return handle;
+            }
+            match task::run(task) {
+                Ran::Idle => {}
+                Ran::Complete => self.outside_completed.add_shared(1),
+                Ran::Requeue => {
+                    self.inject.push_outside(task);
+                    self.notify();
+                }
+            }
+            handle
+        }
+    }
+
+    #[cfg(not(loom))]
+    pub(crate) fn runs_here(&self, shared: &Shared) -> bool {
+        current_worker(shared).and_then(Worker::core).is_some()
     }
 
     /// Makes a task that the blocking pool will run.

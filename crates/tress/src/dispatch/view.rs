@@ -1,0 +1,313 @@
+//! A view: a queue of tasks, and a limit on how many of them run at a time on somebody's threads.
+//!
+//! A view has no threads. When a task becomes ready it goes to the view's queue; while fewer *drains*
+//! are under way than the limit allows, one more is sent to where the view gets its threads from: the
+//! workers, the blocking pool, or another view. A drain runs tasks until the queue is empty. The decision
+//! to end one is made under the lock under which it found nothing, so a task that is queued has a drain
+//! that will see it.
+
+use crate::runtime::Shared;
+use crate::sys::Mutex;
+use crate::task::{
+    self, Header, Id, JoinHandle, Keep, Order, Origin, Owner, OwnerVTable, Ran, Slab, Source,
+    TaskRef,
+};
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::future::Future;
+use std::panic::Location;
+use std::pin::Pin;
+use std::ptr::{self, NonNull};
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll};
+
+/// Tasks a drain runs before it lets those beside it have the thread.
+const BATCH: usize = 32;
+
+pub(crate) struct View {
+    owner: Owner,
+    state: Mutex<State>,
+    pub(super) limit: usize,
+    base: Base,
+    shared: Weak<Shared>,
+}
+
+struct State {
+    ready: VecDeque<NonNull<Header>>,
+    drains: usize,
+    /// The runtime is shutting down.
+    closed: bool,
+}
+
+// SAFETY: the queue holds entries of tasks that may run on any thread.
+unsafe impl Send for State {}
+
+/// Whose threads a view uses.
+pub(super) enum Base {
+    /// The runtime's workers.
+    Workers,
+    /// The blocking pool.
+    Pool,
+    View(Arc<View>),
+}
+
+thread_local! {
+    /// The view whose task this thread runs.
+    static CURRENT: Cell<*const View> = const { Cell::new(ptr::null()) };
+}
+
+static OWNER_VTABLE: OwnerVTable = OwnerVTable {
+    schedule,
+    keep: Keep { retain, release },
+};
+
+unsafe fn retain(slab: NonNull<Slab>) {
+    // SAFETY: an owner's parent is the `Arc<View>` it lives in, alive during the call.
+    unsafe { Arc::increment_strong_count(Owner::of_slab(slab).as_ref().parent::<View>()) }
+}
+
+unsafe fn release(slab: NonNull<Slab>) {
+    // SAFETY: pairs with a `retain`.
+    unsafe { Arc::decrement_strong_count(Owner::of_slab(slab).as_ref().parent::<View>()) }
+}
+
+unsafe fn schedule(owner: NonNull<Owner>, task: NonNull<Header>, _: Order) {
+    // Subtle: once queued the task may finish and take the view with it, so we hold our own count.
+    // SAFETY: the task is unfinished, so its owner, and with it the view, is alive.
+    let view = unsafe {
+        let view = owner.as_ref().parent::<View>();
+        Arc::increment_strong_count(view);
+        Arc::from_raw(view)
+    };
+    view.push(task);
+}
+
+impl View {
+    pub(super) fn new(shared: &Arc<Shared>, base: Base, limit: usize) -> Arc<View> {
+        let view = Arc::new(View {
+            owner: Owner::new(&OWNER_VTABLE),
+            state: Mutex::new(State {
+                ready: VecDeque::new(),
+                drains: 0,
+                closed: false,
+            }),
+            limit,
+            base,
+            shared: Arc::downgrade(shared),
+        });
+        view.owner.set_parent(Arc::as_ptr(&view));
+        shared.views.add(&view);
+        view
+    }
+
+    pub(super) fn spawn<F>(
+        self: &Arc<Self>,
+        future: F,
+        at: &'static Location<'static>,
+    ) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        let owner = NonNull::from(&self.owner);
+        let (id, origin) = (Id::next(), Origin::new(at, None));
+        // SAFETY: the owner has its parent; the bounds are what any thread needs to run it.
+        let (task, handle) = unsafe { task::new(future, owner, Source::System, id, origin) };
+        self.push(task);
+        handle
+    }
+
+    /// Queues a SCHEDULED task, and sees to it that somebody runs it.
+    fn push(self: &Arc<Self>, task: NonNull<Header>) {
+        {
+            let mut state = self.state.lock();
+            if !state.closed {
+                state.ready.push_back(task);
+                if state.drains == self.limit {
+                    return;
+                }
+                state.drains += 1;
+                drop(state);
+                return self.send_drain();
+            }
+        }
+        // SAFETY: it is in no queue, and may be dropped on any thread.
+        unsafe { TaskRef::refuse(task) };
+    }
+
+    fn send_drain(self: &Arc<Self>) {
+        let drain = Drain(Some(self.clone()));
+        let at = Location::caller();
+        match (&self.base, self.shared.upgrade()) {
+            (Base::View(under), _) => drop(under.spawn(drain, at)),
+            (Base::Workers, Some(shared)) => drop(shared.spawn(drain, None, at)),
+            (Base::Pool, Some(shared)) => {
+                let refused = shared.try_spawn_blocking(move || drain.run(), at, false);
+                if let Err((_, run)) = refused {
+                    // No thread can be had: late is better than never. Closing, this is refused too.
+                    drop(shared.spawn(async move { run() }, None, at));
+                }
+            }
+            // The drain says that it is gone when it is dropped.
+            (Base::Workers | Base::Pool, None) => drop(drain),
+        }
+    }
+
+    /// Runs one task. False: there is none, and the drain has been counted out.
+    fn run_one(&self) -> bool {
+        let task = {
+            let mut state = self.state.lock();
+            let Some(task) = state.ready.pop_front() else {
+                state.drains -= 1;
+                return false;
+            };
+            task
+        };
+        let before = CURRENT.replace(self);
+        // SAFETY: it came out of the view's queue, and may run on any thread.
+        let ran = unsafe { task::run(task) };
+        CURRENT.set(before);
+        if ran == Ran::Requeue {
+            let mut state = self.state.lock();
+            if !state.closed {
+                state.ready.push_back(task);
+                return true;
+            }
+            drop(state);
+            // SAFETY: it is in no queue.
+            unsafe { TaskRef::refuse(task) };
+        }
+        true
+    }
+
+    /// Does this thread run a task of this view, or of one over it?
+    pub(super) fn is_current(&self) -> bool {
+        let mut view = CURRENT.get();
+        // SAFETY: set while a drain, which holds the view, runs on this thread; a view holds the one
+        // under it.
+        while let Some(current) = unsafe { view.as_ref() } {
+            if ptr::eq(current, self) {
+                return true;
+            }
+            view = match &current.base {
+                Base::View(under) => Arc::as_ptr(under),
+                Base::Workers | Base::Pool => ptr::null(),
+            };
+        }
+        false
+    }
+
+    fn live_tasks(&self) -> Vec<TaskRef> {
+        let mut tasks = self.owner.live_tasks();
+        tasks.retain(|task| !task.is_complete());
+        tasks
+    }
+
+    /// Drops every task that is not being polled, and lets none in.
+    fn close(&self) {
+        let ready = {
+            let mut state = self.state.lock();
+            state.closed = true;
+            std::mem::take(&mut state.ready)
+        };
+        for task in self.live_tasks() {
+            // SAFETY: tasks of a view may be dropped on any thread.
+            let _ = unsafe { task.shut_down() };
+        }
+        for task in ready {
+            // SAFETY: it was taken out of the queue.
+            unsafe { TaskRef::refuse(task) };
+        }
+    }
+}
+
+/// Is this thread outside of all views? A worker is, unless a drain runs on it.
+pub(super) fn none_is_current() -> bool {
+    CURRENT.get().is_null()
+}
+
+/// Somebody who runs a view's tasks. Counted in the view until it ends.
+struct Drain(Option<Arc<View>>);
+
+impl Drain {
+    /// On a thread of the pool: to the end.
+    fn run(mut self) {
+        if let Some(view) = self.0.take() {
+            while view.run_one() {}
+        }
+    }
+}
+
+/// Beside other tasks: a batch at a time.
+impl Future for Drain {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if let Some(view) = &self.0 {
+            for _ in 0..BATCH {
+                if !view.run_one() {
+                    self.0 = None;
+                    return Poll::Ready(());
+                }
+            }
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+impl Drop for Drain {
+    fn drop(&mut self) {
+        // It was refused or cut short: the runtime has shut down. The view may have been made after
+        // that closed the others.
+        if let Some(view) = self.0.take() {
+            view.state.lock().drains -= 1;
+            view.close();
+        }
+    }
+}
+
+/// The views of a runtime, to be closed with it.
+#[derive(Default)]
+pub(crate) struct Views {
+    all: Mutex<Vec<Weak<View>>>,
+    /// The one that all who ask for `io` share.
+    io: Mutex<Option<Arc<View>>>,
+}
+
+impl Views {
+    fn add(&self, view: &Arc<View>) {
+        let mut all = self.all.lock();
+        // A list that only grows would be a leak; looking at all of it each time would be slow.
+        if all.len() == all.capacity() {
+            all.retain(|view| view.strong_count() > 0);
+        }
+        all.push(Arc::downgrade(view));
+    }
+
+    /// The shared view over the blocking pool.
+    pub(super) fn io(&self, shared: &Arc<Shared>, limit: usize) -> Arc<View> {
+        let mut io = self.io.lock();
+        io.get_or_insert_with(|| View::new(shared, Base::Pool, limit))
+            .clone()
+    }
+
+    fn alive(&self) -> Vec<Arc<View>> {
+        self.all.lock().iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Tasks of all views that are not over.
+    pub(crate) fn live_tasks(&self) -> Vec<TaskRef> {
+        self.alive()
+            .iter()
+            .flat_map(|view| view.live_tasks())
+            .collect()
+    }
+
+    /// The runtime shuts down.
+    pub(crate) fn close(&self) {
+        for view in self.alive() {
+            view.close();
+        }
+    }
+}
