@@ -482,15 +482,15 @@ fn its_functions_need_a_coroutine() {
 fn a_current_thread_runtime_must_stay_with_its_thread() {
     let rt = current();
     let (tx, rx) = oneshot::channel::<()>();
-    let task = rt.block_on(async {
-        let (started_tx, started_rx) = oneshot::channel();
-        let task = coroutine::spawn(move || {
+    let (started_tx, started_rx) = oneshot::channel();
+    let task = coroutine::Builder::new().spawn_on(
+        move || {
             started_tx.send(()).unwrap();
             coroutine::wait(rx).unwrap();
-        });
-        started_rx.await.unwrap();
-        task
-    });
+        },
+        rt.handle(),
+    );
+    rt.block_on(started_rx).unwrap();
     tx.send(()).unwrap();
     let error = std::thread::spawn(move || rt.block_on(task).unwrap_err())
         .join()

@@ -380,8 +380,10 @@ fn shutdown_drops_the_tasks_of_all_views() {
                     let guard = OnDrop(dropped.clone());
                     tasks.push(spawn_on(view, async move {
                         let _guard = guard;
-                        while yields {
-                            task::yield_now().await;
+                        if yields {
+                            loop {
+                                task::yield_now().await;
+                            }
                         }
                         pending::<()>().await;
                     }));
