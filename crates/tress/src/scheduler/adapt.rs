@@ -15,6 +15,11 @@ const MAX_INTERVAL: u64 = 255;
 /// Before anything was measured (seed 002's `DEFAULT_AVG_TASK_NS`): an interval of 20.
 const INITIAL_NS: u64 = 50_000;
 
+/// How long short polls must go on until long ones are forgotten.
+const HORIZON_NS: u64 = 5_000_000;
+/// The least that a tick counts for when the average falls.
+const LEAST_NS: u64 = 1_000;
+
 pub(crate) struct Adapt {
     /// Moving average of the time a poll takes.
     average_ns: Cell<u64>,
@@ -31,16 +36,23 @@ impl Adapt {
         }
     }
 
-    /// Takes in a tick of `polls` polls: `new = 0.1 * sample + 0.9 * old`.
+    /// Takes in a tick of `polls` polls: `new = 0.1 * sample + 0.9 * old`, but a short tick lets the
+    /// average fall only by its share of `HORIZON_NS`. Otherwise a burst of forty tiny tasks among
+    /// others that take a millisecond would make the next tick forty of those.
     pub(crate) fn record(&self, polls: u32, took: Duration) {
         if polls == 0 {
             return;
         }
         let sample = took.as_nanos() as u64 / u64::from(polls);
         let old = self.average_ns.get();
-        // In integers, rounding up, so that the average can rise from 1 and never reaches 0.
-        self.average_ns
-            .set(((sample + 9 * old).div_ceil(10)).max(1));
+        let new = if sample >= old {
+            // In integers, rounding up, so that the average can rise from 1.
+            old + (sample - old).div_ceil(10)
+        } else {
+            let weight = (took.as_nanos() as u64).clamp(LEAST_NS, HORIZON_NS / 10);
+            old - ((old - sample) * weight).div_ceil(HORIZON_NS)
+        };
+        self.average_ns.set(new.max(1));
     }
 
     /// Polls after which the global queue is asked before the local one.
@@ -68,7 +80,7 @@ mod tests {
 
     fn settled(poll: Duration) -> Adapt {
         let adapt = Adapt::new(None, None);
-        for _ in 0..200 {
+        for _ in 0..50_000 {
             adapt.record(100, poll * 100);
         }
         adapt
@@ -80,7 +92,7 @@ mod tests {
         for (us, interval) in [(1, 255), (10, 100), (50, 20), (100, 10), (1000, 1)] {
             let adapt = settled(Duration::from_micros(us));
             let got = adapt.global_interval();
-            // The integer average stops within ten nanoseconds of its goal.
+            // The integer average stops a little above its goal.
             assert!(
                 got.abs_diff(interval) <= 1,
                 "{us} us: {got}, not {interval}"
@@ -100,6 +112,22 @@ mod tests {
         let adapt = settled(Duration::from_micros(10));
         adapt.record(1, Duration::from_micros(110));
         assert!(adapt.average() <= Duration::from_micros(21));
+    }
+
+    /// Short tasks come in bursts among tasks that take a millisecond: the next tick must not be made
+    /// of many of those.
+    #[test]
+    fn a_burst_of_tiny_polls_does_not_make_long_ones_forgotten() {
+        let adapt = settled(Duration::from_millis(1));
+        for _ in 0..200 {
+            adapt.record(1, Duration::from_micros(1));
+        }
+        assert_eq!(adapt.tick(), 1);
+        // When nothing else comes for a while they are.
+        for _ in 0..30_000 {
+            adapt.record(1, Duration::from_micros(1));
+        }
+        assert_eq!(adapt.tick(), 128);
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub(crate) const MAX_LIFO_STREAK: u8 = 3;
 const LONG_TICK: Duration = Duration::from_micros(200);
 /// A worker that is busy looks after its I/O so often, at the end of a tick.
 const TURN_EVERY: Duration = Duration::from_micros(50);
+/// Polls of a tick after which the clock is looked at: 1, 4, 16 and 64.
+const CLOCK_AT: u128 = 1 << 1 | 1 << 4 | 1 << 16 | 1 << 64;
 /// A spinning thief takes the only task of a ring whose owner has been in one poll this long. Before
 /// that the owner is most likely about to run it, and taking it would only make it change cores.
 const LONE_AGE: Duration = Duration::from_micros(2);
@@ -329,6 +331,13 @@ impl Worker {
                 if !self.run_task(core, remote, task) || multi.is_closing() {
                     return;
                 }
+                // Polls may have become longer since the tick's length was chosen.
+                if polls < tick
+                    && CLOCK_AT & 1 << (polls & 127) != 0
+                    && start.elapsed() >= LONG_TICK
+                {
+                    break;
+                }
             }
             if polls == 0 {
                 let (found, at) = self.find_work_or_park(core, multi, remote, start);
@@ -338,6 +347,7 @@ impl Worker {
                         return;
                     }
                     now = Instant::now();
+                    core.adapt.record(1, now - at);
                     remote.stats.busy_ns.add((now - at).as_nanos() as u64);
                 }
                 continue;
