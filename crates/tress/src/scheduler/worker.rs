@@ -140,7 +140,9 @@ impl Core {
         } else {
             self.until_global.set(until - 1);
         }
-        let mail_first = self.mail_first.replace(!self.mail_first.get());
+        // Mail is for pinned tasks, and each of those is counted from its pin to its future's end.
+        let has_pinned = self.pinned.get() > 0;
+        let mail_first = has_pinned && self.mail_first.replace(!self.mail_first.get());
         if mail_first {
             if let Some(task) = remote.mail.pop() {
                 return Some(task);
