@@ -22,7 +22,7 @@
 
 use super::inject::Inject;
 use crate::sys::atomic::{AtomicU32, AtomicU64, Ordering};
-use crate::sys::{Arc, CachePadded, UnsafeCell};
+use crate::sys::{Arc, CachePadded, UnsafeCell, prefetch};
 use crate::task::Header;
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -32,6 +32,9 @@ use std::ptr::NonNull;
 /// Slots in the ring (seed 002). Small under the model, so that it wraps and overflows.
 pub(crate) const CAPACITY: usize = if cfg!(loom) { 4 } else { 256 };
 const MASK: u32 = CAPACITY as u32 - 1;
+
+/// The task so many places behind the one that is popped is brought into the cache.
+const AHEAD: u32 = 2;
 
 struct Ring {
     head: CachePadded<AtomicU64>,
@@ -163,9 +166,10 @@ impl Local {
     #[inline]
     pub(crate) fn pop(&self) -> Option<NonNull<Header>> {
         let mut head = self.ring.head.load(Ordering::Acquire);
+        let tail = self.ring.tail.load(Ordering::Relaxed);
         loop {
             let (steal, real) = unpack(head);
-            if real == self.ring.tail.load(Ordering::Relaxed) {
+            if real == tail {
                 return None;
             }
             let next = real.wrapping_add(1);
@@ -180,9 +184,16 @@ impl Local {
                 Ordering::AcqRel,
                 Ordering::Acquire,
             ) {
-                // SAFETY: `real` was ours to take and nobody else can any more. The slot is not
-                // overwritten before we push again.
-                Ok(_) => return Some(unsafe { self.ring.read(real) }),
+                Ok(_) => {
+                    if tail.wrapping_sub(real) > AHEAD {
+                        // SAFETY: only we write to the slots, and this one has been written. Its
+                        // task may be stolen and gone: the address is all that is used.
+                        prefetch(unsafe { self.ring.read(real.wrapping_add(AHEAD)) });
+                    }
+                    // SAFETY: `real` was ours to take and nobody else can any more. The slot is not
+                    // overwritten before we push again.
+                    return Some(unsafe { self.ring.read(real) });
+                }
                 Err(actual) => head = actual,
             }
         }

@@ -21,7 +21,7 @@ mod park;
 mod rand;
 mod ticker;
 
-pub(crate) use cache::CachePadded;
+pub(crate) use cache::{CachePadded, prefetch};
 pub(crate) use park::Parker;
 pub(crate) use rand::{FastRand, SeedGenerator};
 pub(crate) use ticker::Ticker;
