@@ -181,6 +181,13 @@ fn combine<const N: usize>(s: Scheduler, panics: Panics, handling: Handling, abo
         if abort == Abort::AfterCompletion {
             abort_handle.abort();
         }
+        // A worker may have been quicker than the abort; its one poll completed the task.
+        let overtaken = abort == Abort::BeforeStart && inner.polls.load(Ordering::SeqCst) > 0;
+        let abort = if overtaken {
+            Abort::AfterCompletion
+        } else {
+            abort
+        };
         let Some(handle) = handle else { return };
         assert!(handle.is_finished());
         if handling == Handling::DroppedAfter {
