@@ -111,8 +111,9 @@ unsafe fn schedule(owner: NonNull<Owner>, task: NonNull<Header>, order: Order) {
         let shared = owner.as_ref().parent::<Shared>();
         let pinned = task.as_ref().pinned();
         match current_worker(shared).and_then(|worker| Some((worker, worker.core()?))) {
-            Some((worker, core)) if pinned.is_none_or(|index| index == core.index()) => {
-                core.schedule(worker, task, order);
+            Some((worker, core)) if pinned.is_none() => core.schedule(worker, task, order),
+            Some((worker, core)) if pinned == Some(core.index()) => {
+                core.schedule_pinned(worker, task);
             }
             _ => push_outside(shared, task, pinned),
         }
@@ -597,7 +598,7 @@ impl Multi {
             return;
         }
         // Nothing can be added, and nothing runs but what blocks in place: such a thread cleans up
-        // after itself. What is left are wake-ups that made a task SCHEDULED and are about to
+        // after itself. What is left are wake-ups that made a task READY and are about to
         // push it.
         loop {
             self.drop_everything(true);

@@ -8,7 +8,7 @@
 use super::multi::{Multi, current_worker};
 use super::worker::{Core, Worker};
 use crate::runtime::{Shared, context};
-use crate::task::{self, Id, JoinHandle, Order, Origin, Source};
+use crate::task::{self, Id, JoinHandle, Origin, Source};
 use std::future::Future;
 use std::ptr::{self, NonNull};
 
@@ -83,7 +83,7 @@ impl Multi {
         unsafe {
             let (task, handle) = task::new(future, owner, Source::Page, id, origin);
             task.as_ref().pin(core.index());
-            core.schedule(worker, task, Order::Newest);
+            core.schedule_pinned(worker, task);
             Some(handle)
         }
     }

@@ -98,17 +98,20 @@ impl Core {
         self.index
     }
 
-    /// Queues a task, which is not pinned elsewhere, on this worker.
+    /// Queues a task that is pinned to this worker.
+    pub(crate) fn schedule_pinned(&self, worker: &Worker, task: NonNull<Header>) {
+        let remote = &worker.multi().remotes[self.index];
+        remote.stats.local_schedules.bump();
+        // We look there before we park.
+        remote.mail.push(task);
+    }
+
+    /// Queues a task, which is not pinned, on this worker.
     #[inline]
     pub(crate) fn schedule(&self, worker: &Worker, task: NonNull<Header>, order: Order) {
         let multi = worker.multi();
         let remote = &multi.remotes[self.index];
         remote.stats.local_schedules.bump();
-        // SAFETY: the task is SCHEDULED in our hands, and so alive.
-        if unsafe { task.as_ref() }.pinned().is_some() {
-            // We look there before we park.
-            return remote.mail.push(task);
-        }
         let pushed = match order {
             // A push into the empty slot wakes nobody: this worker is about to run it. Waking a
             // thief here is what cost others a quarter of their throughput.
@@ -126,6 +129,12 @@ impl Core {
         if overflowed || (order == Order::Newest && multi.config.stealing) {
             multi.notify();
         }
+    }
+
+    /// Is a task that ran here pinned here?
+    #[inline]
+    fn has_pinned(&self, task: &Header) -> bool {
+        self.pinned.get() > 0 && task.pinned().is_some()
     }
 
     /// The next task by the order of work: global now and then, LIFO slot, ring, global.
@@ -150,8 +159,14 @@ impl Core {
         }
         if let Some(task) = remote.lifo.take_own(multi.remotes.len() == 1) {
             let streak = self.lifo_streak.get();
-            if streak < self.lifo_limit {
-                self.lifo_streak.set(streak + 1);
+            // At the end of a streak it goes to the tail. Of an empty ring, that is its head.
+            let next = if streak < self.lifo_limit {
+                Some(streak + 1)
+            } else {
+                (self.ring.len() == 0).then_some(0)
+            };
+            if let Some(streak) = next {
+                self.lifo_streak.set(streak);
                 remote.stats.lifo_hits.bump();
                 return Some(task);
             }
@@ -392,6 +407,10 @@ impl Worker {
                 match ran {
                     Ran::Idle => {}
                     Ran::Complete => remote.stats.completed.bump(),
+                    // SAFETY: READY in our hands, and so alive.
+                    Ran::Requeue if core.has_pinned(unsafe { task.as_ref() }) => {
+                        core.schedule_pinned(self, task);
+                    }
                     Ran::Requeue => core.schedule(self, task, Order::Tail),
                 }
                 true
