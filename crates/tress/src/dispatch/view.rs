@@ -117,7 +117,7 @@ impl View {
         handle
     }
 
-    /// Queues a SCHEDULED task, and sees to it that somebody runs it.
+    /// Queues a READY task, and sees to it that somebody runs it.
     fn push(self: &Arc<Self>, task: NonNull<Header>) {
         {
             let mut state = self.state.lock();

@@ -7,7 +7,7 @@ use super::owner::Owner;
 use super::slab::Class;
 use super::state::State;
 use crate::sys::UnsafeCell;
-use crate::sys::atomic::{AtomicU64, Ordering};
+use crate::sys::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::alloc::Layout;
 use std::any::Any;
 use std::future::Future;
@@ -60,7 +60,7 @@ impl<F: Future> Vtables<F> {
     };
 }
 
-/// Makes a task: SCHEDULED, with the task's own reference and one for the `JoinHandle`.
+/// Makes a task: READY, with the task's own reference and one for the `JoinHandle`.
 ///
 /// # Safety
 /// The owner is alive and has its parent; for `Source::Page` the caller owns its slab. If the
@@ -90,6 +90,7 @@ pub(super) unsafe fn new<F: Future>(
         let cell = task.cast::<Cell<F>>().as_ptr();
         (&raw mut (*cell).header.vtable).write(vtable);
         (&raw mut (*cell).header.output_taken).write(UnsafeCell::new(false));
+        (&raw mut (*cell).header.polling).write(AtomicBool::new(false));
         (&raw mut (*cell).header.owner).write(owner);
         (&raw mut (*cell).header.join_waker).write(UnsafeCell::new(None));
         (&raw mut (*cell).header.id).write(id);
@@ -126,9 +127,9 @@ impl<F> Drop for DropUnwinding<F> {
 }
 
 /// # Safety
-/// The caller holds the task RUNNING.
+/// The caller runs the task, or tears it down.
 unsafe fn poll<F: Future>(task: NonNull<Header>, cx: &mut Context<'_>) -> bool {
-    // SAFETY: RUNNING gives the caller the stage, which holds the future. It is pinned: the cell
+    // SAFETY: running it gives the caller the stage, which holds the future. It is pinned: the cell
     // never moves, and the future is dropped in place.
     unsafe {
         with_stage::<F, _>(task, |stage| {
@@ -156,7 +157,7 @@ unsafe fn poll<F: Future>(task: NonNull<Header>, cx: &mut Context<'_>) -> bool {
 }
 
 /// # Safety
-/// The caller holds the task RUNNING.
+/// The caller runs the task, or tears it down.
 unsafe fn cancel<F: Future>(task: NonNull<Header>) {
     // SAFETY: as in `poll`.
     unsafe {

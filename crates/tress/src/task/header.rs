@@ -8,13 +8,15 @@
 //! | `state` | everybody, by the transitions in `state.rs` |
 //! | `vtable`, `owner`, `id`, `origin` | written at spawn, then read by everybody |
 //! | `output_taken` | the join side, once COMPLETE |
+//! | `polling` | written by the thread that runs the task, read for reports |
 //! | `join_waker` | the `JoinHandle` or the completer, as `JOIN_WAKER` says |
-//! | the stage behind the header | the thread that holds the task RUNNING; the join side once COMPLETE |
+//! | the stage behind the header | the thread that runs the task; the join side once COMPLETE |
 
 use super::id::Id;
 use super::owner::Owner;
 use super::state::State;
 use crate::sys::UnsafeCell;
+use crate::sys::atomic::AtomicBool;
 use std::panic::Location;
 use std::ptr::NonNull;
 use std::task::{Context, Waker};
@@ -25,6 +27,8 @@ pub(crate) struct Header {
     pub(super) state: State,
     pub(super) vtable: &'static VTable,
     pub(super) output_taken: UnsafeCell<bool>,
+    /// A poll is going on.
+    pub(super) polling: AtomicBool,
     pub(super) owner: NonNull<Owner>,
     pub(super) join_waker: UnsafeCell<Option<Waker>>,
     pub(super) id: Id,

@@ -309,6 +309,45 @@ fn consuming_wake_vs_poll_vs_consuming_wake() {
     });
 }
 
+/// What a plain store says and a wake-up announces is seen by a poll, also if the task was queued and
+/// told already: a wake-up that only looks at the word can be overtaken by the poll it relies on.
+#[test]
+fn store_then_redundant_wake_vs_poll() {
+    use crate::sys::atomic::{AtomicBool, Ordering};
+    explore(3, || {
+        let depot = Depot::new();
+        let flag = StdArc::new(AtomicBool::new(false));
+        let kept = StdArc::new(Mutex::new(None));
+        let (seen, keep) = (flag.clone(), kept.clone());
+        let handle = depot.spawn(poll_fn(move |cx| {
+            keep.lock().get_or_insert_with(|| cx.waker().clone());
+            match seen.load(Ordering::Acquire) {
+                true => Poll::Ready(()),
+                false => Poll::Pending,
+            }
+        }));
+        assert_eq!(depot.step(), Some(Ran::Idle));
+        let waker: Waker = kept.lock().take().unwrap();
+        // Queued, and told once more.
+        waker.wake_by_ref();
+        waker.wake_by_ref();
+        let announcer = {
+            let flag = flag.clone();
+            thread::spawn(move || {
+                flag.store(true, Ordering::Release);
+                waker.wake_by_ref();
+                drop(waker);
+            })
+        };
+        depot.drain();
+        announcer.join().unwrap();
+        depot.drain();
+        drop(kept.lock().take());
+        result(handle).unwrap();
+        depot.finish();
+    });
+}
+
 #[test]
 fn abort_vs_poll() {
     explore(4, || {

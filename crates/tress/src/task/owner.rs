@@ -24,7 +24,7 @@ pub(crate) enum Order {
 }
 
 pub(crate) struct OwnerVTable {
-    /// Puts a task that is SCHEDULED into a queue.
+    /// Puts a task that is READY into a queue.
     pub(crate) schedule: unsafe fn(NonNull<Owner>, NonNull<Header>, Order),
     pub(crate) keep: Keep,
 }
@@ -87,10 +87,10 @@ impl Owner {
         this.cast()
     }
 
-    /// Puts a SCHEDULED task into the queue its owner chooses.
+    /// Puts a READY task into the queue its owner chooses.
     ///
     /// # Safety
-    /// `task` is SCHEDULED, in no queue, and belongs to an owner that is alive, as every owner of
+    /// `task` is READY, in no queue, and belongs to an owner that is alive, as every owner of
     /// an unfinished task is.
     #[inline]
     pub(crate) unsafe fn schedule(task: NonNull<Header>, order: Order) {

@@ -6,6 +6,7 @@ use super::state::{Complete, Park, ShutDown, Start};
 use super::waker;
 use super::{cell, coop};
 use crate::runtime::context;
+use crate::sys::atomic::Ordering;
 use std::ptr::NonNull;
 use std::task::Context;
 
@@ -24,12 +25,12 @@ pub(crate) enum Ran {
 /// Runs a task once.
 ///
 /// # Safety
-/// The caller took `task` out of a queue (it is SCHEDULED) and is a thread on which its owner lets
+/// The caller took `task` out of a queue (it is READY) and is a thread on which its owner lets
 /// tasks run. Unless the result is `Requeue` the task must not be touched afterwards.
 #[inline]
 pub(crate) unsafe fn run(task: NonNull<Header>) -> Ran {
-    // SAFETY: not COMPLETE, so the task's own reference keeps it alive; RUNNING makes the stage
-    // ours until `park` or `complete`.
+    // SAFETY: not COMPLETE, so the task's own reference keeps it alive; whoever takes it out
+    // of its queue has the stage until `park` or `complete`.
     unsafe {
         let header = task.as_ref();
         match header.state.start() {
@@ -41,7 +42,9 @@ pub(crate) unsafe fn run(task: NonNull<Header>) -> Ran {
                 let _entered = context::enter_task(task);
                 let waker = waker::borrowed(task);
                 let mut cx = Context::from_waker(&waker);
+                header.polling.store(true, Ordering::Relaxed);
                 let ready = coop::with_fresh_budget(|| (header.vtable.poll)(task, &mut cx));
+                header.polling.store(false, Ordering::Relaxed);
                 if ready {
                     complete(task);
                     return Ran::Complete;
@@ -64,7 +67,7 @@ pub(crate) unsafe fn run(task: NonNull<Header>) -> Ran {
 /// Drops the future of a task that will not be polled again, and completes it.
 ///
 /// # Safety
-/// The caller holds the task RUNNING.
+/// The caller took the task out of its queue, or moved it on from IDLE.
 unsafe fn tear_down(task: NonNull<Header>) {
     // SAFETY: by the caller's promise.
     unsafe {
@@ -75,10 +78,10 @@ unsafe fn tear_down(task: NonNull<Header>) {
 }
 
 /// # Safety
-/// The caller holds the task RUNNING, and its output is in place.
+/// The caller runs the task, and its output is in place.
 #[inline]
 unsafe fn complete(task: NonNull<Header>) {
-    // SAFETY: RUNNING until the transition; after it the cell is only touched if the transition
+    // SAFETY: ours until the transition; after it the cell is only touched if the transition
     // kept the task's own reference for us.
     unsafe {
         let header = task.as_ptr();
@@ -129,7 +132,7 @@ impl TaskRef {
     }
 
     pub(crate) fn is_running(&self) -> bool {
-        self.header().state.load().is_running()
+        self.header().polling.load(Ordering::Relaxed)
     }
 
     /// Cancels the task for good. True if it was idle and has been torn down here and now;
@@ -138,7 +141,7 @@ impl TaskRef {
     /// # Safety
     /// On this thread the task's future may be dropped.
     pub(crate) unsafe fn shut_down(&self) -> bool {
-        // SAFETY: the transition hands us the task RUNNING.
+        // SAFETY: the transition hands us the task.
         unsafe {
             match self.header().state.shut_down() {
                 ShutDown::Mine => {
@@ -157,7 +160,7 @@ impl TaskRef {
     /// Cancels a task that was made but never queued.
     ///
     /// # Safety
-    /// The task is SCHEDULED and in no queue, and its future may be dropped on this thread.
+    /// The task is READY and in no queue, and its future may be dropped on this thread.
     pub(crate) unsafe fn refuse(task: NonNull<Header>) {
         // SAFETY: by the caller's promise we are its queue.
         unsafe {

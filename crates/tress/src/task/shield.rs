@@ -96,7 +96,7 @@ impl Raised {
 impl Drop for Raised {
     fn drop(&mut self) {
         if self.0.header().state.unshield() == Wake::Submit {
-            // SAFETY: the transition made it SCHEDULED, in no queue.
+            // SAFETY: the transition made it READY, in no queue.
             unsafe { Owner::schedule(self.0.as_raw(), Order::Newest) };
         }
     }

@@ -12,14 +12,17 @@
 //! | value | the task is | the future belongs to |
 //! |---|---|---|
 //! | IDLE | waiting for a wake-up, in no queue | nobody; whoever moves it on |
-//! | SCHEDULED | in exactly one queue (or on its way there) | the queue entry |
-//! | RUNNING | being polled, or being torn down | the thread that moved it here |
+//! | READY | in exactly one queue (or on its way there), being polled, or being torn down | the queue entry; the thread that took it out |
 //! | COMPLETE | finished; the output is in place | the join side |
 //!
+//! The seed has two values, SCHEDULED and RUNNING, where READY is one. Nobody but the thread that takes
+//! a task out of its queue acts on the difference, and that thread knows; telling the others costs a
+//! locked instruction a poll. Whether a poll is going on is said in the header, for reports.
+//!
 //! **flags**
-//! - `NOTIFIED`: a wake-up came while the task was RUNNING. It is the only wake signal: set by
-//!   wakers, cleared when the poll that missed it ends, which requeues the task. It is never set
-//!   while SCHEDULED (the coming poll will see whatever the wake announced) nor once COMPLETE.
+//! - `NOTIFIED`: a wake-up came while the task was READY. It is the only wake signal: set by wakers,
+//!   cleared when a poll begins that will see whatever the wake announced. If it is set when a poll
+//!   ends, the task is queued again. It is never set while IDLE nor once COMPLETE.
 //! - `CANCELLED`: cancellation was asked for. It takes effect at the next edge of a poll at which
 //!   the shield depth is 0, and is never cleared.
 //! - `JOIN_INTEREST`: a `JoinHandle` exists. While it is set the output belongs to that handle once
@@ -38,8 +41,13 @@
 //!
 //! # Memory ordering
 //! Every transition is a read-modify-write with acquire-release ordering, so all of them form one
-//! total order per task and each owner sees what the previous owner wrote to the future. Only
-//! `ref_inc` is relaxed: it starts from a reference that keeps the cell alive anyway.
+//! total order per task and each owner sees what the previous owner wrote to the future. Between two
+//! polls of a task that stays READY the queue does the same. Only `ref_inc` is relaxed: it starts from a
+//! reference that keeps the cell alive anyway.
+//!
+//! A wake-up of a READY task writes the word even if NOTIFIED is set already. A mere look could be
+//! older than the start of a poll that clears the flag, and that poll need not see what was written
+//! before the wake-up: the task would wait for ever.
 
 use crate::sys::atomic::{AtomicU64, Ordering};
 use std::fmt;
@@ -48,8 +56,7 @@ const PIN: u64 = 0xFFFF;
 
 const LIFECYCLE: u64 = 0xFF << 16;
 const IDLE: u64 = 0 << 16;
-const SCHEDULED: u64 = 1 << 16;
-const RUNNING: u64 = 2 << 16;
+const READY: u64 = 1 << 16;
 const COMPLETE: u64 = 3 << 16;
 
 const NOTIFIED: u64 = 1 << 24;
@@ -77,9 +84,9 @@ pub(crate) struct Snapshot(u64);
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Wake {
-    /// The task moved to SCHEDULED: the caller must put it into a queue.
+    /// The task moved to READY: the caller must put it into a queue.
     Submit,
-    /// Nothing to do: it is queued, has been told, or is complete.
+    /// Nothing to do: it has been told, or is complete.
     Nothing,
     /// As `Nothing`, and the consumed reference was the last: free the cell.
     Free,
@@ -100,9 +107,9 @@ pub(crate) enum Start {
 pub(crate) enum Park {
     /// The task is IDLE. The caller may not touch it any more.
     Idle,
-    /// A wake-up came during the poll: the task is SCHEDULED again, put it at the tail.
+    /// A wake-up came during the poll, or the task yielded: still READY, put it at the tail.
     Requeue,
-    /// Cancelled and unshielded: still RUNNING, drop the future and complete.
+    /// Cancelled and unshielded: still READY, drop the future and complete.
     Cancel,
 }
 
@@ -110,9 +117,9 @@ pub(crate) enum Park {
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ShutDown {
-    /// It was IDLE and is RUNNING in the caller's hands, who must drop the future and complete it.
+    /// It was IDLE and is READY in the caller's hands, who must drop the future and complete it.
     Mine,
-    /// It was IDLE and pinned, and is SCHEDULED: the caller must put it into its worker's queue.
+    /// It was IDLE and pinned, and is READY: the caller must put it into its worker's queue.
     Submit,
     /// The thread that runs it or the queue that holds it will see the cancellation; or it was
     /// complete.
@@ -160,10 +167,6 @@ impl Snapshot {
         self.lifecycle() == COMPLETE
     }
 
-    pub(crate) fn is_running(self) -> bool {
-        self.lifecycle() == RUNNING
-    }
-
     pub(crate) fn is_cancelled(self) -> bool {
         self.0 & CANCELLED != 0
     }
@@ -202,8 +205,7 @@ impl fmt::Debug for Snapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lifecycle = match self.lifecycle() {
             IDLE => "idle",
-            SCHEDULED => "scheduled",
-            RUNNING => "running",
+            READY => "ready",
             _ => "complete",
         };
         f.debug_struct("State")
@@ -227,9 +229,9 @@ impl fmt::Debug for State {
 }
 
 impl State {
-    /// A task on its way into its first queue: SCHEDULED, with the task's own reference and the
+    /// A task on its way into its first queue: READY, with the task's own reference and the
     /// handle's.
-    pub(crate) const NEW: u64 = SCHEDULED | JOIN_INTEREST | (2 * REF_ONE);
+    pub(crate) const NEW: u64 = READY | JOIN_INTEREST | (2 * REF_ONE);
 
     #[cfg(any(test, loom))]
     pub(crate) fn new() -> Self {
@@ -264,29 +266,32 @@ impl State {
         }
     }
 
-    /// SCHEDULED → RUNNING, by the thread that took the task out of its queue.
+    /// A poll is about to begin, by the thread that took the task out of its queue. The task stays
+    /// READY; wake-ups so far are this poll's.
     #[inline]
     pub(crate) fn start(&self) -> Start {
-        // Nobody else moves a SCHEDULED task on, so an addition does for the exchange.
-        let prev = Snapshot(self.0.fetch_add(RUNNING - SCHEDULED, Ordering::AcqRel));
-        debug_assert_eq!(prev.lifecycle(), SCHEDULED);
-        if prev.cancel_is_effective() {
+        let mut s = self.load();
+        debug_assert_eq!(s.lifecycle(), READY);
+        if s.0 & NOTIFIED != 0 {
+            s = Snapshot(self.0.fetch_and(!NOTIFIED, Ordering::AcqRel));
+        }
+        if s.cancel_is_effective() {
             Start::Cancel
         } else {
             Start::Poll
         }
     }
 
-    /// RUNNING → IDLE after a poll that returned `Pending`; or back to SCHEDULED if it was woken
-    /// meanwhile, or `requeue` says that the task yielded.
+    /// READY → IDLE after a poll that returned `Pending`, unless it was woken meanwhile, or `requeue`
+    /// says that the task yielded.
     #[inline]
     pub(crate) fn park(&self, requeue: bool) -> Park {
         self.update(|s| {
-            debug_assert_eq!(s.lifecycle(), RUNNING);
+            debug_assert_eq!(s.lifecycle(), READY);
             if s.cancel_is_effective() {
                 (Park::Cancel, None)
             } else if s.0 & NOTIFIED != 0 || requeue {
-                (Park::Requeue, Some(s.with_lifecycle(SCHEDULED) & !NOTIFIED))
+                (Park::Requeue, None)
             } else {
                 (Park::Idle, Some(s.with_lifecycle(IDLE)))
             }
@@ -297,8 +302,8 @@ impl State {
     #[inline]
     pub(crate) fn wake_by_ref(&self) -> Wake {
         self.update(|s| match s.lifecycle() {
-            IDLE => (Wake::Submit, Some(s.with_lifecycle(SCHEDULED))),
-            RUNNING if s.0 & NOTIFIED == 0 => (Wake::Nothing, Some(s.0 | NOTIFIED)),
+            IDLE => (Wake::Submit, Some(s.with_lifecycle(READY))),
+            READY => (Wake::Nothing, Some(s.0 | NOTIFIED)),
             _ => (Wake::Nothing, None),
         })
     }
@@ -311,9 +316,9 @@ impl State {
                 IDLE => {
                     // Not COMPLETE, so the task's own reference is still there.
                     debug_assert!(s.ref_count() >= 2);
-                    return (Wake::Submit, Some(s.with_lifecycle(SCHEDULED) - REF_ONE));
+                    return (Wake::Submit, Some(s.with_lifecycle(READY) - REF_ONE));
                 }
-                RUNNING => s.0 | NOTIFIED,
+                READY => s.0 | NOTIFIED,
                 _ => s.0,
             } - REF_ONE;
             let action = if Snapshot(next).ref_count() == 0 {
@@ -334,7 +339,7 @@ impl State {
             }
             let next = s.0 | CANCELLED;
             if s.lifecycle() == IDLE && s.shield_depth() == 0 {
-                (Wake::Submit, Some(Snapshot(next).with_lifecycle(SCHEDULED)))
+                (Wake::Submit, Some(Snapshot(next).with_lifecycle(READY)))
             } else {
                 (Wake::Nothing, Some(next))
             }
@@ -349,15 +354,15 @@ impl State {
             }
             let next = Snapshot((s.0 | CANCELLED) & !SHIELD);
             match (s.lifecycle(), s.pinned()) {
-                (IDLE, None) => (ShutDown::Mine, Some(next.with_lifecycle(RUNNING))),
-                (IDLE, Some(_)) => (ShutDown::Submit, Some(next.with_lifecycle(SCHEDULED))),
+                (IDLE, None) => (ShutDown::Mine, Some(next.with_lifecycle(READY))),
+                (IDLE, Some(_)) => (ShutDown::Submit, Some(next.with_lifecycle(READY))),
                 _ => (ShutDown::Nothing, Some(next.0)),
             }
         })
     }
 
-    /// Binds the task to a worker for the rest of its life. The caller holds it RUNNING, or has
-    /// just made it and not queued it yet.
+    /// Binds the task to a worker for the rest of its life. The caller runs it, or has just
+    /// made it and not queued it yet.
     ///
     /// # Panics
     /// If there are more workers than the word has room for.
@@ -373,11 +378,11 @@ impl State {
         debug_assert_eq!(prev.pinned(), None);
     }
 
-    /// RUNNING → COMPLETE.
+    /// READY → COMPLETE.
     #[inline]
     pub(crate) fn complete(&self, output_dropped: bool) -> Complete {
         self.update(|s| {
-            debug_assert_eq!(s.lifecycle(), RUNNING);
+            debug_assert_eq!(s.lifecycle(), READY);
             if !s.has_join_interest() && !output_dropped {
                 return (Complete::DropOutput, None);
             }
@@ -493,7 +498,7 @@ impl State {
             }
             let next = Snapshot(s.0 - SHIELD_ONE);
             if next.cancel_is_effective() && s.lifecycle() == IDLE {
-                (Wake::Submit, Some(next.with_lifecycle(SCHEDULED)))
+                (Wake::Submit, Some(next.with_lifecycle(READY)))
             } else {
                 (Wake::Nothing, Some(next.0))
             }
@@ -540,11 +545,23 @@ mod tests {
     }
 
     #[test]
-    fn wake_while_scheduled_adds_no_poll() {
+    fn wake_while_queued_adds_no_poll() {
         let s = State::new();
+        assert_eq!(s.wake_by_ref(), Wake::Nothing);
         assert_eq!(s.wake_by_ref(), Wake::Nothing);
         assert_eq!(s.start(), Start::Poll);
         assert_eq!(s.park(false), Park::Idle);
+    }
+
+    #[test]
+    fn yielding_leaves_the_word_alone() {
+        let s = State::new();
+        let before = s.load();
+        assert_eq!(s.start(), Start::Poll);
+        assert_eq!(s.park(true), Park::Requeue);
+        assert!(s.load() == before);
+        assert_eq!(s.cancel(), Wake::Nothing);
+        assert_eq!(s.start(), Start::Cancel);
     }
 
     #[test]
