@@ -6,7 +6,7 @@ use std::process::Command;
 use std::{env, fs};
 
 /// The packages whose versions belong into a report.
-const PACKAGES: [&str; 11] = [
+const PACKAGES: [&str; 14] = [
     "tress",
     "tokio",
     "async-broadcast",
@@ -15,9 +15,12 @@ const PACKAGES: [&str; 11] = [
     "async-io",
     "async-lock",
     "blocking",
+    "compio",
     "crossfire",
     "flume",
+    "hyper",
     "kanal",
+    "monoio",
 ];
 
 fn main() {

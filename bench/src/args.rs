@@ -32,6 +32,8 @@ pub enum Command {
         runtime: String,
         workers: usize,
     },
+    /// The load on a server, for a measurement: what [`crate::load::run`] takes.
+    Load(String),
 }
 
 /// Which cases.
@@ -83,6 +85,7 @@ pub fn parse(args: impl IntoIterator<Item = String>) -> Result<Command, String> 
                     workers,
                 });
             }
+            "--load" => return Ok(Command::Load(value("a load")?)),
             option if option.starts_with('-') => return Err(format!("unknown option {option}")),
             pattern if selection.filter.is_none() => {
                 let regex = Regex::new(pattern);

@@ -9,12 +9,14 @@ mod cases;
 mod child;
 mod compare;
 mod gate;
+mod load;
 mod machine;
 mod meter;
 mod primitive;
 mod random;
 mod report;
 mod runtime;
+mod server;
 mod stats;
 
 use std::path::Path;
@@ -50,6 +52,7 @@ fn main() -> ExitCode {
             runtime,
             workers,
         } => child::run(&case, &runtime, workers),
+        Command::Load(spec) => load::run(&spec),
         Command::Run(options) => run(&options),
     };
     match done {

@@ -48,7 +48,7 @@ pub fn text(table: &Table) -> String {
     let mut line = |cells: [&str; 7]| {
         let [runtime, median, spread, ratio, paired, noise, target] = cells;
         let line = format!(
-            "  {runtime:<8} {median:>10} {spread:>21} {ratio:>9} {paired:>13} {noise:>18}  {target}"
+            "  {runtime:<15} {median:>10} {spread:>21} {ratio:>9} {paired:>13} {noise:>18}  {target}"
         );
         writeln!(text, "{}", line.trim_end()).expect(STRING);
     };

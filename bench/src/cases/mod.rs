@@ -2,6 +2,7 @@
 
 mod blocking;
 mod channel;
+mod io;
 mod memory;
 mod mix;
 mod spawn;
@@ -15,7 +16,8 @@ use crate::primitive::{
     AsyncChannel, Broadcast, Crossfire, Flume, Kanal, Locks, Shared, Signals, TokioMpsc,
     TressChannel, TressMpsc, TryOneshot, Watch,
 };
-use crate::runtime::{Rt, smol::Smol, tokio::Tokio, tress::Tress};
+use crate::runtime::{Rt, Tokio, Tress, TressReadiness, smol::Smol};
+use crate::server::{Compio, Http, Monoio, Spawning};
 
 /// Every case there is.
 pub fn tress() -> Vec<Case> {
@@ -25,6 +27,7 @@ pub fn tress() -> Vec<Case> {
         channel::queue_cases::<Tress, TressMpsc>(),
         channel::shared_cases::<Tress, TressChannel>(),
         channel::rendezvous_cases::<Tress, TressChannel>(),
+        io_shaped::<Tress>(),
     ])
 }
 
@@ -36,6 +39,7 @@ pub fn tokio() -> Vec<Case> {
         channel::queue_cases::<Tokio, TokioMpsc>(),
         channel::shared_cases::<Tokio, AsyncChannel>(),
         channel::rendezvous_cases::<Tokio, Flume>(),
+        io_shaped::<Tokio>(),
     ])
 }
 
@@ -47,7 +51,23 @@ pub fn smol() -> Vec<Case> {
         channel::oneshot_cases::<Smol>(),
         channel::broadcast_cases::<Smol>(),
         shared_queue::<Smol, AsyncChannel>(),
+        io_shaped::<Smol>(),
     ])
+}
+
+/// tress without io_uring: what has to do with I/O.
+pub fn tress_readiness() -> Vec<Case> {
+    io_shaped::<TressReadiness>()
+}
+
+/// monoio has no sockets that hyper could poll without an adapter.
+pub fn monoio() -> Vec<Case> {
+    io::cases::<Monoio>()
+}
+
+/// compio has no sockets that hyper could poll without an adapter.
+pub fn compio() -> Vec<Case> {
+    io::cases::<Compio>()
 }
 
 /// flume on Tokio. Its rendezvous is Tokio's.
@@ -84,6 +104,10 @@ where
         channel::broadcast_cases::<R>(),
         channel::watch_cases::<R>(),
     ])
+}
+
+fn io_shaped<R: Http>() -> Vec<Case> {
+    concat([io::cases::<Spawning<R>>(), io::http_cases::<Spawning<R>>()])
 }
 
 fn shared_queue<R: Rt, Q: Shared>() -> Vec<Case> {

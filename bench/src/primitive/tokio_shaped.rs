@@ -3,7 +3,7 @@
 use std::future::Future;
 
 use super::{Broadcast, Locks, Queue, Signals, TryOneshot, Watch};
-use crate::runtime::{tokio::Tokio, tress::Tress};
+use crate::runtime::{Tokio, Tress};
 
 /// Implements the traits with what the module `$sync` has.
 macro_rules! tokio_shaped {

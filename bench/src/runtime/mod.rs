@@ -5,8 +5,9 @@
 //! does more than unwrap a result.
 
 pub mod smol;
-pub mod tokio;
-pub mod tress;
+mod tokio_shaped;
+
+pub use tokio_shaped::{Tokio, Tress, TressReadiness};
 
 use std::fmt::Debug;
 use std::future::Future;
@@ -118,6 +119,18 @@ pub const PEERS: &[Peer] = &[
     Peer {
         name: "smol",
         cases: cases::smol,
+    },
+    Peer {
+        name: "tress-readiness",
+        cases: cases::tress_readiness,
+    },
+    Peer {
+        name: "monoio",
+        cases: cases::monoio,
+    },
+    Peer {
+        name: "compio",
+        cases: cases::compio,
     },
     Peer {
         name: "flume",

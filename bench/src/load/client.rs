@@ -1,0 +1,160 @@
+//! The load generator: one thread, all connections in one selector.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::time::{Duration, Instant};
+
+use mio::net::TcpStream;
+use mio::{Events, Interest, Poll, Token};
+
+use super::{Load, Word};
+
+/// How long it looks for replies before it sleeps. A sleeping client has to be woken, which on a
+/// virtual machine takes longer than a reply: the server would not be what is measured.
+const LOOK: Duration = Duration::from_micros(100);
+
+/// A server that says nothing for this long hangs.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Runs the load, saying what it has come to.
+pub fn run(load: &Load, mut say: impl FnMut(Word)) -> Result<(), String> {
+    let mut poll = Poll::new().map_err(|why| format!("no selector: {why}"))?;
+    let mut events = Events::with_capacity(load.connections.max(64));
+    let connect = |number| Client::connect(load, number, &poll);
+    let clients: Result<Vec<_>, _> = (0..load.connections).map(connect).collect();
+    let mut clients = clients.map_err(|why| format!("cannot connect: {why}"))?;
+
+    let mut started = Instant::now();
+    let mut warm_up = true;
+    let (mut requests, mut replies) = (0, 0);
+    loop {
+        wait(&mut poll, &mut events)?;
+        for event in &events {
+            let client = &mut clients[event.token().0];
+            let done = client.advance(load, &poll);
+            requests += done.map_err(|why| format!("connection {}: {why}", client.number))?;
+        }
+        let now = Instant::now();
+        let took = now - started;
+        if warm_up && took >= load.warm_up {
+            say(Word::Begun);
+            warm_up = false;
+            replies += requests;
+            requests = 0;
+            started = now;
+        } else if !warm_up && took >= load.measure {
+            say(Word::Ended { requests, took });
+            replies += requests;
+            say(Word::Checked { replies });
+            return Ok(());
+        }
+    }
+}
+
+/// Waits for events: awake at first, then asleep.
+fn wait(poll: &mut Poll, events: &mut Events) -> Result<(), String> {
+    let since = Instant::now();
+    let mut patience = Duration::ZERO;
+    loop {
+        match poll.poll(events, Some(patience)) {
+            Err(why) if why.kind() == ErrorKind::Interrupted => continue,
+            Err(why) => return Err(format!("cannot wait: {why}")),
+            Ok(()) if !events.is_empty() => return Ok(()),
+            Ok(()) if patience == PATIENCE => return Err(format!("no reply in {PATIENCE:?}")),
+            Ok(()) if since.elapsed() >= LOOK => patience = PATIENCE,
+            Ok(()) => {}
+        }
+    }
+}
+
+/// One connection, with one request under way.
+struct Client {
+    number: usize,
+    stream: TcpStream,
+    count: u64,
+    request: Vec<u8>,
+    sent: usize,
+    reply: Vec<u8>,
+    received: usize,
+}
+
+impl Client {
+    fn connect(load: &Load, number: usize, poll: &Poll) -> io::Result<Self> {
+        let mut client = Client {
+            number,
+            stream: stream(load, number, poll)?,
+            count: 0,
+            request: Vec::new(),
+            sent: 0,
+            reply: vec![0; load.kind.room()],
+            received: 0,
+        };
+        client.ask(load)?;
+        Ok(client)
+    }
+
+    /// Begins the next request.
+    fn ask(&mut self, load: &Load) -> io::Result<()> {
+        load.kind
+            .request(self.number, self.count, &mut self.request);
+        self.count += 1;
+        (self.sent, self.received) = (0, 0);
+        self.send()
+    }
+
+    /// Sends as much as there is room for.
+    fn send(&mut self) -> io::Result<()> {
+        while self.sent < self.request.len() {
+            match self.stream.write(&self.request[self.sent..]) {
+                Ok(n) => self.sent += n,
+                Err(why) if is_early(&why) => break,
+                Err(why) => return Err(why),
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on after an event. Returns the number of replies that are complete now.
+    fn advance(&mut self, load: &Load, poll: &Poll) -> Result<u64, String> {
+        let text = |why: io::Error| why.to_string();
+        self.send().map_err(text)?;
+        loop {
+            let room = &mut self.reply[self.received..];
+            let wanted = room.len();
+            let n = match self.stream.read(room) {
+                Ok(0) => return Err("closed by the server".into()),
+                Ok(n) => n,
+                Err(why) if is_early(&why) => return Ok(0),
+                Err(why) => return Err(text(why)),
+            };
+            self.received += n;
+            if load
+                .kind
+                .check(&self.request, &self.reply[..self.received])?
+            {
+                if load.kind.reconnects() {
+                    self.stream = stream(load, self.number, poll).map_err(text)?;
+                }
+                // Nothing can be there to be read: the next event tells.
+                self.ask(load).map_err(text)?;
+                return Ok(1);
+            }
+            if n < wanted {
+                return Ok(0);
+            }
+        }
+    }
+}
+
+fn stream(load: &Load, number: usize, poll: &Poll) -> io::Result<TcpStream> {
+    let mut stream = TcpStream::connect(load.server)?;
+    stream.set_nodelay(true)?;
+    let interest = Interest::READABLE | Interest::WRITABLE;
+    poll.registry()
+        .register(&mut stream, Token(number), interest)?;
+    Ok(stream)
+}
+
+/// Too early: an event will tell when it is time.
+fn is_early(why: &io::Error) -> bool {
+    matches!(why.kind(), ErrorKind::WouldBlock | ErrorKind::NotConnected)
+}
