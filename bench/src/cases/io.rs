@@ -128,8 +128,8 @@ fn file_read<S: Serve, const READERS: usize>(plan: &Plan) -> Result<Outcome, Wro
     let reading = Reading::new().map_err(|why| Wrong(format!("no file: {why}")))?;
     let reading = Arc::new(reading);
     let readers = S::read(plan.workers, READERS, reading.clone());
-    let outcome = reading.measure(plan);
+    let values = reading.measure(plan);
     drop(readers);
-    reading.verdict()?;
-    outcome
+    let checked = reading.checked()?;
+    Ok(Outcome { values, checked })
 }

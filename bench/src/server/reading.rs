@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 use std::{env, io, thread};
 
-use crate::case::{Outcome, Plan, Wrong, expect};
+use crate::case::{Plan, Wrong, expect};
 use crate::meter::process_cpu;
 
 /// What is read at once.
@@ -52,29 +52,28 @@ impl Reading {
     }
 
     /// Nanoseconds from one read to the next, and microseconds of CPU for one, while others read.
-    pub fn measure(&self, plan: &Plan) -> Result<Outcome, Wrong> {
+    pub fn measure(&self, plan: &Plan) -> Vec<f64> {
         thread::sleep(plan.warm_up);
         let at_start = (Instant::now(), process_cpu(), self.reads());
         thread::sleep(plan.measure);
         let (took, cpu) = (at_start.0.elapsed(), process_cpu() - at_start.1);
         let reads = (self.reads() - at_start.2) as f64;
         self.over.store(true, Ordering::Release);
-        let values = vec![
+        vec![
             took.as_nanos() as f64 / reads,
             cpu.as_secs_f64() * 1e6 / reads,
-        ];
-        let checked = self.reads();
-        Ok(Outcome { values, checked })
+        ]
     }
 
-    /// Whether all went well; for the time after the readers have ended.
-    pub fn verdict(&self) -> Result<(), Wrong> {
+    /// How many reads were right, if none was wrong; for the time after the readers have ended.
+    pub fn checked(&self) -> Result<u64, Wrong> {
         let failed = self
             .failed
             .lock()
             .expect("nobody panics with the lock")
             .take();
-        expect("a failed reader", failed, None)
+        expect("a failed reader", failed, None)?;
+        Ok(self.reads())
     }
 
     fn reads(&self) -> u64 {
