@@ -99,6 +99,21 @@ pub struct Metrics {
     pub adoptions: u64,
 }
 
+impl std::iter::Sum for Metrics {
+    /// What several drivers together have done and have in hand.
+    fn sum<I: Iterator<Item = Metrics>>(all: I) -> Metrics {
+        all.fold(Metrics::default(), |sum, one| Metrics {
+            registered: sum.registered + one.registered,
+            in_flight: sum.in_flight + one.in_flight,
+            orphaned: sum.orphaned + one.orphaned,
+            events: sum.events + one.events,
+            turns: sum.turns + one.turns,
+            bells: sum.bells + one.bells,
+            adoptions: sum.adoptions + one.adoptions,
+        })
+    }
+}
+
 /// What closing a driver found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[must_use]

@@ -210,6 +210,25 @@ impl RuntimeMetrics {
         self.shared.blocking.metrics().queued
     }
 
+    /// What the I/O drivers of all workers together have done and have in hand; all zero before the
+    /// first source has had to wait.
+    ///
+    /// ```
+    /// # #[cfg(feature = "net")] {
+    /// # let rt = tress::runtime::Runtime::new()?;
+    /// let socket = rt.block_on(tress::net::UdpSocket::bind("127.0.0.1:0"))?;
+    /// // Nobody has waited for it yet: the drivers do not know it.
+    /// assert_eq!(rt.metrics().io().registered, 0);
+    /// # drop(socket);
+    /// # }
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[cfg(feature = "driver")]
+    pub fn io(&self) -> super::IoMetrics {
+        let drivers = self.shared.rests().filter_map(|rest| rest.io.made());
+        drivers.map(|driver| driver.metrics()).sum()
+    }
+
     /// Times a worker parked; at least 1 once the runtime has shut down.
     #[track_caller]
     pub fn worker_park_count(&self, worker: usize) -> u64 {

@@ -36,7 +36,7 @@ pub use metrics::{RuntimeMetrics, WorkerMetrics};
 pub use runtime::Runtime;
 pub use shutdown::{ShutdownReport, StuckTask};
 #[cfg(feature = "driver")]
-pub use tress_driver::Choice as IoBackend;
+pub use tress_driver::{Choice as IoBackend, Metrics as IoMetrics};
 
 pub(crate) use blocking_task::BlockingTask;
 #[cfg(feature = "fs")]
