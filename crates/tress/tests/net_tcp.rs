@@ -386,3 +386,47 @@ fn a_worker_stuck_in_a_poll_leaves_its_sockets_to_others() {
         });
     });
 }
+
+/// The documented backlog, or what the system allows of it: connections that nobody accepts yet.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_listener_has_room_for_a_burst() {
+    on_each_runtime(|rt| {
+        rt.block_on(async {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = listener.local_addr().unwrap();
+            let bound = std::fs::read_to_string("/proc/sys/net/core/somaxconn").unwrap();
+            let room = 1024.min(bound.trim().parse().unwrap());
+            // One that finds no room would wait for a second, and then for longer.
+            let waiting: Vec<_> = (0..room)
+                .map(|_| std::net::TcpStream::connect(address).unwrap())
+                .collect();
+            let info = tcp_info(&listener);
+            // For a listener: those that wait, and how many may.
+            assert_eq!((info.tcpi_unacked, info.tcpi_sacked), (room, room));
+            for client in &waiting {
+                let (_, peer) = listener.accept().await.unwrap();
+                assert_eq!(peer, client.local_addr().unwrap());
+            }
+        });
+    });
+}
+
+#[cfg(target_os = "linux")]
+fn tcp_info(socket: &impl std::os::fd::AsRawFd) -> libc::tcp_info {
+    // SAFETY: of numbers only, for which zero is a value.
+    let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
+    let mut len = size_of::<libc::tcp_info>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `len` bytes to `info`.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            (&raw mut info).cast(),
+            &raw mut len,
+        )
+    };
+    assert_eq!(result, 0);
+    info
+}

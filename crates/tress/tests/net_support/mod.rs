@@ -1,6 +1,11 @@
 //! Every test on every backend that this machine has, with one thread and with several.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+#[cfg(target_os = "linux")]
+pub mod child;
+#[cfg(target_os = "linux")]
+pub mod memory;
+
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tress::runtime::{Builder, IoBackend, Runtime};
 
@@ -52,6 +57,40 @@ pub fn alone() -> MutexGuard<'static, ()> {
 #[cfg(target_os = "linux")]
 pub fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+/// How many of them are sockets: a driver, made when it is needed, has none.
+#[cfg(target_os = "linux")]
+pub fn sockets() -> usize {
+    let open = std::fs::read_dir("/proc/self/fd").unwrap();
+    // One that was closed meanwhile cannot be read: the one for this directory, at the end.
+    open.filter_map(|entry| std::fs::read_link(entry.unwrap().path()).ok())
+        .filter(|target| target.to_string_lossy().starts_with("socket:"))
+        .count()
+}
+
+/// Raises the limit of descriptors as far as it goes, and says how many this process may still open.
+#[cfg(target_os = "linux")]
+pub fn raise_descriptors() -> usize {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: writes one `rlimit`.
+    assert_eq!(0, unsafe {
+        libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit)
+    });
+    limit.rlim_cur = limit.rlim_max;
+    // SAFETY: reads one `rlimit`.
+    assert_eq!(0, unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) });
+    usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX) - descriptors()
+}
+
+/// Waits, without sleeping, for a condition that another thread makes true.
+pub fn until(condition: impl Fn() -> bool) {
+    while !condition() {
+        std::thread::yield_now();
+    }
 }
 
 /// Pseudo-random numbers, the same in every run.

@@ -4,10 +4,16 @@ use crate::io::{Interest, uninterrupted};
 use crate::net::addr::{self, ToSocketAddrs};
 use crate::net::patience::Patience;
 use crate::net::readiness::socket_traits;
+use socket2::{Domain, Protocol, Type};
 use std::io;
 use std::net::SocketAddr;
 use std::task::{Context, Poll, ready};
 use tress_driver::Direction;
+
+/// Connections that were not accepted yet. A burst of more than the 128 that mio and the standard
+/// library allow is nothing unusual, and a connection that finds no room is tried again by its client
+/// only after a second.
+const BACKLOG: i32 = 1024;
 
 /// Accepts TCP connections.
 ///
@@ -47,7 +53,7 @@ impl TcpListener {
     /// # Cancel safety
     /// Dropping the future leaves nothing.
     pub async fn bind<A: ToSocketAddrs>(addr: A) -> io::Result<TcpListener> {
-        let socket = addr::each(addr, mio::net::TcpListener::bind).await?;
+        let socket = addr::each(addr, listen).await?;
         TcpListener::new(socket, "TcpListener::bind")
     }
 
@@ -145,3 +151,19 @@ fn accept(listener: &mio::net::TcpListener) -> io::Result<(mio::net::TcpStream, 
 }
 
 socket_traits!(TcpListener, std::net::TcpListener);
+
+fn listen(address: SocketAddr) -> io::Result<mio::net::TcpListener> {
+    let socket = socket2::Socket::new(
+        Domain::for_address(address),
+        Type::STREAM,
+        Some(Protocol::TCP),
+    )?;
+    socket.set_nonblocking(true)?;
+    if !cfg!(windows) {
+        // There it would let others take an address that is in use.
+        socket.set_reuse_address(true)?;
+    }
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(mio::net::TcpListener::from_std(socket.into()))
+}
