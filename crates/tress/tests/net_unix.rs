@@ -3,30 +3,11 @@
 
 mod net_support;
 
-use net_support::on_each_runtime;
+use net_support::{Name, on_each_runtime};
 use std::io::{ErrorKind, Read, Write};
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use tress::io::{AsyncFd, AsyncReadExt, AsyncWriteExt, Interest, Ready};
 use tress::net::unix::pipe;
 use tress::net::{UnixDatagram, UnixListener, UnixSocket, UnixStream};
-
-/// A path that nobody else has, removed at the end.
-struct Name(PathBuf);
-
-impl Name {
-    fn new() -> Name {
-        static NEXT: AtomicUsize = AtomicUsize::new(0);
-        let n = NEXT.fetch_add(1, Ordering::Relaxed);
-        Name(std::env::temp_dir().join(format!("tress-net-{}-{n}", std::process::id())))
-    }
-}
-
-impl Drop for Name {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
 
 #[test]
 fn a_stream_by_its_path() {

@@ -3,9 +3,12 @@
 
 #[cfg(target_os = "linux")]
 pub mod child;
+#[cfg(unix)]
+pub mod kinds;
 #[cfg(target_os = "linux")]
 pub mod memory;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tress::runtime::{Builder, IoBackend, Runtime};
 
@@ -44,6 +47,32 @@ pub fn on_each_backend(test: impl Fn(IoBackend)) {
     for backend in backends() {
         eprintln!("{backend:?}");
         test(backend);
+    }
+}
+
+/// A path that nobody else has, removed at the end.
+pub struct Name(pub std::path::PathBuf);
+
+impl Name {
+    pub fn new() -> Name {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let n = NEXT.fetch_add(1, Ordering::Relaxed);
+        Name(std::env::temp_dir().join(format!("tress-net-{}-{n}", std::process::id())))
+    }
+}
+
+impl Drop for Name {
+    fn drop(&mut self) {
+        // It may not have come to be.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// A number that the environment may set, for runs that take longer.
+pub fn setting(variable: &str, default: usize) -> usize {
+    match std::env::var(variable) {
+        Ok(value) => value.parse().expect("a number"),
+        Err(_) => default,
     }
 }
 
