@@ -186,7 +186,7 @@ impl<M: Send + 'static> ActorRef<M> {
     ///
     /// # Cancel safety
     /// As [`Host::send_waiting`].
-    pub fn send(&self, msg: M) -> Sending {
+    pub fn send(&self, msg: M) -> Sending<'_> {
         self.host.send_waiting(self.pid, Message::new(msg))
     }
 

@@ -27,10 +27,7 @@ use crate::pid::Pid;
 use crate::process::Process;
 use crate::slot::Capacity;
 use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tress::channel;
 
@@ -289,11 +286,12 @@ pub(crate) fn register(registry: &mut Registry) {
 }
 
 fn send(call: Call<'_>, Send { to, message }: Send) -> Answer {
-    let mut sending = call.host().send_waiting(to, message.from(call.pid()));
+    let message = message.from(call.pid());
     // Its place in line is taken here and now, so that the next message does not overtake it.
-    match Pin::new(&mut sending).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(sent) => answer(sent),
-        Poll::Pending => call.spawn(async move { sending.await.map_err(CommandError::failed) }),
+    match call.host().send_or_queue(to, message) {
+        Ok(None) => Answer::now(()),
+        Ok(Some(waits)) => call.spawn(async move { waits.await.map_err(CommandError::failed) }),
+        Err(error) => Answer::failed(error),
     }
 }
 

@@ -6,6 +6,7 @@ use crate::pid::Pid;
 use crate::relay::{Package, Relay};
 use crate::slot::{Outcome, Refused, Sent, Ticket};
 use crate::sys::Arc;
+use std::borrow::Borrow;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -63,12 +64,23 @@ impl Host {
     /// assert_eq!(exit.await.into_result().unwrap().downcast::<u64>().unwrap(), 6);
     /// # }
     /// ```
-    pub fn send_waiting(&self, to: Pid, message: Message) -> Sending {
+    pub fn send_waiting(&self, to: Pid, message: Message) -> Sending<'_> {
         Sending {
-            host: self.clone(),
+            host: self,
             to,
             progress: Progress::Unsent(message),
         }
+    }
+
+    /// Sends a message now; what is left to wait for, if there is no room.
+    pub(crate) fn send_or_queue(
+        &self,
+        to: Pid,
+        message: Message,
+    ) -> Result<Option<InLine<Host>>, SendError> {
+        let ticket = self.offer(to, message, true)?;
+        let host = || self.clone();
+        Ok(ticket.map(|ticket| InLine::new(host(), to, ticket)))
     }
 
     #[inline]
@@ -142,51 +154,91 @@ fn back(why: SendFailure, event: Event) -> SendError {
 /// The future of [`Host::send_waiting`].
 #[derive(Debug)]
 #[must_use = "futures do nothing unless awaited"]
-pub struct Sending {
-    host: Host,
+pub struct Sending<'a> {
+    host: &'a Host,
     to: Pid,
-    progress: Progress,
+    progress: Progress<'a>,
 }
 
 #[derive(Debug)]
-enum Progress {
+enum Progress<'a> {
     Unsent(Message),
-    Waits(Arc<Ticket>),
+    Waits(InLine<&'a Host>),
     Done,
 }
 
-impl Future for Sending {
+impl Future for Sending<'_> {
     type Output = Result<(), SendError>;
 
+    #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
-        let ticket = match std::mem::replace(&mut this.progress, Progress::Done) {
+        match std::mem::replace(&mut this.progress, Progress::Done) {
             Progress::Unsent(message) => match this.host.offer(this.to, message, true) {
-                Ok(None) => return Poll::Ready(Ok(())),
-                Ok(Some(ticket)) => ticket,
-                Err(error) => return Poll::Ready(Err(error)),
+                Ok(None) => Poll::Ready(Ok(())),
+                Ok(Some(ticket)) => this.wait(InLine::new(this.host, this.to, ticket), cx),
+                Err(error) => Poll::Ready(Err(error)),
             },
-            Progress::Waits(ticket) => ticket,
+            Progress::Waits(waits) => this.wait(waits, cx),
             Progress::Done => panic!("a future that is ready is not polled again"),
-        };
-        match ticket.poll(cx.waker()) {
-            Poll::Pending => {
-                this.progress = Progress::Waits(ticket);
-                Poll::Pending
-            }
-            Poll::Ready(Outcome::In) => Poll::Ready(Ok(())),
-            Poll::Ready(Outcome::Back(event)) => {
-                Poll::Ready(Err(back(SendFailure::NoProcess(this.to), event)))
-            }
         }
     }
 }
 
-impl Drop for Sending {
+impl<'a> Sending<'a> {
+    #[cold]
+    fn wait(
+        &mut self,
+        mut waits: InLine<&'a Host>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), SendError>> {
+        let sent = Pin::new(&mut waits).poll(cx);
+        if sent.is_pending() {
+            self.progress = Progress::Waits(waits);
+        }
+        sent
+    }
+}
+
+/// A message that waits for room. It leaves the line if this is dropped.
+#[derive(Debug)]
+pub(crate) struct InLine<H: Borrow<Host>> {
+    host: H,
+    to: Pid,
+    /// Until its fate is known.
+    ticket: Option<Arc<Ticket>>,
+}
+
+impl<H: Borrow<Host>> InLine<H> {
+    fn new(host: H, to: Pid, ticket: Arc<Ticket>) -> Self {
+        InLine {
+            host,
+            to,
+            ticket: Some(ticket),
+        }
+    }
+}
+
+impl<H: Borrow<Host> + Unpin> Future for InLine<H> {
+    type Output = Result<(), SendError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let ticket = self.ticket.as_ref().expect("it is not ready yet");
+        let outcome = std::task::ready!(ticket.poll(cx.waker()));
+        self.ticket = None;
+        Poll::Ready(match outcome {
+            Outcome::In => Ok(()),
+            Outcome::Back(event) => Err(back(SendFailure::NoProcess(self.to), event)),
+        })
+    }
+}
+
+impl<H: Borrow<Host>> Drop for InLine<H> {
     fn drop(&mut self) {
-        if let Progress::Waits(ticket) = &self.progress {
+        if let Some(ticket) = &self.ticket {
             // Nothing is left to do if it is in, or on its way back.
-            drop(self.host.taken_slot(self.to).leave_line(ticket));
+            let slot = self.host.borrow().taken_slot(self.to);
+            drop(slot.leave_line(ticket));
         }
     }
 }
