@@ -6,7 +6,7 @@ use std::process::Command;
 use std::{env, fs};
 
 /// The packages whose versions belong into a report.
-const PACKAGES: [&str; 14] = [
+const PACKAGES: [&str; 18] = [
     "tress",
     "tokio",
     "async-broadcast",
@@ -21,6 +21,10 @@ const PACKAGES: [&str; 14] = [
     "hyper",
     "kanal",
     "monoio",
+    "tress-actor",
+    "actix",
+    "kameo",
+    "ractor",
 ];
 
 fn main() {

@@ -2,6 +2,7 @@
 
 #![deny(clippy::undocumented_unsafe_blocks)]
 
+mod actors;
 mod args;
 mod baseline;
 mod case;

@@ -95,7 +95,7 @@ where
 }
 
 /// The resident set of this process.
-fn resident_bytes() -> u64 {
+pub fn resident_bytes() -> u64 {
     let statm = fs::read_to_string("/proc/self/statm").expect("/proc is mounted");
     let pages: u64 = statm
         .split(' ')

@@ -5,12 +5,14 @@ mod channel;
 mod io;
 mod memory;
 mod mix;
+mod process;
 mod spawn;
 mod sync;
 mod timer;
 mod wake;
 mod yielding;
 
+use crate::actors;
 use crate::case::Case;
 use crate::primitive::{
     AsyncChannel, Broadcast, Crossfire, Flume, Kanal, Locks, Shared, Signals, TokioMpsc,
@@ -23,6 +25,7 @@ use crate::server::{Compio, Http, Monoio, Spawning};
 pub fn tress() -> Vec<Case> {
     concat([
         scheduling::<Tress>(),
+        process::cases::<actors::tress::Tress<actors::tress::Handler>>(),
         tokio_shaped::<Tress>(),
         channel::queue_cases::<Tress, TressMpsc>(),
         channel::shared_cases::<Tress, TressChannel>(),
@@ -35,6 +38,7 @@ pub fn tress() -> Vec<Case> {
 pub fn tokio() -> Vec<Case> {
     concat([
         scheduling::<Tokio>(),
+        process::cases::<actors::tokio::Tokio>(),
         tokio_shaped::<Tokio>(),
         channel::queue_cases::<Tokio, TokioMpsc>(),
         channel::shared_cases::<Tokio, AsyncChannel>(),
@@ -86,6 +90,26 @@ pub fn kanal() -> Vec<Case> {
 /// crossfire on Tokio. It has no rendezvous.
 pub fn crossfire() -> Vec<Case> {
     shared_queue::<Tokio, Crossfire>()
+}
+
+/// Processes of tress that are stepped; in the row of tress they handle messages.
+pub fn tress_steps() -> Vec<Case> {
+    process::cases::<actors::tress::Tress<actors::tress::Machine>>()
+}
+
+/// actix.
+pub fn actix() -> Vec<Case> {
+    process::cases::<actors::actix::Actix>()
+}
+
+/// ractor on Tokio.
+pub fn ractor() -> Vec<Case> {
+    process::cases::<actors::ractor::Ractor>()
+}
+
+/// kameo on Tokio.
+pub fn kameo() -> Vec<Case> {
+    process::cases::<actors::kameo::Kameo>()
 }
 
 fn concat<const N: usize>(groups: [Vec<Case>; N]) -> Vec<Case> {

@@ -106,7 +106,8 @@ pub const BASE: &str = "tokio";
 /// The runtime the project is about: targets and the baseline are its.
 pub const OURS: &str = "tress";
 
-/// All peers, in the order of a report: the runtimes, then the channels that go with any of them.
+/// All peers, in the order of a report: the runtimes, then the channels that go with any of
+/// them, then the actors.
 pub const PEERS: &[Peer] = &[
     Peer {
         name: OURS,
@@ -143,6 +144,22 @@ pub const PEERS: &[Peer] = &[
     Peer {
         name: "crossfire",
         cases: cases::crossfire,
+    },
+    Peer {
+        name: "tress/steps",
+        cases: cases::tress_steps,
+    },
+    Peer {
+        name: "actix",
+        cases: cases::actix,
+    },
+    Peer {
+        name: "ractor",
+        cases: cases::ractor,
+    },
+    Peer {
+        name: "kameo",
+        cases: cases::kameo,
     },
 ];
 
