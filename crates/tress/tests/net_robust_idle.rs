@@ -5,7 +5,7 @@ mod net_support;
 
 use net_support::child::{self, Peer};
 use net_support::memory::{Counting, resident};
-use net_support::{on_each_runtime, raise_descriptors, sockets};
+use net_support::{limit, on_each_runtime, sockets};
 use std::net::{SocketAddr, TcpStream as StdStream};
 use tress::io::AsyncReadExt;
 use tress::net::TcpListener;
@@ -31,7 +31,7 @@ fn clients() {
     let Some(order) = child::order() else { return };
     let (address, connections) = order.split_once(' ').unwrap();
     let address: SocketAddr = address.parse().unwrap();
-    raise_descriptors();
+    limit::raise();
     let mut streams = Vec::new();
     for n in 0..connections.parse().unwrap() {
         if n % BATCH == 0 {
@@ -81,7 +81,7 @@ fn crowd(rt: &Runtime, listener: &TcpListener, connections: usize, idle: impl Fn
 
 #[test]
 fn ten_thousand_idle_connections() {
-    let possible = raise_descriptors().saturating_sub(SPARE);
+    let possible = limit::raise().saturating_sub(SPARE);
     let connections = CONNECTIONS.min(possible);
     if connections < CONNECTIONS {
         eprintln!("SKIPPED for {CONNECTIONS}: the limit of descriptors allows {connections}");

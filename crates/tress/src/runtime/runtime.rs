@@ -105,11 +105,13 @@ impl Runtime {
     /// 2. Every worker stops after the poll it is in.
     /// 3. Every task that is not being polled is dropped, wherever it waits: in a queue, for a
     ///    timer, for a channel. Shields do not hold it.
-    /// 4. Timers still registered from outside are closed; awaiting them panics.
+    /// 4. Timers still registered from outside are closed; awaiting them panics. I/O that is waited for
+    ///    from outside ends with [an error](super::is_shutdown_error); operations that the kernel has
+    ///    are cancelled, and waited for.
     /// 5. Blocking closures that wait because every thread that may be is busy are cancelled; the
     ///    others run, or are about to, and are waited for.
     /// 6. What has not stopped when the time is up is left behind and reported. It stops by itself
-    ///    when its poll or closure returns.
+    ///    when its poll, closure or operation returns.
     ///
     /// ```
     /// use std::time::Duration;

@@ -6,6 +6,8 @@ pub mod child;
 #[cfg(unix)]
 pub mod kinds;
 #[cfg(target_os = "linux")]
+pub mod limit;
+#[cfg(target_os = "linux")]
 pub mod memory;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -96,23 +98,6 @@ pub fn sockets() -> usize {
     open.filter_map(|entry| std::fs::read_link(entry.unwrap().path()).ok())
         .filter(|target| target.to_string_lossy().starts_with("socket:"))
         .count()
-}
-
-/// Raises the limit of descriptors as far as it goes, and says how many this process may still open.
-#[cfg(target_os = "linux")]
-pub fn raise_descriptors() -> usize {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: writes one `rlimit`.
-    assert_eq!(0, unsafe {
-        libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit)
-    });
-    limit.rlim_cur = limit.rlim_max;
-    // SAFETY: reads one `rlimit`.
-    assert_eq!(0, unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) });
-    usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX) - descriptors()
 }
 
 /// Waits, without sleeping, for a condition that another thread makes true.
