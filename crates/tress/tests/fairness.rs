@@ -149,6 +149,30 @@ fn on_a_current_thread_runtime_too() {
     });
 }
 
+/// The future of `block_on` has its turn as if it were in the queue: after every task that was there
+/// before it.
+#[test]
+fn yielding_tasks_give_way_to_the_main_future() {
+    const YIELDERS: u64 = 3;
+    let rt = Builder::new_current_thread().enable_all().build().unwrap();
+    rt.block_on(async {
+        let turns = Arc::new(AtomicU64::new(0));
+        for _ in 0..YIELDERS {
+            let turns = turns.clone();
+            tress::spawn(async move {
+                loop {
+                    turns.fetch_add(1, Ordering::Relaxed);
+                    yield_now().await;
+                }
+            });
+        }
+        for round in 1..200 {
+            yield_now().await;
+            assert_eq!(turns.load(Ordering::Relaxed), round * YIELDERS);
+        }
+    });
+}
+
 /// Blocks one worker in a poll, until the returned sender is used, after `before` ran in that poll.
 fn block_a_worker(rt: &Runtime, before: impl FnOnce() + Send + 'static) -> mpsc::Sender<()> {
     let (release, released) = mpsc::channel();

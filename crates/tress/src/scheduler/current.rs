@@ -25,7 +25,7 @@ use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
-/// Polls between two looks at timers and at the root future's flag.
+/// Polls between two looks at timers and I/O.
 const EVENT_INTERVAL: u32 = 61;
 /// Every so many polls a task from outside goes first.
 const GLOBAL_INTERVAL: u32 = 31;
@@ -79,6 +79,13 @@ pub(crate) struct Driving {
 struct Root {
     woken: AtomicBool,
     rest: Arc<Rest>,
+}
+
+impl Root {
+    /// Has it been woken since the last time this was asked?
+    fn take_woken(&self) -> bool {
+        self.woken.load(Ordering::Relaxed) && self.woken.swap(false, Ordering::AcqRel)
+    }
 }
 
 impl Wake for Root {
@@ -362,22 +369,32 @@ impl Current {
         let waker = Waker::from(self.root.clone());
         let mut cx = Context::from_waker(&waker);
         let interval = self.config.event_interval.unwrap_or(EVENT_INTERVAL);
+        // Tasks that were queued when the future last had its turn, and go before the next one.
+        let mut ahead = 0;
         loop {
-            if self.root.woken.swap(false, Ordering::AcqRel) {
-                let polled = coop::with_fresh_budget(|| future.as_mut().poll(&mut cx));
-                if let Poll::Ready(output) = polled {
-                    return output;
-                }
-            }
-            let start = Instant::now();
             let mut polls = 0;
+            let mut start = None;
             while polls < interval {
-                let Some(task) = self.next(core) else { break };
+                if ahead == 0 {
+                    if self.root.take_woken() {
+                        let polled = coop::with_fresh_budget(|| future.as_mut().poll(&mut cx));
+                        if let Poll::Ready(output) = polled {
+                            return output;
+                        }
+                    }
+                    ahead = core.queue.borrow().len();
+                }
+                let Some(task) = self.next(core) else {
+                    ahead = 0;
+                    break;
+                };
+                start.get_or_insert_with(Instant::now);
                 polls += 1;
+                ahead = ahead.saturating_sub(1);
                 self.run_task(core, task);
             }
             self.queue_depth.set(core.queue.borrow().len() as u64);
-            if polls > 0 {
+            if let Some(start) = start {
                 self.stats.busy_ns.add(start.elapsed().as_nanos() as u64);
             }
             if polls < interval {
