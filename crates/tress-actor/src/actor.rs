@@ -9,7 +9,7 @@ use crate::host::{Host, Sending, Spawn};
 use crate::pid::Pid;
 use std::error::Error;
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::marker::PhantomData;
 use std::time::Duration;
 use tress::sync::oneshot;
@@ -109,17 +109,23 @@ pub enum Flow {
     Stop,
 }
 
-/// The life of an actor, as a future.
-async fn live<A: Actor>(mut actor: A, mut cx: Cx<A::Msg>) -> Result<(), ProcessError> {
-    actor.started(&mut cx).await?;
-    loop {
-        let flow = match cx.next().await {
-            Mail::Message(msg) => actor.handle(msg, &mut cx).await?,
-            Mail::Event(event) => actor.event(event, &mut cx).await?,
-        };
-        if flow == Flow::Stop {
-            actor.stopped(&mut cx).await;
-            return Ok(());
+/// The life of an actor, as a future. A block and not a function, whose parameters would lie in the
+/// future twice.
+fn live<A: Actor>(
+    mut actor: A,
+    mut cx: Cx<A::Msg>,
+) -> impl Future<Output = Result<(), ProcessError>> + Send {
+    async move {
+        actor.started(&mut cx).await?;
+        loop {
+            let flow = match poll_fn(|task| cx.poll_next(task)).await {
+                Mail::Message(msg) => actor.handle(msg, &mut cx).await?,
+                Mail::Event(event) => actor.event(event, &mut cx).await?,
+            };
+            if flow == Flow::Stop {
+                actor.stopped(&mut cx).await;
+                return Ok(());
+            }
         }
     }
 }

@@ -7,9 +7,8 @@ use crate::host::{Host, Spawn};
 use crate::payload::Payload;
 use crate::pid::Pid;
 use crate::run::{BATCH, Life, to_the_tail};
-use crate::slot::{Pause, Rest, Start};
+use crate::slot::{Chain, Pause, Rest, Start};
 use crate::topic::Topic;
-use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
@@ -35,7 +34,7 @@ pub struct Cx<M> {
     pid: Pid,
     task: Option<task::Id>,
     /// Taken from the mailbox and not yet received.
-    mail: VecDeque<Event>,
+    mail: Chain,
     sender: Option<Pid>,
     message: PhantomData<fn() -> M>,
 }
@@ -46,7 +45,7 @@ impl<M: Send + 'static> Cx<M> {
             host,
             pid,
             task: task::try_id(),
-            mail: VecDeque::new(),
+            mail: Chain::new(),
             sender: None,
             message: PhantomData,
         }
@@ -104,16 +103,16 @@ impl<M: Send + 'static> Cx<M> {
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Mail<M>> {
         let budget = ready!(coop::poll_proceed(cx));
         loop {
-            let Some(event) = self.mail.pop_front() else {
+            let Some(event) = self.mail.pop() else {
                 // Elsewhere the process might have ended, and its place be another's.
                 assert_eq!(
                     self.task,
                     task::try_id(),
                     "only the process itself can wait for its messages"
                 );
-                let slot = self.host.taken_slot(self.pid);
-                let _ = slot.drain(&mut self.mail, BATCH);
-                if self.mail.is_empty() && slot.await_events(cx.waker()) {
+                let (host, mail) = (&self.host, &mut self.mail);
+                host.drain_or_wait(self.pid, mail, BATCH, cx.waker());
+                if mail.is_empty() {
                     return Poll::Pending;
                 }
                 continue;
@@ -153,7 +152,7 @@ impl<M: Send + 'static> Cx<M> {
 
 impl<M> Drop for Cx<M> {
     fn drop(&mut self) {
-        for event in self.mail.drain(..) {
+        while let Some(event) = self.mail.pop() {
             self.host.undelivered(self.pid, event);
         }
     }
@@ -232,17 +231,10 @@ where
     #[allow(private_interfaces, reason = "as in the trait")]
     fn run(self, life: Life) {
         let runtime = life.host().runtime().clone();
-        let cx_host = life.host().clone();
-        let pid = life.pid();
-        let make = self.make;
-        let future = async move {
-            let cx = Cx::new(cx_host, pid);
-            make(cx).await
-        };
         runtime.spawn(Poller {
-            future: Some(future),
+            stage: Stage::Make(self.make),
             life,
-            registered: false,
+            message: PhantomData,
         });
     }
 }
@@ -300,73 +292,116 @@ impl Host {
 }
 
 /// The task of a process that is a future.
-struct Poller<Fut> {
-    /// Dropped before the process ends, so that what it holds is given back by then.
-    future: Option<Fut>,
+struct Poller<M, F, Fut> {
+    stage: Stage<F, Fut>,
     life: Life,
-    registered: bool,
+    message: PhantomData<fn() -> M>,
+}
+
+/// Ended before the process does, so that what the future holds is given back by then.
+enum Stage<F, Fut> {
+    Make(F),
+    Run(Fut),
+    Ended,
 }
 
 /// Most polls of one turn.
 const TURN: usize = 4;
 
-impl<Fut: Future<Output: Outcome>> Poller<Fut> {
-    fn end(self: Pin<&mut Self>, reason: ExitReason, result: Payload) -> Poll<()> {
-        // SAFETY: the future is dropped in place and never moved.
-        let this = unsafe { self.get_unchecked_mut() };
-        // SAFETY: likewise.
-        let mut future = unsafe { Pin::new_unchecked(&mut this.future) };
-        let dropped = catch_unwind(AssertUnwindSafe(|| future.set(None)));
-        let reason = match dropped {
-            Ok(()) => reason,
-            Err(panic) => ExitReason::panicked(panic),
-        };
-        this.life.end(reason, result);
-        Poll::Ready(())
-    }
+/// Why a turn is over.
+enum Turn {
+    Rest,
+    Tail,
+    End(ExitReason, Payload),
 }
 
-impl<Fut: Future<Output: Outcome>> Future for Poller<Fut> {
-    type Output = ();
+impl<M, F, Fut> Poller<M, F, Fut>
+where
+    M: Send + 'static,
+    F: FnOnce(Cx<M>) -> Fut,
+    Fut: Future<Output: Outcome>,
+{
+    /// The future begins to exist.
+    fn make(stage: Pin<&mut Stage<F, Fut>>, life: &Life) -> Result<(), ExitReason> {
+        // SAFETY: what is moved out is the function, which is not pinned; a future moves in before
+        // it is.
+        let stage = unsafe { stage.get_unchecked_mut() };
+        if let Stage::Make(make) = std::mem::replace(stage, Stage::Ended) {
+            let cx = Cx::new(life.host().clone(), life.pid());
+            let made = catch_unwind(AssertUnwindSafe(|| make(cx)));
+            *stage = Stage::Run(made.map_err(ExitReason::panicked)?);
+        }
+        Ok(())
+    }
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        // SAFETY: the future is not moved; the other fields need not be pinned.
-        let this = unsafe { self.as_mut().get_unchecked_mut() };
-        // SAFETY: as above.
-        let mut future = unsafe { Pin::new_unchecked(&mut this.future) };
-        let slot = this.life.slot();
+    fn turn(mut stage: Pin<&mut Stage<F, Fut>>, life: &Life, cx: &mut Context<'_>) -> Turn {
+        let slot = life.slot();
+        let killed = || Turn::End(slot.killed_for(), Payload::empty());
         if slot.start() == Start::Killed {
-            let reason = slot.killed_for();
-            return self.end(reason, Payload::empty());
+            return killed();
         }
-        if !std::mem::replace(&mut this.registered, true) {
+        if matches!(*stage, Stage::Make(_)) {
             slot.register(cx.waker());
+            if let Err(reason) = Self::make(stage.as_mut(), life) {
+                return Turn::End(reason, Payload::empty());
+            }
         }
+        // SAFETY: the future is not moved.
+        let Stage::Run(future) = (unsafe { stage.get_unchecked_mut() }) else {
+            panic!("a process that has ended is not polled again");
+        };
+        // SAFETY: it stays where it is until it is dropped in place.
+        let mut future = unsafe { Pin::new_unchecked(future) };
         for _ in 0..TURN {
             slot.count_step();
-            let Some(running) = future.as_mut().as_pin_mut() else {
-                return Poll::Ready(());
-            };
-            match catch_unwind(AssertUnwindSafe(|| running.poll(cx))) {
+            match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
                 Ok(Poll::Pending) => {}
                 Ok(Poll::Ready(outcome)) => {
                     return match outcome.into_outcome() {
-                        Ok(result) => self.end(ExitReason::Normal, result),
-                        Err(error) => self.end(ExitReason::failed(error), Payload::empty()),
+                        Ok(result) => Turn::End(ExitReason::Normal, result),
+                        Err(error) => Turn::End(ExitReason::failed(error), Payload::empty()),
                     };
                 }
-                Err(panic) => return self.end(ExitReason::panicked(panic), Payload::empty()),
+                Err(panic) => return Turn::End(ExitReason::panicked(panic), Payload::empty()),
             }
             match slot.rest(Pause::Idle) {
-                Rest::Resting => return Poll::Pending,
+                Rest::Resting => return Turn::Rest,
                 Rest::Awake => {}
-                Rest::Killed => {
-                    let reason = slot.killed_for();
-                    return self.end(reason, Payload::empty());
-                }
+                Rest::Killed => return killed(),
             }
         }
-        slot.requeue();
-        to_the_tail(cx)
+        Turn::Tail
+    }
+}
+
+impl<M, F, Fut> Future for Poller<M, F, Fut>
+where
+    M: Send + 'static,
+    F: FnOnce(Cx<M>) -> Fut,
+    Fut: Future<Output: Outcome>,
+{
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        // SAFETY: the stage is not moved; the life need not be pinned.
+        let this = unsafe { self.get_unchecked_mut() };
+        // SAFETY: as above.
+        let mut stage = unsafe { Pin::new_unchecked(&mut this.stage) };
+        match Self::turn(stage.as_mut(), &this.life, cx) {
+            Turn::Rest => Poll::Pending,
+            Turn::Tail => {
+                this.life.slot().requeue();
+                to_the_tail(cx)
+            }
+            Turn::End(reason, result) => {
+                let dropped = catch_unwind(AssertUnwindSafe(|| stage.set(Stage::Ended)));
+                let reason = match dropped {
+                    Ok(()) => reason,
+                    Err(panic) => ExitReason::panicked(panic),
+                };
+                this.life.end(reason, result);
+                Poll::Ready(())
+            }
+        }
     }
 }

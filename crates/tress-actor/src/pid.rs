@@ -61,6 +61,13 @@ impl Pid {
         Pid { node, host, id }
     }
 
+    /// Another process of the same place.
+    pub(crate) fn with_generation(self, generation: u32) -> Pid {
+        let generation = NonZeroU32::new(generation).expect("generations begin at 1");
+        let id = ProcessId::new(self.id.index(), generation);
+        Pid { id, ..self }
+    }
+
     /// The node that the host belongs to.
     pub fn node(self) -> Atom {
         self.node

@@ -4,7 +4,7 @@ use crate::exit::ProcessError;
 use crate::host::Host;
 use crate::payload::Payload;
 use crate::pid::Pid;
-use std::collections::VecDeque;
+use crate::slot::Chain;
 use std::fmt;
 
 /// A state machine that is stepped with events and yields commands.
@@ -107,7 +107,7 @@ impl<'a> ProcessContext<'a> {
 
 /// The events of a step, oldest first.
 #[derive(Debug)]
-pub struct Events<'a>(pub(crate) &'a mut VecDeque<Event>);
+pub struct Events<'a>(pub(crate) &'a mut Chain);
 
 impl Events<'_> {
     /// Puts an event back, to be the next one.
@@ -121,7 +121,7 @@ impl Iterator for Events<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<Event> {
-        self.0.pop_front()
+        self.0.pop()
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

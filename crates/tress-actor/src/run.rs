@@ -7,10 +7,8 @@ use crate::host::Host;
 use crate::payload::Payload;
 use crate::pid::Pid;
 use crate::process::{Events, Process, ProcessContext, Status, StepOutput, Yield};
-use crate::slot::{Left, Pause, Rest, Slot, Start};
+use crate::slot::{Chain, Left, Pause, Rest, Slot, Start};
 use std::any::Any;
-use std::cell::Cell;
-use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,14 +21,6 @@ pub(crate) const BATCH: usize = 64;
 
 /// Most steps of one turn; a process that has more to do goes to the tail of the queue.
 const TURN: usize = 8;
-
-thread_local! {
-    /// Where the events of a step lie; a process at rest owns none of it.
-    static SCRATCH: Cell<VecDeque<Event>> = const { Cell::new(VecDeque::new()) };
-}
-
-/// Most events that a thread keeps room for.
-const KEPT: usize = 4 * BATCH;
 
 /// The life of a process, from its start to its end, which comes at the latest when this is
 /// dropped.
@@ -93,8 +83,8 @@ pub(crate) struct Stepper {
     process: Box<dyn Process>,
     /// Until it is initialised.
     begin: Option<Box<(Box<str>, Payload)>>,
-    /// What the process left of its events.
-    left: VecDeque<Event>,
+    /// Taken from the mailbox; the process may leave some of a step.
+    events: Chain,
     operations: Operations,
 }
 
@@ -123,7 +113,7 @@ impl Stepper {
             life,
             process,
             begin: Some(Box::new((method, input))),
-            left: VecDeque::new(),
+            events: Chain::new(),
             operations: Operations::default(),
         }
     }
@@ -142,7 +132,7 @@ impl Stepper {
         }
     }
 
-    fn turn(&mut self, cx: &Context<'_>, events: &mut VecDeque<Event>) -> Turn {
+    fn turn(&mut self, cx: &Context<'_>) -> Turn {
         if self.life.slot().start() == Start::Killed {
             return Turn::End(self.life.slot().killed_for(), Payload::empty());
         }
@@ -155,18 +145,23 @@ impl Stepper {
         }
         let mut out = StepOutput::default();
         for _ in 0..TURN {
-            events.append(&mut self.left);
-            let fresh = events.len();
-            let left = self.life.slot().drain(events, BATCH);
-            for event in events.range(fresh..) {
-                if let Event::Completion(completion) = event {
-                    if !completion.more {
-                        self.operations.complete(completion.tag);
+            if self.life.slot().is_killed() {
+                return Turn::End(self.life.slot().killed_for(), Payload::empty());
+            }
+            let known = self.events.len();
+            let (host, pid) = (&self.life.host, self.life.pid);
+            let left = host.drain(pid, &mut self.events, BATCH);
+            if !self.operations.is_empty() {
+                for event in self.events.iter().skip(known) {
+                    if let Event::Completion(Completion {
+                        tag, more: false, ..
+                    }) = event
+                    {
+                        self.operations.complete(*tag);
                     }
                 }
             }
-            let next = self.step(events, &mut out);
-            self.left.append(events);
+            let next = self.step(&mut out);
             let pause = match next {
                 Next::Pause(pause) => pause,
                 Next::Tail => return Turn::Tail,
@@ -186,9 +181,9 @@ impl Stepper {
         Turn::Tail
     }
 
-    fn step(&mut self, events: &mut VecDeque<Event>, out: &mut StepOutput) -> Next {
+    fn step(&mut self, out: &mut StepOutput) -> Next {
         self.life.slot().count_step();
-        let process = &mut self.process;
+        let (process, events) = (&mut self.process, &mut self.events);
         let stepped = catch_unwind(AssertUnwindSafe(|| process.step(&mut Events(events), out)));
         match stepped {
             Ok(Ok(())) => {}
@@ -257,7 +252,8 @@ impl Stepper {
         if let Err(panic) = closed {
             reason = ExitReason::panicked(panic);
         }
-        for event in std::mem::take(&mut self.left) {
+        // What the process left, or what it panicked over.
+        while let Some(event) = self.events.pop() {
             self.life.host.undelivered(self.life.pid, event);
         }
         self.life.end(reason, result);
@@ -269,16 +265,7 @@ impl Future for Stepper {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = &mut *self;
-        let mut events = SCRATCH.take();
-        let turn = this.turn(cx, &mut events);
-        // Empty but after a panic, whose events nobody will see.
-        for event in events.drain(..) {
-            this.life.host.undelivered(this.life.pid, event);
-        }
-        if events.capacity() <= KEPT {
-            SCRATCH.set(events);
-        }
-        match turn {
+        match this.turn(cx) {
             Turn::Rest => Poll::Pending,
             Turn::Tail => {
                 this.life.slot().requeue();

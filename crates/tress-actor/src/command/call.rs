@@ -155,6 +155,11 @@ impl fmt::Debug for Completer {
 pub(crate) struct Operations(Vec<(u64, AbortHandle)>);
 
 impl Operations {
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     fn add(&mut self, tag: u64, task: AbortHandle) {
         self.0.push((tag, task));
     }

@@ -18,13 +18,14 @@ use crate::link::MonitorRef;
 use crate::names::Names;
 use crate::pid::Pid;
 use crate::relay::Router;
-use crate::slot::{Capacity, Leftovers, Slot};
+use crate::slot::{Capacity, Chain, Drained, Left, Leftovers, Slot};
 use crate::table::Table;
 use std::fmt;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Weak};
+use std::task::Waker;
 use tress::runtime::Handle;
 use tress::sync::Notify;
 
@@ -281,10 +282,33 @@ impl Host {
         self.give_back(pid);
     }
 
-    fn return_leftovers(&self, pid: Pid, left: Leftovers) {
-        drop(left.wakers);
-        for event in left.events {
-            self.undelivered(pid, event);
+    /// The process takes events from its mailbox.
+    #[inline]
+    pub(crate) fn drain(&self, pid: Pid, into: &mut Chain, most: usize) -> Left {
+        let Drained { left, late } = self.taken_slot(pid).drain(into, most);
+        self.report_late(pid, late);
+        left
+    }
+
+    /// As [`drain`](Host::drain); if there is nothing, `waker` is woken when something comes.
+    #[inline]
+    pub(crate) fn drain_or_wait(&self, pid: Pid, into: &mut Chain, most: usize, waker: &Waker) {
+        let drained = self.taken_slot(pid).receive(into, most, waker);
+        self.report_late(pid, drained.late);
+    }
+
+    /// Reports what came to a place after the process that it was for.
+    #[inline]
+    fn report_late(&self, pid: Pid, late: Vec<(u32, Event)>) {
+        for (generation, event) in late {
+            self.undelivered(pid.with_generation(generation), event);
+        }
+    }
+
+    fn return_leftovers(&self, pid: Pid, mut left: Leftovers) {
+        left.drop_wakers();
+        while let Some((generation, event)) = left.next_event() {
+            self.undelivered(pid.with_generation(generation), event);
         }
         for (event, ticket) in left.line {
             ticket.give_back(event);

@@ -1,9 +1,12 @@
-//! What waits for a process: its events, and the senders that found it full.
+//! How much there is room for, and what is behind the inbox: what has come out of it and not been
+//! taken, and the senders that found no room.
 
+use super::chain::Chain;
 use super::ticket::Ticket;
 use crate::event::Event;
 use crate::exit::ExitReason;
 use crate::sys::Arc;
+use crate::sys::atomic::{AtomicU32, Ordering};
 use std::collections::VecDeque;
 use std::task::Waker;
 
@@ -71,145 +74,154 @@ pub struct MailboxCounters {
     pub waited: u64,
 }
 
+/// How many messages there are, and how many there may be. A message has its place in here from
+/// before it is put in until it is taken, dropped or given back.
+#[derive(Debug)]
+pub(super) struct Room {
+    taken: AtomicU32,
+    most: AtomicU32,
+    overflow: AtomicU32,
+}
+
+impl Room {
+    pub(super) fn new() -> Room {
+        Room {
+            taken: AtomicU32::new(0),
+            most: AtomicU32::new(0),
+            overflow: AtomicU32::new(0),
+        }
+    }
+
+    /// For the next process. Whoever still brings something to the last one gives its place back.
+    pub(super) fn open(&self, capacity: Capacity) {
+        self.most.store(capacity.messages, Ordering::Relaxed);
+        self.overflow
+            .store(capacity.overflow as u32, Ordering::Relaxed);
+    }
+
+    pub(super) fn overflow(&self) -> Overflow {
+        const WAIT: u32 = Overflow::Wait as u32;
+        const REJECT: u32 = Overflow::Reject as u32;
+        match self.overflow.load(Ordering::Relaxed) {
+            WAIT => Overflow::Wait,
+            REJECT => Overflow::Reject,
+            _ => Overflow::DropOldest,
+        }
+    }
+
+    #[inline]
+    pub(super) fn drops_oldest(&self) -> bool {
+        self.overflow.load(Ordering::Relaxed) == Overflow::DropOldest as u32
+    }
+
+    /// A place for a message, if there is one. Never more than there may be, not even for a moment:
+    /// somebody else would be refused for it.
+    #[inline]
+    pub(super) fn reserve(&self) -> bool {
+        let most = self.most.load(Ordering::Relaxed);
+        let mut taken = self.taken.load(Ordering::Relaxed);
+        while taken < most {
+            match self.taken.compare_exchange_weak(
+                taken,
+                taken + 1,
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return true,
+                Err(now) => taken = now,
+            }
+        }
+        false
+    }
+
+    #[inline]
+    pub(super) fn give_back(&self, places: u32) {
+        if places > 0 {
+            self.taken.fetch_sub(places, Ordering::AcqRel);
+        }
+    }
+
+    pub(super) fn taken(&self) -> u32 {
+        self.taken.load(Ordering::Relaxed)
+    }
+}
+
 /// Messages that wait for room, in turn; boxed, since most mailboxes never have one.
 type Line = VecDeque<(Event, Arc<Ticket>)>;
 
-#[derive(Debug)]
-pub(crate) struct Mailbox {
-    queue: VecDeque<Event>,
-    /// How many of them count against the capacity.
-    messages: u32,
-    capacity: Capacity,
-    /// Messages that wait for room, in turn. Not empty only if the mailbox is full.
+/// What is behind the inbox, under a lock.
+#[derive(Debug, Default)]
+pub(super) struct Back {
+    /// Out of the inbox, in order, and not yet the process's.
+    pub(super) sorted: Chain,
+    /// Messages that wait for room, in turn. Not empty only if there is none.
     line: Option<Box<Line>>,
     /// The process's task, from its first turn on.
     pub(super) waker: Option<Waker>,
-    /// A part of it that waits for events and is not polled whenever the task is.
+    /// What most processes never have.
+    pub(super) rare: Option<Box<Rare>>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Rare {
+    /// A part of the process that waits for events and is not polled whenever the task is.
     pub(super) part: Option<Waker>,
     /// What it was killed for.
     pub(super) kill: Option<ExitReason>,
-    counters: MailboxCounters,
+    pub(super) rejected: u64,
+    pub(super) dropped: u64,
+    pub(super) waited: u64,
 }
 
-/// What became of a message.
-#[must_use]
-#[derive(Debug)]
-pub(crate) enum Taken {
-    In,
-    /// It is in, and this one is out.
-    InFor(Event),
-    /// There is no room, and the caller does not wait.
-    Full(Event),
-    /// It waits in line.
-    Waits(Arc<Ticket>),
-}
-
-impl Mailbox {
-    pub(crate) fn new() -> Mailbox {
-        Mailbox {
-            queue: VecDeque::new(),
-            messages: 0,
-            capacity: Capacity::default(),
-            line: None,
-            waker: None,
-            part: None,
-            kill: None,
-            counters: MailboxCounters::default(),
-        }
+impl Back {
+    pub(super) fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
     }
 
-    pub(super) fn open(&mut self, capacity: Capacity) {
-        debug_assert!(self.queue.is_empty() && self.messages == 0 && self.line.is_none());
-        self.capacity = capacity;
-        self.counters = MailboxCounters::default();
+    pub(super) fn join_line(&mut self, event: Event) -> Arc<Ticket> {
+        let ticket = Ticket::new();
+        self.rare().waited += 1;
+        let line = self.line.get_or_insert_default();
+        line.push_back((event, ticket.clone()));
+        ticket
     }
 
-    /// Takes in what always finds room.
-    #[inline]
-    pub(super) fn push(&mut self, event: Event) {
-        if self.queue.capacity() == 0 {
-            // Most processes that wait for long have one message at a time.
-            self.queue.reserve_exact(1);
-        }
-        self.queue.push_back(event);
+    pub(super) fn has_line(&self) -> bool {
+        self.line.is_some()
     }
 
-    #[inline]
-    pub(super) fn offer(&mut self, event: Event, may_wait: bool) -> Taken {
-        if self.messages < self.capacity.messages {
-            self.accept(event);
-            return Taken::In;
-        }
-        match self.capacity.overflow {
-            Overflow::DropOldest => {
-                let oldest = self.queue.iter().position(Event::counts);
-                let oldest = oldest.and_then(|at| self.queue.remove(at));
-                self.messages -= 1;
-                self.counters.dropped += 1;
-                self.accept(event);
-                Taken::InFor(oldest.expect("a full mailbox has a message"))
-            }
-            Overflow::Wait if may_wait => {
-                let ticket = Ticket::new();
-                self.counters.waited += 1;
-                let line = self.line.get_or_insert_default();
-                line.push_back((event, ticket.clone()));
-                Taken::Waits(ticket)
-            }
-            Overflow::Wait | Overflow::Reject => {
-                self.counters.rejected += 1;
-                Taken::Full(event)
-            }
-        }
+    pub(super) fn in_line(&self) -> usize {
+        self.line.as_ref().map_or(0, |line| line.len())
     }
 
-    #[inline]
-    fn accept(&mut self, event: Event) {
-        self.messages += 1;
-        self.counters.accepted += 1;
-        self.push(event);
-    }
-
-    /// Moves at most `most` events to `into`, and lets as many of the waiting in as there is room
-    /// for. Their tickets are handed to `accepted`.
-    #[inline]
-    pub(super) fn drain(
-        &mut self,
-        into: &mut VecDeque<Event>,
-        most: usize,
-        accepted: &mut Vec<Arc<Ticket>>,
-    ) {
-        let count = most.min(self.queue.len());
-        for event in self.queue.drain(..count) {
-            self.messages -= u32::from(event.counts());
-            into.push_back(event);
-        }
-        if self.line.is_some() {
-            self.let_in(accepted);
-        }
-    }
-
+    /// Lets at most `places` of those in line have the places of messages that were taken. What is
+    /// left of the places.
     #[cold]
-    fn let_in(&mut self, accepted: &mut Vec<Arc<Ticket>>) {
+    pub(super) fn let_in(
+        &mut self,
+        mut places: u32,
+        mut accept: impl FnMut(&mut Chain, Event),
+        told: &mut Vec<Arc<Ticket>>,
+    ) -> u32 {
         let Some(mut line) = self.line.take() else {
-            return;
+            return places;
         };
-        while self.messages < self.capacity.messages {
-            match line.pop_front() {
-                Some((event, ticket)) => {
-                    self.accept(event);
-                    accepted.push(ticket);
-                }
-                None => return,
-            }
+        while places > 0 {
+            let Some((event, ticket)) = line.pop_front() else {
+                return places;
+            };
+            accept(&mut self.sorted, event);
+            told.push(ticket);
+            places -= 1;
         }
         if !line.is_empty() {
             self.line = Some(line);
         }
+        places
     }
 
     /// Takes a message out of the line, if it is still there.
-    pub(super) fn leave(&mut self, ticket: &Arc<Ticket>) -> Option<Event> {
+    pub(super) fn leave_line(&mut self, ticket: &Arc<Ticket>) -> Option<Event> {
         let line = self.line.as_mut()?;
         let at = line
             .iter()
@@ -221,29 +233,13 @@ impl Mailbox {
         Some(event)
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.queue.is_empty()
-    }
-
-    pub(super) fn depth(&self) -> (usize, usize) {
-        (
-            self.messages as usize,
-            self.line.as_ref().map_or(0, |line| line.len()),
-        )
-    }
-
-    pub(super) fn counters(&self) -> MailboxCounters {
-        self.counters
-    }
-
     /// Empties everything for the next process in this place.
     pub(super) fn close(&mut self) -> Leftovers {
-        self.messages = 0;
-        self.kill = None;
         Leftovers {
-            events: std::mem::take(&mut self.queue),
+            events: std::mem::take(&mut self.sorted),
             line: self.line.take().map_or_else(VecDeque::new, |line| *line),
-            wakers: (self.waker.take(), self.part.take()),
+            waker: self.waker.take(),
+            rare: self.rare.take(),
         }
     }
 }
@@ -251,8 +247,28 @@ impl Mailbox {
 /// What was still there when a process ended.
 #[derive(Debug)]
 pub(crate) struct Leftovers {
-    pub(crate) events: VecDeque<Event>,
+    pub(super) events: Chain,
     pub(crate) line: Line,
     /// Dropped outside of the lock.
-    pub(crate) wakers: (Option<Waker>, Option<Waker>),
+    waker: Option<Waker>,
+    rare: Option<Box<Rare>>,
+}
+
+impl Leftovers {
+    /// The next event, with the generation that it was for; that may be an older one's.
+    pub(crate) fn next_event(&mut self) -> Option<(u32, Event)> {
+        loop {
+            let node = self.events.pop_node()?;
+            let generation = node.generation;
+            if let Some(event) = node.into_event() {
+                return Some((generation, event));
+            }
+        }
+    }
+
+    /// Lets go of the wakers.
+    pub(crate) fn drop_wakers(&mut self) {
+        self.waker = None;
+        self.rare = None;
+    }
 }

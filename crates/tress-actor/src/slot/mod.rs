@@ -1,11 +1,19 @@
 //! A place for a process: its state word, its mailbox and its relations.
 //!
 //! Places are never freed while their host lives, and are used again and again; the generation in
-//! the word says for whom. Everything that comes from outside names the generation it is meant for
-//! and is compared with the word under the mailbox's lock, under which alone the generation changes.
-//! So a late message or completion changes nothing in the life of the next process.
+//! the word says for whom. Everything that comes from outside names the generation it is meant for.
+//! It is compared with the word before an event is put in, and again when the process takes it out:
+//! what was on its way when its process ended, and arrived at the next one, is sorted out there. So
+//! a late message or completion changes nothing in the life of the next process.
+//!
+//! Events go through the [inbox](inbox), which is one word and knows no lock. The lock is for what
+//! comes after: the process takes it once for a batch, a sender only to wake a process that rests,
+//! or if there is no room.
 
+mod chain;
+mod inbox;
 mod mailbox;
+mod node;
 mod state;
 mod ticket;
 
@@ -17,6 +25,7 @@ mod tests;
 pub use mailbox::{Capacity, MailboxCounters, Overflow};
 pub use state::ProcessState;
 
+pub(crate) use chain::Chain;
 pub(crate) use mailbox::Leftovers;
 pub(crate) use state::{Pause, Rest, Start};
 pub(crate) use ticket::{Outcome, Ticket};
@@ -24,29 +33,51 @@ pub(crate) use ticket::{Outcome, Ticket};
 use crate::event::Event;
 use crate::exit::ExitReason;
 use crate::link::Relations;
-use crate::sys::atomic::{AtomicU64, Ordering};
-use crate::sys::{Arc, Mutex, MutexGuard};
-use mailbox::{Mailbox, Taken};
-use state::{Wake, Word};
-use std::collections::VecDeque;
+use crate::sys::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::sys::{Arc, Mutex};
+use inbox::{Inbox, Wake};
+use mailbox::{Back, Room};
+use node::Node;
+use state::Word;
 use std::num::NonZeroU32;
 use std::task::Waker;
 
 #[derive(Debug)]
 pub(crate) struct Slot {
     word: Word,
-    mailbox: Mutex<Mailbox>,
+    inbox: Inbox,
+    room: Room,
+    /// What the process did last; written by it alone.
+    doing: AtomicU32,
+    /// Steps or polls so far, and messages taken; written by the process alone.
+    steps: AtomicU64,
+    received: AtomicU64,
+    back: Mutex<Back>,
     /// Links, monitors, names and groups, once there are any. Locked before the mailbox, if both.
     pub(crate) relations: Mutex<Relations>,
-    /// Steps or polls so far; written by the process alone.
-    steps: AtomicU64,
 }
+
+const QUEUED: u32 = 0;
+const RUNS: u32 = 1;
+const BLOCKED: u32 = 2;
+const IDLE: u32 = 3;
+/// Besides one of the others: a part of the process waits for events.
+const PART: u32 = 1 << 2;
 
 /// What a process left in its mailbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Left {
     Nothing,
     More,
+}
+
+/// What a process took.
+#[must_use = "a process may not rest on a mailbox that is not empty"]
+#[derive(Debug)]
+pub(crate) struct Drained {
+    pub(crate) left: Left,
+    /// What was for processes that were here before, with their generations.
+    pub(crate) late: Vec<(u32, Event)>,
 }
 
 /// Why a message did not get in.
@@ -67,42 +98,62 @@ pub(crate) enum Sent {
     Waits(Arc<Ticket>),
 }
 
+/// One writer only.
+fn add(counter: &AtomicU64, more: u64) {
+    let count = counter.load(Ordering::Relaxed);
+    counter.store(count + more, Ordering::Relaxed);
+}
+
 impl Slot {
     pub(crate) fn new() -> Slot {
         Slot {
             word: Word::new(),
-            mailbox: Mutex::new(Mailbox::new()),
-            relations: Mutex::new(Relations::default()),
+            inbox: Inbox::new(),
+            room: Room::new(),
+            doing: AtomicU32::new(QUEUED),
             steps: AtomicU64::new(0),
+            received: AtomicU64::new(0),
+            back: Mutex::new(Back::default()),
+            relations: Mutex::new(Relations::default()),
         }
     }
 
     /// A new process begins here; its generation.
     pub(crate) fn open(&self, capacity: Capacity, trap: bool) -> NonZeroU32 {
-        let mut mailbox = self.mailbox.lock();
-        mailbox.open(capacity);
+        let _back = self.back.lock();
+        self.room.open(capacity);
+        self.doing.store(QUEUED, Ordering::Relaxed);
         self.steps.store(0, Ordering::Relaxed);
+        self.received.store(0, Ordering::Relaxed);
+        self.inbox.open();
         self.word.open(trap)
     }
 
-    /// Tells the process that something came, and gives up the lock.
+    /// Puts an event in, or gives it back if the process has ended.
     #[inline]
-    fn wake(&self, mut mailbox: MutexGuard<'_, Mailbox>, wake: Wake) {
-        let part = mailbox.part.take();
-        if wake == Wake::Task {
-            // A reference of our own, since the next process may have this place once the lock is
-            // free. It is there: only a process that had a turn can have gone to rest.
-            let waker = mailbox.waker.clone();
-            drop(mailbox);
-            if let Some(waker) = waker {
-                waker.wake();
+    fn put(&self, generation: u32, event: Option<Event>) -> Result<(), Option<Event>> {
+        match self.inbox.push(Node::new(generation, event)) {
+            Ok(Wake::Nothing) => Ok(()),
+            Ok(Wake::Task) => {
+                // A reference of our own, since the next process may have this place once the lock
+                // is free. It is there: only a process that had a turn can have gone to rest.
+                let waker = self.back.lock().waker.clone();
+                if let Some(waker) = waker {
+                    waker.wake();
+                }
+                Ok(())
             }
-        } else {
-            drop(mailbox);
+            Err(node) => Err(node.into_event()),
         }
-        if let Some(part) = part {
-            part.wake();
-        }
+    }
+
+    /// Puts a message in that has its place.
+    #[inline]
+    fn put_message(&self, generation: u32, event: Event) -> Result<(), Refused> {
+        self.put(generation, Some(event)).map_err(|event| {
+            self.room.give_back(1);
+            Refused::Gone(event.expect("it was put in with the node"))
+        })
     }
 
     /// Sends a message; waits in line if there is no room and `may_wait`.
@@ -113,123 +164,268 @@ impl Slot {
         event: Event,
         may_wait: bool,
     ) -> Result<Sent, Refused> {
-        let mut mailbox = self.mailbox.lock();
         if !self.word.is_alive(generation) {
             return Err(Refused::Gone(event));
         }
-        let sent = match mailbox.offer(event, may_wait) {
-            Taken::In => Sent::In,
-            Taken::InFor(oldest) => Sent::InFor(oldest),
-            Taken::Full(event) => return Err(Refused::Full(event)),
-            // A full mailbox is looked into without being told.
-            Taken::Waits(ticket) => return Ok(Sent::Waits(ticket)),
+        if self.room.drops_oldest() {
+            return self.send_dropping(generation, event);
+        }
+        if !self.room.reserve() {
+            return self.send_full(generation, event, may_wait);
+        }
+        self.put_message(generation, event)?;
+        Ok(Sent::In)
+    }
+
+    #[cold]
+    fn send_full(&self, generation: u32, event: Event, may_wait: bool) -> Result<Sent, Refused> {
+        let mut back = self.back.lock();
+        if !self.word.is_alive(generation) {
+            return Err(Refused::Gone(event));
+        }
+        // Places are given back under the lock: if there is none now, whoever gives one back finds
+        // this message in line.
+        if !back.has_line() && self.room.reserve() {
+            drop(back);
+            self.put_message(generation, event)?;
+            return Ok(Sent::In);
+        }
+        if may_wait && self.room.overflow() == Overflow::Wait {
+            return Ok(Sent::Waits(back.join_line(event)));
+        }
+        back.rare().rejected += 1;
+        Err(Refused::Full(event))
+    }
+
+    /// Under the lock from end to end, so that every message that has a place is there to be dropped.
+    fn send_dropping(&self, generation: u32, event: Event) -> Result<Sent, Refused> {
+        let mut oldest = None;
+        let back = loop {
+            let mut back = self.back.lock();
+            if !self.word.is_alive(generation) {
+                return Err(Refused::Gone(event));
+            }
+            if self.room.reserve() {
+                break back;
+            }
+            // The newcomer has the place of the oldest, and is put in below: so the process, if it
+            // rests on what is sorted here, is woken.
+            self.inbox.take(&mut back.sorted);
+            oldest = back.sorted.remove_first(Event::counts);
+            if oldest.is_some() {
+                back.rare().dropped += 1;
+                break back;
+            }
+            // The places are those of messages that were on their way to the process before; their
+            // senders are about to learn that it is gone.
+            drop(back);
+            crate::sys::yield_now();
         };
-        let wake = self.word.wake();
-        self.wake(mailbox, wake);
-        Ok(sent)
+        let node = Node::new(generation, Some(event));
+        let wake = self.inbox.push(node).expect("it is closed under the lock");
+        let waker = match wake {
+            Wake::Task => back.waker.clone(),
+            Wake::Nothing => None,
+        };
+        drop(back);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        Ok(oldest.map_or(Sent::In, Sent::InFor))
     }
 
     /// Brings what always finds room: the end of a command, or news from the system. Gives it back
     /// if the process has ended.
     #[inline]
     pub(crate) fn tell(&self, generation: u32, event: Event) -> Result<(), Event> {
-        let mut mailbox = self.mailbox.lock();
         if !self.word.is_alive(generation) {
             return Err(event);
         }
-        mailbox.push(event);
-        let wake = self.word.wake();
-        self.wake(mailbox, wake);
-        Ok(())
+        self.put(generation, Some(event))
+            .map_err(|event| event.expect("it was put in with the node"))
     }
 
     /// Ends the process before its next step. False if it has ended already.
     pub(crate) fn kill(&self, generation: u32, reason: ExitReason) -> bool {
-        let mut mailbox = self.mailbox.lock();
+        let mut back = self.back.lock();
         if !self.word.is_alive(generation) {
             return false;
         }
-        mailbox.kill.get_or_insert(reason);
-        let wake = self.word.kill();
-        self.wake(mailbox, wake);
+        back.rare().kill.get_or_insert(reason);
+        self.word.kill();
+        drop(back);
+        // It looks up; if it cannot, it has ended.
+        let _ = self.put(generation, None);
         true
+    }
+
+    /// Is the process to end before its next step?
+    #[inline]
+    pub(crate) fn is_killed(&self) -> bool {
+        self.word.is_killed()
     }
 
     /// What the process was killed for.
     pub(crate) fn killed_for(&self) -> ExitReason {
-        let reason = self.mailbox.lock().kill.clone();
+        let back = self.back.lock();
+        let reason = back.rare.as_ref().and_then(|rare| rare.kill.clone());
         reason.unwrap_or(ExitReason::Terminated)
     }
 
     /// The process makes a step.
     #[inline]
     pub(crate) fn count_step(&self) {
-        let steps = self.steps.load(Ordering::Relaxed);
-        self.steps.store(steps + 1, Ordering::Relaxed);
+        add(&self.steps, 1);
     }
 
     pub(crate) fn steps(&self) -> u64 {
         self.steps.load(Ordering::Relaxed)
     }
 
+    #[inline]
+    fn set_doing(&self, doing: u32) {
+        let part = self.doing.load(Ordering::Relaxed) & PART;
+        self.doing.store(doing | part, Ordering::Relaxed);
+    }
+
     /// The process begins a turn.
     #[inline]
     pub(crate) fn start(&self) -> Start {
-        self.word.start()
+        self.inbox.rouse();
+        self.set_doing(RUNS);
+        if self.word.is_killed() {
+            return Start::Killed;
+        }
+        self.wake_part();
+        Start::Run
+    }
+
+    /// A part of the process that waits for events learns that there are some.
+    #[inline]
+    fn wake_part(&self) {
+        let doing = self.doing.load(Ordering::Relaxed);
+        if doing & PART != 0 && self.inbox.has_events() {
+            self.doing.store(doing & !PART, Ordering::Relaxed);
+            let mut back = self.back.lock();
+            let part = back.rare.as_mut().and_then(|rare| rare.part.take());
+            drop(back);
+            if let Some(part) = part {
+                part.wake();
+            }
+        }
     }
 
     /// The process takes at most `most` events.
     #[inline]
-    #[must_use = "a process may not rest on a mailbox that is not empty"]
-    pub(crate) fn drain(&self, into: &mut VecDeque<Event>, most: usize) -> Left {
-        // Allocates only if somebody waited.
-        let mut accepted = Vec::new();
-        let mut mailbox = self.mailbox.lock();
-        mailbox.drain(into, most, &mut accepted);
-        let left = if mailbox.is_empty() {
+    pub(crate) fn drain(&self, into: &mut Chain, most: usize) -> Drained {
+        let mut back = self.back.lock();
+        let (drained, told) = self.take_out(&mut back, into, most);
+        drop(back);
+        accept(told);
+        drained
+    }
+
+    /// As [`drain`](Slot::drain); if there is nothing, `waker` is woken when something comes, even if
+    /// it is not the task's but that of a part of it.
+    #[inline]
+    pub(crate) fn receive(&self, into: &mut Chain, most: usize, waker: &Waker) -> Drained {
+        let mut back = self.back.lock();
+        let (drained, told) = self.take_out(&mut back, into, most);
+        if into.is_empty()
+            && !back
+                .waker
+                .as_ref()
+                .is_some_and(|task| task.will_wake(waker))
+        {
+            back.rare().part = Some(waker.clone());
+            let doing = self.doing.load(Ordering::Relaxed);
+            self.doing.store(doing | PART, Ordering::Relaxed);
+        }
+        drop(back);
+        accept(told);
+        drained
+    }
+
+    #[inline]
+    fn take_out(
+        &self,
+        back: &mut Back,
+        into: &mut Chain,
+        most: usize,
+    ) -> (Drained, Vec<Arc<Ticket>>) {
+        self.inbox.take(&mut back.sorted);
+        // Neither allocates in the life of most processes.
+        let (mut late, mut told) = (Vec::new(), Vec::new());
+        if back.sorted.is_empty() {
+            let left = Left::Nothing;
+            return (Drained { left, late }, told);
+        }
+        let generation = self.word.generation();
+        let (mut places, mut received) = (0, 0);
+        for _ in 0..most {
+            let Some(node) = back.sorted.pop_node() else {
+                break;
+            };
+            let counts = u32::from(node.event.as_ref().is_some_and(Event::counts));
+            places += counts;
+            if node.generation == generation && node.event.is_some() {
+                received += counts;
+                into.push_node(node);
+            } else {
+                let of = node.generation;
+                late.extend(node.into_event().map(|event| (of, event)));
+            }
+        }
+        add(&self.received, u64::from(received));
+        if back.has_line() {
+            let take_in = |sorted: &mut Chain, event| {
+                sorted.push_node(Node::new(generation, Some(event)));
+            };
+            places = back.let_in(places, take_in, &mut told);
+        }
+        self.room.give_back(places);
+        let left = if back.sorted.is_empty() {
             Left::Nothing
         } else {
             Left::More
         };
-        drop(mailbox);
-        for ticket in accepted {
-            ticket.accept();
-        }
-        left
+        (Drained { left, late }, told)
     }
 
     /// From now on the process can be woken. To be called before it first rests.
     pub(crate) fn register(&self, waker: &Waker) {
-        self.mailbox.lock().waker = Some(waker.clone());
+        self.back.lock().waker = Some(waker.clone());
     }
 
-    /// A part of the process that is not polled whenever its task is waits for events. False if
-    /// there are some.
-    pub(crate) fn await_events(&self, waker: &Waker) -> bool {
-        let mut mailbox = self.mailbox.lock();
-        if !mailbox.is_empty() {
-            return false;
-        }
-        let task = mailbox.waker.as_ref();
-        if !task.is_some_and(|task| task.will_wake(waker)) {
-            mailbox.part = Some(waker.clone());
-        }
-        true
-    }
-
+    /// The process wants to rest, and has taken all that it knows of.
     #[inline]
     pub(crate) fn rest(&self, pause: Pause) -> Rest {
-        self.word.rest(pause)
+        self.set_doing(match pause {
+            Pause::Blocked => BLOCKED,
+            Pause::Idle => IDLE,
+        });
+        let rests = !self.word.is_killed() && self.inbox.rest();
+        if rests {
+            return Rest::Resting;
+        }
+        self.set_doing(RUNS);
+        // Whoever kills says so before it makes the process look up.
+        if self.word.is_killed() {
+            return Rest::Killed;
+        }
+        self.wake_part();
+        Rest::Awake
     }
 
+    /// The process goes to the tail of the queue.
     #[inline]
     pub(crate) fn requeue(&self) {
-        self.word.requeue();
+        self.set_doing(QUEUED);
     }
 
     /// False if the process has ended.
     pub(crate) fn set_trap(&self, generation: u32, trap: bool) -> bool {
-        let _mailbox = self.mailbox.lock();
+        let _back = self.back.lock();
         let alive = self.word.is_alive(generation);
         if alive {
             self.word.set_trap(trap);
@@ -243,14 +439,18 @@ impl Slot {
 
     /// The sender of a waiting message gives up. None if it is in, or on its way back.
     pub(crate) fn leave_line(&self, ticket: &Arc<Ticket>) -> Option<Event> {
-        self.mailbox.lock().leave(ticket)
+        self.back.lock().leave_line(ticket)
     }
 
     /// The process has ended: from now on its PID is nobody's.
     pub(crate) fn complete(&self) -> Leftovers {
-        let mut mailbox = self.mailbox.lock();
+        let mut back = self.back.lock();
         self.word.complete();
-        mailbox.close()
+        self.inbox.close(&mut back.sorted);
+        let left = back.close();
+        let places = left.events.iter().filter(|event| event.counts()).count();
+        self.room.give_back(places as u32);
+        left
     }
 
     #[inline]
@@ -258,13 +458,45 @@ impl Slot {
         self.word.is_alive(generation)
     }
 
+    /// The process that is here, and what it is doing. Never waits.
     pub(crate) fn look(&self) -> Option<(NonZeroU32, ProcessState)> {
-        self.word.look()
+        let generation = self.word.look()?;
+        let doing = self.doing.load(Ordering::Relaxed) & !PART;
+        let state = match doing {
+            RUNS => ProcessState::Running,
+            BLOCKED if self.inbox.is_resting() => ProcessState::Blocked,
+            IDLE if self.inbox.is_resting() => ProcessState::Idle,
+            _ => ProcessState::Ready,
+        };
+        Some((generation, state))
     }
 
-    /// Messages inside and in line, and the counters.
+    /// Messages inside and in line, and the counters. Never waits: while somebody changes them,
+    /// those for which there is a lock are zero.
     pub(crate) fn depth(&self) -> ((usize, usize), MailboxCounters) {
-        let mailbox = self.mailbox.lock();
-        (mailbox.depth(), mailbox.counters())
+        let inside = self.room.taken();
+        let mut counters = MailboxCounters {
+            accepted: self.received.load(Ordering::Relaxed) + u64::from(inside),
+            ..MailboxCounters::default()
+        };
+        let mut waiting = 0;
+        if let Some(back) = self.back.try_lock() {
+            waiting = back.in_line();
+            if let Some(rare) = &back.rare {
+                counters.accepted += rare.dropped;
+                counters.rejected = rare.rejected;
+                counters.dropped = rare.dropped;
+                counters.waited = rare.waited;
+            }
+        }
+        ((inside as usize, waiting), counters)
+    }
+}
+
+/// Tells the senders of messages that waited and are in now.
+#[inline]
+fn accept(told: Vec<Arc<Ticket>>) {
+    for ticket in told {
+        ticket.accept();
     }
 }

@@ -43,15 +43,19 @@ fn number(event: Event) -> u32 {
     }
 }
 
+fn numbers(mut events: Chain) -> Vec<u32> {
+    std::iter::from_fn(|| events.pop()).map(number).collect()
+}
+
 /// A turn as the task of a process makes it: takes what there is until it rests. True if killed.
 fn turn(f: &Fixture, seen: &mut Vec<u32>) -> bool {
     if f.slot.start() == Start::Killed {
         return true;
     }
     loop {
-        let mut events = VecDeque::new();
-        let left = f.slot.drain(&mut events, 1);
-        seen.extend(events.into_iter().map(number));
+        let mut events = Chain::new();
+        let left = f.slot.drain(&mut events, 1).left;
+        seen.extend(numbers(events));
         if left == Left::More {
             continue;
         }
@@ -131,18 +135,18 @@ fn model_a_late_completion_does_not_reach_the_next_process() {
             thread::spawn(move || f.slot.tell(f.generation, message(1)).is_ok())
         };
         assert_eq!(f.slot.start(), Start::Run);
-        let left = f.slot.complete().events.len();
+        let left = usize::from(f.slot.complete().next_event().is_some());
         let next = f.slot.open(Capacity::default(), false).get();
         assert_ne!(next, f.generation);
         let delivered = late.join().unwrap();
+        let mut events = Chain::new();
+        let drained = f.slot.drain(&mut events, 8);
+        assert!(events.is_empty() && drained.left == Left::Nothing);
         assert_eq!(
-            left,
+            left + drained.late.len(),
             usize::from(delivered),
-            "in the old one's mailbox or refused"
+            "left by the old one, sorted out by the new one, or refused"
         );
-        let mut events = VecDeque::new();
-        assert_eq!(f.slot.drain(&mut events, 8), Left::Nothing);
-        assert!(events.is_empty());
     });
 }
 
@@ -175,17 +179,14 @@ fn model_a_mailbox_never_holds_more_than_it_may() {
                 thread::spawn(move || f.slot.send(f.generation, message(n), false).is_ok())
             })
             .collect();
-        let mut seen = Vec::new();
         assert_eq!(f.slot.start(), Start::Run);
-        let mut events = VecDeque::new();
-        let left = f.slot.drain(&mut events, 8);
+        let mut events = Chain::new();
+        let left = f.slot.drain(&mut events, 8).left;
         assert!(events.len() <= 1 && left == Left::Nothing);
-        seen.extend(events.drain(..).map(number));
         let sent = senders.into_iter().map(|sender| sender.join().unwrap());
         let sent = sent.filter(|sent| *sent).count();
-        assert_eq!(f.slot.drain(&mut events, 8), Left::Nothing);
-        seen.extend(events.into_iter().map(number));
-        assert_eq!(seen.len(), sent);
+        assert_eq!(f.slot.drain(&mut events, 8).left, Left::Nothing);
+        assert_eq!(events.len(), sent);
         let (_, counters) = f.slot.depth();
         assert_eq!(counters.accepted + counters.rejected, 2);
     });
@@ -206,16 +207,95 @@ fn model_a_message_in_line_is_taken_in_given_back_or_taken_out() {
             let f = f.clone();
             thread::spawn(move || f.slot.leave_line(&ticket).is_some())
         };
-        let mut seen = Vec::new();
         assert_eq!(f.slot.start(), Start::Run);
-        let mut events = VecDeque::new();
-        let _ = f.slot.drain(&mut events, 1);
-        let _ = f.slot.drain(&mut events, 1);
-        seen.extend(events.into_iter().map(number));
+        let mut events = Chain::new();
+        for _ in 0..2 {
+            assert!(f.slot.drain(&mut events, 1).late.is_empty());
+        }
         let taken_out = sender.join().unwrap();
-        let mut events = VecDeque::new();
-        let _ = f.slot.drain(&mut events, 1);
-        seen.extend(events.into_iter().map(number));
-        assert_eq!(seen, if taken_out { vec![1] } else { vec![1, 2] });
+        assert!(f.slot.drain(&mut events, 1).late.is_empty());
+        assert_eq!(
+            numbers(events),
+            if taken_out { vec![1] } else { vec![1, 2] }
+        );
+    });
+}
+
+#[test]
+fn model_who_finds_no_room_is_let_in_when_there_is_some() {
+    loom::model(|| {
+        let f = fixture(1, Overflow::Wait);
+        assert!(matches!(
+            f.slot.send(f.generation, message(1), true),
+            Ok(Sent::In)
+        ));
+        let sender = {
+            let f = f.clone();
+            thread::spawn(move || match f.slot.send(f.generation, message(2), true) {
+                Ok(Sent::In) => None,
+                Ok(Sent::Waits(ticket)) => Some(ticket),
+                other => panic!("{other:?}"),
+            })
+        };
+        let mut seen = Vec::new();
+        turn(&f, &mut seen);
+        let ticket = sender.join().unwrap();
+        settle(&f, &mut seen, 1);
+        assert_eq!(seen, [1, 2]);
+        if let Some(ticket) = ticket {
+            assert!(ticket.poll(Waker::noop()).is_ready(), "it is told");
+        }
+        assert_eq!(f.slot.depth().0, (0, 0));
+    });
+}
+
+#[test]
+fn model_the_oldest_makes_room_and_nobody_sleeps_on_the_rest() {
+    loom::model(|| {
+        let f = fixture(1, Overflow::DropOldest);
+        let sender = {
+            let f = f.clone();
+            thread::spawn(move || {
+                let mut dropped = Vec::new();
+                for n in 1..=2 {
+                    match f.slot.send(f.generation, message(n), false) {
+                        Ok(Sent::In) => {}
+                        Ok(Sent::InFor(event)) => dropped.push(number(event)),
+                        other => panic!("{other:?}"),
+                    }
+                }
+                dropped
+            })
+        };
+        let mut seen = Vec::new();
+        turn(&f, &mut seen);
+        let mut all = sender.join().unwrap();
+        settle(&f, &mut seen, 1);
+        all.append(&mut seen);
+        assert_eq!(all, [1, 2]);
+    });
+}
+
+#[test]
+fn model_a_message_to_a_process_that_ends_is_left_late_or_refused() {
+    loom::model(|| {
+        let f = fixture(1, Overflow::Wait);
+        let sender = {
+            let f = f.clone();
+            thread::spawn(move || match f.slot.send(f.generation, message(1), true) {
+                Ok(Sent::In) => true,
+                Err(Refused::Gone(_)) => false,
+                other => panic!("{other:?}"),
+            })
+        };
+        let left = usize::from(f.slot.complete().next_event().is_some());
+        f.slot.open(Capacity::new(1, Overflow::Reject), false);
+        let mut events = Chain::new();
+        let early = f.slot.drain(&mut events, 8).late.len();
+        let sent = sender.join().unwrap();
+        let late = f.slot.drain(&mut events, 8).late.len();
+        assert!(events.is_empty());
+        assert_eq!(left + early + late, usize::from(sent));
+        assert_eq!(f.slot.depth().0.0, 0, "no place is lost");
     });
 }

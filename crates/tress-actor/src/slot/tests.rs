@@ -2,7 +2,6 @@ use super::*;
 use crate::event::{Message, SystemEvent};
 use crate::exit::ExitReason;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::Wake as _;
 
 #[derive(Default)]
 struct Count(AtomicUsize);
@@ -37,9 +36,10 @@ impl Fixture {
     }
 
     fn drain(&self, most: usize) -> (Vec<u32>, Left) {
-        let mut events = VecDeque::new();
-        let left = self.slot.drain(&mut events, most);
-        (events.into_iter().map(number).collect(), left)
+        let mut events = Chain::new();
+        let drained = self.slot.drain(&mut events, most);
+        assert!(drained.late.is_empty());
+        (numbers(events), drained.left)
     }
 
     fn wakes(&self) -> usize {
@@ -53,6 +53,15 @@ fn message(n: u32) -> Event {
 
 fn number(event: Event) -> u32 {
     peek(&event)
+}
+
+fn numbers(mut events: Chain) -> Vec<u32> {
+    std::iter::from_fn(|| events.pop()).map(number).collect()
+}
+
+fn leftovers(mut left: Leftovers) -> Vec<(u32, u32)> {
+    let events = std::iter::from_fn(|| left.next_event());
+    events.map(|(of, event)| (of, number(event))).collect()
 }
 
 fn peek(event: &Event) -> u32 {
@@ -120,14 +129,12 @@ fn a_full_mailbox_drops_the_oldest_message_and_nothing_else() {
         assert!(matches!(f.send(n), Ok(Sent::In)));
     }
     assert!(matches!(f.send(3), Ok(Sent::InFor(event)) if peek(&event) == 1));
-    let mut events = VecDeque::new();
-    assert_eq!(f.slot.drain(&mut events, 8), Left::Nothing);
-    assert!(
-        !events.pop_front().unwrap().counts(),
-        "the system's news stays"
-    );
-    assert_eq!(events.into_iter().map(number).collect::<Vec<_>>(), [2, 3]);
-    assert_eq!(f.slot.depth().1.dropped, 1);
+    let mut events = Chain::new();
+    assert_eq!(f.slot.drain(&mut events, 8).left, Left::Nothing);
+    assert!(!events.pop().unwrap().counts(), "the system's news stays");
+    assert_eq!(numbers(events), [2, 3]);
+    let (_, counters) = f.slot.depth();
+    assert_eq!((counters.accepted, counters.dropped), (3, 1));
 }
 
 #[test]
@@ -174,11 +181,12 @@ fn the_line_before_a_process_that_ends_gets_its_messages_back() {
     let Ok(Sent::Waits(ticket)) = f.send(2) else {
         panic!()
     };
-    let left = f.slot.complete();
-    assert_eq!(left.events.into_iter().map(number).collect::<Vec<_>>(), [1]);
-    for (event, ticket) in left.line {
+    let mut left = f.slot.complete();
+    for (event, ticket) in left.line.drain(..) {
         ticket.give_back(event);
     }
+    assert_eq!(leftovers(left), [(f.generation, 1)]);
+    assert_eq!(f.slot.depth().0, (0, 0));
     let fate = ticket.poll(std::task::Waker::noop());
     assert!(matches!(fate, std::task::Poll::Ready(Outcome::Back(event)) if peek(&event) == 2));
 }
@@ -209,19 +217,83 @@ fn who_is_killed_does_not_rest_and_the_first_reason_counts() {
 }
 
 #[test]
+fn what_was_on_its_way_when_its_process_ended_is_sorted_out_by_the_next() {
+    for ends_too in [false, true] {
+        let f = Fixture::new(2, Overflow::Wait);
+        // The sender has found the process alive, and has a place.
+        assert!(f.slot.is_alive(f.generation) && f.slot.room.reserve());
+        assert_eq!(leftovers(f.slot.complete()), []);
+        let next = f.slot.open(Capacity::new(1, Overflow::Wait), false).get();
+        assert!(f.slot.put_message(f.generation, message(1)).is_ok());
+        if ends_too {
+            assert_eq!(leftovers(f.slot.complete()), [(f.generation, 1)]);
+        } else {
+            assert!(f.slot.tell(next, message(2)).is_ok());
+            let mut events = Chain::new();
+            let drained = f.slot.drain(&mut events, 8);
+            let late = drained
+                .late
+                .into_iter()
+                .map(|(of, event)| (of, number(event)));
+            assert_eq!(late.collect::<Vec<_>>(), [(f.generation, 1)]);
+            assert_eq!(numbers(events), [2]);
+        }
+    }
+    let f = Fixture::new(2, Overflow::Wait);
+    assert!(f.slot.room.reserve());
+    drop(f.slot.complete());
+    let refused = f.slot.put_message(f.generation, message(1));
+    assert!(matches!(refused, Err(Refused::Gone(event)) if peek(&event) == 1));
+    assert_eq!(f.slot.depth().0.0, 0, "its place is given back");
+}
+
+#[test]
 fn a_part_of_a_process_is_woken_besides_its_task() {
     let f = Fixture::new(4, Overflow::Wait);
     let part = std::sync::Arc::new(Count::default());
+    let (waker, woken) = (part.clone().into(), || part.0.load(Ordering::Relaxed));
+    let mut events = Chain::new();
     assert_eq!(f.slot.start(), Start::Run);
-    assert!(f.slot.await_events(&part.clone().into()));
+    assert_eq!(f.slot.receive(&mut events, 4, &waker).left, Left::Nothing);
+    assert_eq!(f.slot.rest(Pause::Idle), Rest::Resting);
+    // Its task is polled for something else.
+    assert_eq!((f.slot.start(), woken()), (Start::Run, 0));
     assert_eq!(f.slot.rest(Pause::Idle), Rest::Resting);
     assert!(matches!(f.send(1), Ok(Sent::In)));
-    assert_eq!((f.wakes(), part.0.load(Ordering::Relaxed)), (1, 1));
-    assert!(!f.slot.await_events(&part.clone().into()), "there is one");
+    assert_eq!((f.wakes(), woken()), (1, 0));
+    assert_eq!((f.slot.start(), woken()), (Start::Run, 1));
+    assert_eq!(f.slot.receive(&mut events, 4, &waker).left, Left::Nothing);
+    assert_eq!(numbers(std::mem::take(&mut events)), [1]);
+    // While it runs.
+    assert_eq!(f.slot.receive(&mut events, 4, &waker).left, Left::Nothing);
+    assert!(matches!(f.send(2), Ok(Sent::In)));
+    assert_eq!((f.slot.rest(Pause::Idle), woken()), (Rest::Awake, 2));
+    assert_eq!(f.drain(4), (vec![2], Left::Nothing));
     // The task's own waker is not kept twice.
-    assert_eq!(f.drain(4), (vec![1], Left::Nothing));
-    assert!(f.slot.await_events(&f.wakes.clone().into()));
-    f.wakes.clone().wake();
+    let task = f.wakes.clone().into();
+    assert_eq!(f.slot.receive(&mut events, 4, &task).left, Left::Nothing);
+    assert_eq!(f.slot.doing.load(Ordering::Relaxed) & PART, 0);
+}
+
+#[test]
+fn cells_are_used_again() {
+    let f = Fixture::new(1000, Overflow::Wait);
+    for _ in 0..3 {
+        for n in 0..1000 {
+            assert!(matches!(f.send(n), Ok(Sent::In)));
+        }
+        assert_eq!(f.drain(1000), ((0..1000).collect(), Left::Nothing));
+    }
+}
+
+#[test]
+fn an_event_that_is_put_back_comes_first() {
+    let mut events = Chain::new();
+    events.push_front(message(2));
+    events.push_front(message(1));
+    events.push_node(Node::new(1, Some(message(3))));
+    assert_eq!((events.len(), events.iter().count()), (3, 3));
+    assert_eq!(numbers(events), [1, 2, 3]);
 }
 
 #[test]

@@ -3,9 +3,10 @@
 use std::sync::PoisonError;
 
 pub(crate) use std::sync::{Arc, MutexGuard};
+pub(crate) use std::thread::yield_now;
 
 pub(crate) mod atomic {
-    pub(crate) use std::sync::atomic::{AtomicU64, Ordering};
+    pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 }
 
 /// A mutex that does not poison: every critical section in this crate leaves its data consistent

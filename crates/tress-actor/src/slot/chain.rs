@@ -1,0 +1,156 @@
+use super::node::Node;
+use crate::event::Event;
+use std::marker::PhantomData;
+use std::ptr;
+
+/// Events in the order in which they came, owned by whoever has the chain.
+pub(crate) struct Chain {
+    first: *mut Node,
+    /// Dangles if there is no first.
+    last: *mut Node,
+    len: usize,
+    owns: PhantomData<Node>,
+}
+
+// SAFETY: it owns its nodes, and events can be sent.
+unsafe impl Send for Chain {}
+// SAFETY: a shared chain shows nothing but its length.
+unsafe impl Sync for Chain {}
+
+impl Chain {
+    pub(crate) const fn new() -> Chain {
+        Chain {
+            first: ptr::null_mut(),
+            last: ptr::null_mut(),
+            len: 0,
+            owns: PhantomData,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.first.is_null()
+    }
+
+    #[inline]
+    pub(super) fn push_node(&mut self, node: Box<Node>) {
+        let node = Box::into_raw(node);
+        // SAFETY: the node is ours now.
+        unsafe { (*node).next = ptr::null_mut() };
+        if self.first.is_null() {
+            self.first = node;
+        } else {
+            // SAFETY: the last node of a chain that is not empty is the chain's.
+            unsafe { (*self.last).next = node };
+        }
+        self.last = node;
+        self.len += 1;
+    }
+
+    #[inline]
+    pub(super) fn pop_node(&mut self) -> Option<Box<Node>> {
+        if self.first.is_null() {
+            return None;
+        }
+        // SAFETY: the nodes of a chain came from boxes and are the chain's alone.
+        let node = unsafe { Box::from_raw(self.first) };
+        self.first = node.next;
+        self.len -= 1;
+        Some(node)
+    }
+
+    /// The next event.
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<Event> {
+        // Chains that are handed out hold events only.
+        self.pop_node()?.into_event()
+    }
+
+    /// Puts an event before all others.
+    pub(crate) fn push_front(&mut self, event: Event) {
+        let node = Box::into_raw(Node::new(0, Some(event)));
+        // SAFETY: the node is ours.
+        unsafe { (*node).next = self.first };
+        if self.first.is_null() {
+            self.last = node;
+        }
+        self.first = node;
+        self.len += 1;
+    }
+
+    /// Puts what came behind it: nodes linked from the newest to the oldest.
+    ///
+    /// # Safety
+    /// They came from boxes, end with a null and are nobody else's.
+    pub(super) unsafe fn append_reversed(&mut self, newest: *mut Node) {
+        if newest.is_null() {
+            return;
+        }
+        let (mut behind, mut node, mut count) = (ptr::null_mut(), newest, 0);
+        while !node.is_null() {
+            // SAFETY: by the caller's promise the node is ours until the chain is taken apart.
+            let before = unsafe { std::mem::replace(&mut (*node).next, behind) };
+            (behind, node, count) = (node, before, count + 1);
+        }
+        if self.first.is_null() {
+            self.first = behind;
+        } else {
+            // SAFETY: as in `push_node`.
+            unsafe { (*self.last).next = behind };
+        }
+        self.last = newest;
+        self.len += count;
+    }
+
+    /// Takes out the first event that `wanted` says.
+    pub(super) fn remove_first(&mut self, wanted: impl Fn(&Event) -> bool) -> Option<Event> {
+        let mut found = None;
+        let mut all = std::mem::take(self);
+        while let Some(node) = all.pop_node() {
+            if found.is_none() && node.event.as_ref().is_some_and(&wanted) {
+                found = node.into_event();
+            } else {
+                self.push_node(node);
+            }
+        }
+        found
+    }
+
+    /// Looks at the events.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Event> {
+        let mut node = self.first;
+        std::iter::from_fn(move || {
+            // SAFETY: the nodes are the chain's, which is borrowed.
+            let this = unsafe { node.as_ref() }?;
+            node = this.next;
+            Some(this.event.as_ref())
+        })
+        .flatten()
+    }
+}
+
+impl Default for Chain {
+    fn default() -> Chain {
+        Chain::new()
+    }
+}
+
+impl Drop for Chain {
+    #[inline]
+    fn drop(&mut self) {
+        while let Some(node) = self.pop_node() {
+            drop(node.into_event());
+        }
+    }
+}
+
+impl std::fmt::Debug for Chain {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Chain({} events)", self.len)
+    }
+}

@@ -1,0 +1,121 @@
+//! The cells that events lie in, and where they are kept until they are needed again.
+//!
+//! A thread keeps some cells for itself and exchanges them with the others in bulk, so that in a
+//! steady state nothing is allocated, whichever way the messages go.
+
+use crate::event::Event;
+
+/// An event on its way to a process.
+#[derive(Debug)]
+pub(super) struct Node {
+    /// The one before it in the inbox, the one behind it in a chain.
+    pub(super) next: *mut Node,
+    /// For which of the processes of a place it is.
+    pub(super) generation: u32,
+    /// Nothing, if the process is only to look up.
+    pub(super) event: Option<Event>,
+}
+
+impl Node {
+    #[inline]
+    pub(super) fn new(generation: u32, event: Option<Event>) -> Box<Node> {
+        let mut node = pool::take();
+        node.generation = generation;
+        node.event = event;
+        node
+    }
+
+    /// What lies in it. The cell is kept.
+    #[inline]
+    pub(super) fn into_event(mut self: Box<Node>) -> Option<Event> {
+        let event = self.event.take();
+        pool::keep(self);
+        event
+    }
+
+    fn blank() -> Box<Node> {
+        Box::new(Node {
+            next: std::ptr::null_mut(),
+            generation: 0,
+            event: None,
+        })
+    }
+}
+
+#[cfg(not(any(loom, tress_no_slab)))]
+mod pool {
+    use super::Node;
+    use crate::sys::Mutex;
+    use std::cell::RefCell;
+
+    /// Most cells that a thread keeps, and how many it exchanges at a time.
+    const MINE: usize = 128;
+    const BULK: usize = MINE / 2;
+    /// Most cells that all threads keep together, beyond their own.
+    const OURS: usize = 16 * 1024;
+
+    #[derive(Default)]
+    struct Cells(#[allow(clippy::vec_box, reason = "they stay where they are")] Vec<Box<Node>>);
+
+    // SAFETY: a cell that is kept holds no event, and its pointer means nothing.
+    unsafe impl Send for Cells {}
+
+    static SHARED: Mutex<Cells> = Mutex::new(Cells(Vec::new()));
+
+    thread_local! {
+        static OWN: RefCell<Cells> = const { RefCell::new(Cells(Vec::new())) };
+    }
+
+    #[inline]
+    pub(super) fn take() -> Box<Node> {
+        // A thread that is ending has none.
+        let cell = OWN.try_with(|own| {
+            let cells = &mut own.borrow_mut().0;
+            cells.pop().or_else(|| refill(cells))
+        });
+        cell.ok().flatten().unwrap_or_else(Node::blank)
+    }
+
+    #[cold]
+    #[allow(clippy::vec_box, reason = "they stay where they are")]
+    fn refill(cells: &mut Vec<Box<Node>>) -> Option<Box<Node>> {
+        let mut shared = SHARED.lock();
+        let from = shared.0.len().saturating_sub(BULK);
+        cells.extend(shared.0.drain(from..));
+        cells.pop()
+    }
+
+    #[inline]
+    pub(super) fn keep(cell: Box<Node>) {
+        // Dropped, if the thread is ending.
+        let _ = OWN.try_with(|own| {
+            let cells = &mut own.borrow_mut().0;
+            if cells.len() == MINE {
+                share(cells);
+            }
+            cells.push(cell);
+        });
+    }
+
+    #[cold]
+    #[allow(clippy::vec_box, reason = "they stay where they are")]
+    fn share(cells: &mut Vec<Box<Node>>) {
+        let surplus = cells.drain(MINE - BULK..);
+        let mut shared = SHARED.lock();
+        if shared.0.len() < OURS {
+            shared.0.extend(surplus);
+        }
+    }
+}
+
+/// Every cell from the allocator, so that the models and the sanitizers see each of them.
+#[cfg(any(loom, tress_no_slab))]
+mod pool {
+    use super::Node;
+
+    pub(super) fn take() -> Box<Node> {
+        Node::blank()
+    }
+
+    pub(super) fn keep(_: Box<Node>) {}
+}
