@@ -2,11 +2,12 @@
 
 use crate::cx::{Cx, Mail};
 use crate::error::{SendError, SendFailure, SpawnError};
-use crate::event::{Message, SystemEvent};
+use crate::event::SystemEvent;
 use crate::exit::ProcessError;
 use crate::host::spawn::Body;
 use crate::host::{Host, Sending, Spawn};
 use crate::pid::Pid;
+use crate::slot::Parcel;
 use std::error::Error;
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -192,8 +193,9 @@ impl<M: Send + 'static> ActorRef<M> {
     ///
     /// # Cancel safety
     /// As [`Host::send_waiting`].
+    #[inline]
     pub fn send(&self, msg: M) -> Sending<'_> {
-        self.host.send_waiting(self.pid, Message::new(msg))
+        self.host.send_parcel(self.pid, Parcel::of(msg))
     }
 
     /// Sends a message with a [`Reply`] in it, and waits for the answer.

@@ -103,50 +103,47 @@ impl<M: Send + 'static> Cx<M> {
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Mail<M>> {
         let budget = ready!(coop::poll_proceed(cx));
         loop {
-            let Some(event) = self.mail.pop() else {
-                // Elsewhere the process might have ended, and its place be another's.
-                assert_eq!(
-                    self.task,
-                    task::try_id(),
-                    "only the process itself can wait for its messages"
-                );
-                let (host, mail) = (&self.host, &mut self.mail);
-                host.drain_or_wait(self.pid, mail, BATCH, cx.waker());
-                if mail.is_empty() {
-                    return Poll::Pending;
-                }
-                continue;
-            };
-            let Event::Message(message) = event else {
-                // Nobody yields commands here.
-                continue;
-            };
-            let Message {
-                source,
-                payload,
-                topic,
-            } = message;
-            let mail = if topic == Topic::EVENTS {
-                payload.downcast().map(Mail::Event)
-            } else {
-                payload.downcast().map(Mail::Message)
-            };
-            match mail {
-                Ok(mail) => {
-                    self.sender = source;
+            if let Some((source, message)) = self.mail.pop_value() {
+                self.sender = source;
+                budget.made_progress();
+                return Poll::Ready(Mail::Message(message));
+            }
+            if let Some(event) = self.mail.pop() {
+                if let Some(event) = self.other(event) {
                     budget.made_progress();
-                    return Poll::Ready(mail);
+                    return Poll::Ready(Mail::Event(event));
                 }
-                Err(payload) => {
-                    let message = Message {
-                        source,
-                        payload,
-                        topic,
-                    };
-                    self.host.undelivered(self.pid, Event::Message(message));
-                }
+                continue;
+            }
+            // Elsewhere the process might have ended, and its place be another's.
+            assert_eq!(
+                self.task,
+                task::try_id(),
+                "only the process itself can wait for its messages"
+            );
+            let (host, mail) = (&self.host, &mut self.mail);
+            host.drain_or_wait(self.pid, mail, BATCH, cx.waker());
+            if mail.is_empty() {
+                return Poll::Pending;
             }
         }
+    }
+
+    /// News from the system, if that is what it is; anything else is not for this process. Nobody
+    /// yields commands here.
+    #[cold]
+    fn other(&mut self, event: Event) -> Option<SystemEvent> {
+        let Event::Message(mut message) = event else {
+            return None;
+        };
+        if message.topic == Topic::EVENTS {
+            if let Some(event) = message.payload.take() {
+                self.sender = message.source;
+                return Some(event);
+            }
+        }
+        self.host.undelivered(self.pid, Event::Message(message));
+        None
     }
 }
 

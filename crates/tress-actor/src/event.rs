@@ -51,6 +51,16 @@ impl Message {
         }
     }
 
+    /// A message to the inbox that says nothing.
+    #[inline]
+    pub(crate) fn empty() -> Message {
+        Message {
+            source: None,
+            topic: Topic::INBOX,
+            payload: Payload::empty(),
+        }
+    }
+
     pub(crate) fn system(source: Option<Pid>, event: SystemEvent) -> Message {
         Message {
             source,

@@ -2,7 +2,7 @@
 
 use std::any::{TypeId, type_name};
 use std::fmt;
-use std::mem::{ManuallyDrop, MaybeUninit};
+use std::mem::MaybeUninit;
 
 /// Values of at most three words stay in place.
 type Room = [MaybeUninit<usize>; 3];
@@ -68,8 +68,25 @@ impl Payload {
     /// Takes a value in.
     #[inline]
     pub fn new<T: Send + 'static>(value: T) -> Payload {
-        let mut room: Room = [MaybeUninit::uninit(); 3];
-        let place = (&raw mut room).cast::<T>();
+        let mut payload = Payload::empty();
+        payload.fill(value);
+        payload
+    }
+
+    /// The payload of a message that says all by its topic: a `()`.
+    #[inline]
+    pub fn empty() -> Payload {
+        Payload {
+            room: [MaybeUninit::uninit(); 3],
+            kind: &KindOf::<()>::KIND,
+        }
+    }
+
+    /// Takes a value in where it lies; what was there must be empty.
+    #[inline(always)]
+    pub(crate) fn fill<T: Send + 'static>(&mut self, value: T) {
+        debug_assert!(self.is::<()>());
+        let place = (&raw mut self.room).cast::<T>();
         if fits::<T>() {
             // SAFETY: size and alignment were compared just now.
             unsafe { place.write(value) }
@@ -77,22 +94,33 @@ impl Payload {
             // SAFETY: a box is one word.
             unsafe { place.cast::<Box<T>>().write(Box::new(value)) }
         }
-        Payload {
-            room,
-            kind: &KindOf::<T>::KIND,
-        }
+        self.kind = &KindOf::<T>::KIND;
     }
 
-    /// The payload of a message that says all by its topic.
-    #[inline]
-    pub fn empty() -> Payload {
-        Payload::new(())
+    /// Takes the value out from where it lies, if it is a `T`, and leaves nothing.
+    #[inline(always)]
+    pub(crate) fn take<T: Send + 'static>(&mut self) -> Option<T> {
+        if !self.is::<T>() {
+            return None;
+        }
+        self.kind = &KindOf::<()>::KIND;
+        let place = (&raw mut self.room).cast::<T>();
+        Some(if fits::<T>() {
+            // SAFETY: the type was compared; the kind says that nothing is left to drop.
+            unsafe { place.read() }
+        } else {
+            // SAFETY: likewise for the box.
+            *unsafe { place.cast::<Box<T>>().read() }
+        })
     }
 
     /// Is it a `T`?
     #[inline]
     pub fn is<T: Send + 'static>(&self) -> bool {
-        (self.kind.id)() == TypeId::of::<T>()
+        // What one function says is the same. There may be copies of it, so that the reverse does not
+        // hold.
+        std::ptr::fn_addr_eq(self.kind.id, TypeId::of::<T> as fn() -> TypeId)
+            || (self.kind.id)() == TypeId::of::<T>()
     }
 
     /// Takes the value out, if it is a `T`.
@@ -100,19 +128,8 @@ impl Payload {
     /// # Errors
     /// If it is something else: that.
     #[inline]
-    pub fn downcast<T: Send + 'static>(self) -> Result<T, Payload> {
-        if !self.is::<T>() {
-            return Err(self);
-        }
-        let mut this = ManuallyDrop::new(self);
-        let place = (&raw mut this.room).cast::<T>();
-        if fits::<T>() {
-            // SAFETY: the type was compared; `ManuallyDrop` keeps the value from being dropped here.
-            Ok(unsafe { place.read() })
-        } else {
-            // SAFETY: likewise for the box.
-            Ok(*unsafe { place.cast::<Box<T>>().read() })
-        }
+    pub fn downcast<T: Send + 'static>(mut self) -> Result<T, Payload> {
+        self.take().ok_or(self)
     }
 
     /// Looks at the value, if it is a `T`.

@@ -310,8 +310,8 @@ impl Host {
         while let Some((generation, event)) = left.next_event() {
             self.undelivered(pid.with_generation(generation), event);
         }
-        for (event, ticket) in left.line {
-            ticket.give_back(event);
+        for (message, ticket) in left.line {
+            ticket.give_back(message);
         }
     }
 

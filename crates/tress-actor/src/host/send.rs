@@ -1,11 +1,12 @@
 use super::Host;
 use crate::error::{SendError, SendFailure};
-use crate::event::{Event, Message};
+use crate::event::Message;
 use crate::payload::Payload;
 use crate::pid::Pid;
 use crate::relay::{Package, Relay};
-use crate::slot::{Outcome, Refused, Sent, Ticket};
+use crate::slot::{Outcome, Parcel, Refused, Sent, Ticket};
 use crate::sys::Arc;
+use crate::topic::Topic;
 use std::borrow::Borrow;
 use std::future::Future;
 use std::pin::Pin;
@@ -21,7 +22,7 @@ impl Host {
     /// If there is no such process, or its mailbox is full and keeps what it has.
     #[inline]
     pub fn send<T: Send + 'static>(&self, to: Pid, value: T) -> Result<(), SendError> {
-        self.send_message(to, Message::new(value))
+        self.offer_now(to, Parcel::of(value))
     }
 
     /// Sends a message, without waiting.
@@ -30,6 +31,11 @@ impl Host {
     /// As [`send`](Host::send), and if the topic is the system's.
     #[inline]
     pub fn send_message(&self, to: Pid, message: Message) -> Result<(), SendError> {
+        self.offer_now(to, Parcel::new(message))
+    }
+
+    #[inline]
+    fn offer_now(&self, to: Pid, message: Parcel) -> Result<(), SendError> {
         self.offer(to, message, false).map(|ticket| {
             debug_assert!(ticket.is_none(), "it may not wait");
         })
@@ -64,11 +70,20 @@ impl Host {
     /// assert_eq!(exit.await.into_result().unwrap().downcast::<u64>().unwrap(), 6);
     /// # }
     /// ```
+    #[inline]
     pub fn send_waiting(&self, to: Pid, message: Message) -> Sending<'_> {
+        self.send_parcel(to, Parcel::new(message))
+    }
+
+    #[inline]
+    pub(crate) fn send_parcel(&self, to: Pid, message: Parcel) -> Sending<'_> {
         Sending {
-            host: self,
-            to,
-            progress: Progress::Unsent(message),
+            unsent: Some(message),
+            line: InLine {
+                host: self,
+                to,
+                ticket: None,
+            },
         }
     }
 
@@ -78,24 +93,27 @@ impl Host {
         to: Pid,
         message: Message,
     ) -> Result<Option<InLine<Host>>, SendError> {
-        let ticket = self.offer(to, message, true)?;
-        let host = || self.clone();
-        Ok(ticket.map(|ticket| InLine::new(host(), to, ticket)))
+        let ticket = self.offer(to, Parcel::new(message), true)?;
+        Ok(ticket.map(|ticket| InLine {
+            host: self.clone(),
+            to,
+            ticket: Some(ticket),
+        }))
     }
 
     #[inline]
     fn offer(
         &self,
         to: Pid,
-        message: Message,
+        message: Parcel,
         may_wait: bool,
     ) -> Result<Option<Arc<Ticket>>, SendError> {
-        if message.topic != crate::Topic::INBOX && !message.topic.is_open() {
-            let why = SendFailure::Reserved(message.topic);
-            return Err(SendError::new(why, message));
+        let topic = message.topic();
+        if topic != Topic::INBOX && !topic.is_open() {
+            return Err(back(SendFailure::Reserved(topic), message));
         }
         let refused = match self.slot(to) {
-            Ok(slot) => match slot.send(to.id().generation(), Event::Message(message), may_wait) {
+            Ok(slot) => match slot.send(to.id().generation(), message, may_wait) {
                 Ok(Sent::In) => return Ok(None),
                 Ok(Sent::InFor(oldest)) => {
                     self.undelivered(to, oldest);
@@ -104,13 +122,12 @@ impl Host {
                 Ok(Sent::Waits(ticket)) => return Ok(Some(ticket)),
                 Err(refused) => refused,
             },
-            Err(_) => return self.relay(to, message),
+            Err(_) => return self.relay(to, message.into_message()),
         };
-        let (why, event) = match refused {
-            Refused::Gone(event) => (SendFailure::NoProcess(to), event),
-            Refused::Full(event) => (SendFailure::Full(to), event),
-        };
-        Err(back(why, event))
+        Err(match refused {
+            Refused::Gone(message) => back(SendFailure::NoProcess(to), message),
+            Refused::Full(message) => back(SendFailure::Full(to), message),
+        })
     }
 
     /// Sends a message to a process that is not here: it has ended, or is another host's.
@@ -144,27 +161,17 @@ impl Host {
 }
 
 /// The sender gets its message back.
-fn back(why: SendFailure, event: Event) -> SendError {
-    match event {
-        Event::Message(message) => SendError::new(why, message),
-        Event::Completion(_) => unreachable!("only messages are sent"),
-    }
+#[cold]
+fn back(why: SendFailure, message: Parcel) -> SendError {
+    SendError::new(why, message.into_message())
 }
 
 /// The future of [`Host::send_waiting`].
 #[derive(Debug)]
 #[must_use = "futures do nothing unless awaited"]
 pub struct Sending<'a> {
-    host: &'a Host,
-    to: Pid,
-    progress: Progress<'a>,
-}
-
-#[derive(Debug)]
-enum Progress<'a> {
-    Unsent(Message),
-    Waits(InLine<&'a Host>),
-    Done,
+    unsent: Option<Parcel>,
+    line: InLine<&'a Host>,
 }
 
 impl Future for Sending<'_> {
@@ -172,31 +179,14 @@ impl Future for Sending<'_> {
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = &mut *self;
-        match std::mem::replace(&mut this.progress, Progress::Done) {
-            Progress::Unsent(message) => match this.host.offer(this.to, message, true) {
-                Ok(None) => Poll::Ready(Ok(())),
-                Ok(Some(ticket)) => this.wait(InLine::new(this.host, this.to, ticket), cx),
-                Err(error) => Poll::Ready(Err(error)),
-            },
-            Progress::Waits(waits) => this.wait(waits, cx),
-            Progress::Done => panic!("a future that is ready is not polled again"),
+        if let Some(message) = self.unsent.take() {
+            match self.line.host.offer(self.line.to, message, true) {
+                Ok(None) => return Poll::Ready(Ok(())),
+                Ok(ticket) => self.line.ticket = ticket,
+                Err(error) => return Poll::Ready(Err(error)),
+            }
         }
-    }
-}
-
-impl<'a> Sending<'a> {
-    #[cold]
-    fn wait(
-        &mut self,
-        mut waits: InLine<&'a Host>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Result<(), SendError>> {
-        let sent = Pin::new(&mut waits).poll(cx);
-        if sent.is_pending() {
-            self.progress = Progress::Waits(waits);
-        }
-        sent
+        Pin::new(&mut self.line).poll(cx)
     }
 }
 
@@ -209,26 +199,19 @@ pub(crate) struct InLine<H: Borrow<Host>> {
     ticket: Option<Arc<Ticket>>,
 }
 
-impl<H: Borrow<Host>> InLine<H> {
-    fn new(host: H, to: Pid, ticket: Arc<Ticket>) -> Self {
-        InLine {
-            host,
-            to,
-            ticket: Some(ticket),
-        }
-    }
-}
-
 impl<H: Borrow<Host> + Unpin> Future for InLine<H> {
     type Output = Result<(), SendError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let ticket = self.ticket.as_ref().expect("it is not ready yet");
+        let ticket = self
+            .ticket
+            .as_ref()
+            .expect("a future that is ready is not polled again");
         let outcome = std::task::ready!(ticket.poll(cx.waker()));
         self.ticket = None;
         Poll::Ready(match outcome {
             Outcome::In => Ok(()),
-            Outcome::Back(event) => Err(back(SendFailure::NoProcess(self.to), event)),
+            Outcome::Back(message) => Err(back(SendFailure::NoProcess(self.to), message)),
         })
     }
 }

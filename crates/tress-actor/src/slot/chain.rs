@@ -1,5 +1,7 @@
 use super::node::Node;
 use crate::event::Event;
+use crate::pid::Pid;
+use crate::topic::Topic;
 use std::marker::PhantomData;
 use std::ptr;
 
@@ -69,6 +71,26 @@ impl Chain {
     pub(crate) fn pop(&mut self) -> Option<Event> {
         // Chains that are handed out hold events only.
         self.pop_node()?.into_event()
+    }
+
+    /// The value of the next event, and who sent it, if it is a message with such a value that does
+    /// not come from the system.
+    #[inline(always)]
+    pub(crate) fn pop_value<T: Send + 'static>(&mut self) -> Option<(Option<Pid>, T)> {
+        // SAFETY: the first node, if there is one, is the chain's.
+        let first = unsafe { self.first.as_mut() }?;
+        let Some(Event::Message(message)) = &mut first.event else {
+            return None;
+        };
+        if message.topic == Topic::EVENTS {
+            return None;
+        }
+        let value = message.payload.take()?;
+        let source = message.source;
+        if let Some(node) = self.pop_node() {
+            node.discard_empty();
+        }
+        Some((source, value))
     }
 
     /// Puts an event before all others.

@@ -2,6 +2,7 @@
 //! taken, and the senders that found no room.
 
 use super::chain::Chain;
+use super::node::Parcel;
 use super::ticket::Ticket;
 use crate::event::Event;
 use crate::exit::ExitReason;
@@ -147,7 +148,7 @@ impl Room {
 }
 
 /// Messages that wait for room, in turn; boxed, since most mailboxes never have one.
-type Line = VecDeque<(Event, Arc<Ticket>)>;
+type Line = VecDeque<(Parcel, Arc<Ticket>)>;
 
 /// What is behind the inbox, under a lock.
 #[derive(Debug, Default)]
@@ -178,11 +179,11 @@ impl Back {
         self.rare.get_or_insert_default()
     }
 
-    pub(super) fn join_line(&mut self, event: Event) -> Arc<Ticket> {
+    pub(super) fn join_line(&mut self, message: Parcel) -> Arc<Ticket> {
         let ticket = Ticket::new();
         self.rare().waited += 1;
         let line = self.line.get_or_insert_default();
-        line.push_back((event, ticket.clone()));
+        line.push_back((message, ticket.clone()));
         ticket
     }
 
@@ -200,17 +201,18 @@ impl Back {
     pub(super) fn let_in(
         &mut self,
         mut places: u32,
-        mut accept: impl FnMut(&mut Chain, Event),
+        generation: u32,
         told: &mut Vec<Arc<Ticket>>,
     ) -> u32 {
         let Some(mut line) = self.line.take() else {
             return places;
         };
         while places > 0 {
-            let Some((event, ticket)) = line.pop_front() else {
+            let Some((Parcel(mut node), ticket)) = line.pop_front() else {
                 return places;
             };
-            accept(&mut self.sorted, event);
+            node.generation = generation;
+            self.sorted.push_node(node);
             told.push(ticket);
             places -= 1;
         }
@@ -221,16 +223,16 @@ impl Back {
     }
 
     /// Takes a message out of the line, if it is still there.
-    pub(super) fn leave_line(&mut self, ticket: &Arc<Ticket>) -> Option<Event> {
+    pub(super) fn leave_line(&mut self, ticket: &Arc<Ticket>) -> Option<Parcel> {
         let line = self.line.as_mut()?;
         let at = line
             .iter()
             .position(|(_, other)| Arc::ptr_eq(other, ticket))?;
-        let (event, _) = line.remove(at)?;
+        let (message, _) = line.remove(at)?;
         if line.is_empty() {
             self.line = None;
         }
-        Some(event)
+        Some(message)
     }
 
     /// Empties everything for the next process in this place.

@@ -27,6 +27,7 @@ pub use state::ProcessState;
 
 pub(crate) use chain::Chain;
 pub(crate) use mailbox::Leftovers;
+pub(crate) use node::Parcel;
 pub(crate) use state::{Pause, Rest, Start};
 pub(crate) use ticket::{Outcome, Ticket};
 
@@ -83,8 +84,8 @@ pub(crate) struct Drained {
 /// Why a message did not get in.
 #[derive(Debug)]
 pub(crate) enum Refused {
-    Gone(Event),
-    Full(Event),
+    Gone(Parcel),
+    Full(Parcel),
 }
 
 /// How a message got in.
@@ -129,30 +130,31 @@ impl Slot {
         self.word.open(trap)
     }
 
-    /// Puts an event in, or gives it back if the process has ended.
+    /// Puts a node in, or gives it back if the process has ended.
     #[inline]
-    fn put(&self, generation: u32, event: Option<Event>) -> Result<(), Option<Event>> {
-        match self.inbox.push(Node::new(generation, event)) {
-            Ok(Wake::Nothing) => Ok(()),
-            Ok(Wake::Task) => {
-                // A reference of our own, since the next process may have this place once the lock
-                // is free. It is there: only a process that had a turn can have gone to rest.
-                let waker = self.back.lock().waker.clone();
-                if let Some(waker) = waker {
-                    waker.wake();
-                }
-                Ok(())
-            }
-            Err(node) => Err(node.into_event()),
+    fn put(&self, node: Box<Node>) -> Result<(), Box<Node>> {
+        if self.inbox.push(node)? == Wake::Task {
+            self.wake();
+        }
+        Ok(())
+    }
+
+    fn wake(&self) {
+        // A reference of our own, since the next process may have this place once the lock is free.
+        // It is there: only a process that had a turn can have gone to rest.
+        let waker = self.back.lock().waker.clone();
+        if let Some(waker) = waker {
+            waker.wake();
         }
     }
 
     /// Puts a message in that has its place.
     #[inline]
-    fn put_message(&self, generation: u32, event: Event) -> Result<(), Refused> {
-        self.put(generation, Some(event)).map_err(|event| {
+    fn put_message(&self, generation: u32, mut message: Parcel) -> Result<(), Refused> {
+        message.0.generation = generation;
+        self.put(message.0).map_err(|node| {
             self.room.give_back(1);
-            Refused::Gone(event.expect("it was put in with the node"))
+            Refused::Gone(Parcel(node))
         })
     }
 
@@ -161,49 +163,50 @@ impl Slot {
     pub(crate) fn send(
         &self,
         generation: u32,
-        event: Event,
+        message: Parcel,
         may_wait: bool,
     ) -> Result<Sent, Refused> {
         if !self.word.is_alive(generation) {
-            return Err(Refused::Gone(event));
+            return Err(Refused::Gone(message));
         }
         if self.room.drops_oldest() {
-            return self.send_dropping(generation, event);
+            return self.send_dropping(generation, message);
         }
         if !self.room.reserve() {
-            return self.send_full(generation, event, may_wait);
+            return self.send_full(generation, message, may_wait);
         }
-        self.put_message(generation, event)?;
+        self.put_message(generation, message)?;
         Ok(Sent::In)
     }
 
     #[cold]
-    fn send_full(&self, generation: u32, event: Event, may_wait: bool) -> Result<Sent, Refused> {
+    fn send_full(&self, generation: u32, message: Parcel, may_wait: bool) -> Result<Sent, Refused> {
         let mut back = self.back.lock();
         if !self.word.is_alive(generation) {
-            return Err(Refused::Gone(event));
+            return Err(Refused::Gone(message));
         }
         // Places are given back under the lock: if there is none now, whoever gives one back finds
         // this message in line.
         if !back.has_line() && self.room.reserve() {
             drop(back);
-            self.put_message(generation, event)?;
+            self.put_message(generation, message)?;
             return Ok(Sent::In);
         }
         if may_wait && self.room.overflow() == Overflow::Wait {
-            return Ok(Sent::Waits(back.join_line(event)));
+            return Ok(Sent::Waits(back.join_line(message)));
         }
         back.rare().rejected += 1;
-        Err(Refused::Full(event))
+        Err(Refused::Full(message))
     }
 
     /// Under the lock from end to end, so that every message that has a place is there to be dropped.
-    fn send_dropping(&self, generation: u32, event: Event) -> Result<Sent, Refused> {
+    #[cold]
+    fn send_dropping(&self, generation: u32, mut message: Parcel) -> Result<Sent, Refused> {
         let mut oldest = None;
         let back = loop {
             let mut back = self.back.lock();
             if !self.word.is_alive(generation) {
-                return Err(Refused::Gone(event));
+                return Err(Refused::Gone(message));
             }
             if self.room.reserve() {
                 break back;
@@ -221,15 +224,14 @@ impl Slot {
             drop(back);
             crate::sys::yield_now();
         };
-        let node = Node::new(generation, Some(event));
-        let wake = self.inbox.push(node).expect("it is closed under the lock");
-        let waker = match wake {
-            Wake::Task => back.waker.clone(),
-            Wake::Nothing => None,
-        };
+        message.0.generation = generation;
+        let wake = self
+            .inbox
+            .push(message.0)
+            .expect("it is closed under the lock");
         drop(back);
-        if let Some(waker) = waker {
-            waker.wake();
+        if wake == Wake::Task {
+            self.wake();
         }
         Ok(oldest.map_or(Sent::In, Sent::InFor))
     }
@@ -241,8 +243,8 @@ impl Slot {
         if !self.word.is_alive(generation) {
             return Err(event);
         }
-        self.put(generation, Some(event))
-            .map_err(|event| event.expect("it was put in with the node"))
+        self.put(Node::new(generation, Some(event)))
+            .map_err(|node| node.into_event().expect("it was put in with the node"))
     }
 
     /// Ends the process before its next step. False if it has ended already.
@@ -255,7 +257,7 @@ impl Slot {
         self.word.kill();
         drop(back);
         // It looks up; if it cannot, it has ended.
-        let _ = self.put(generation, None);
+        let _ = self.put(Node::new(generation, None));
         true
     }
 
@@ -378,10 +380,7 @@ impl Slot {
         }
         add(&self.received, u64::from(received));
         if back.has_line() {
-            let take_in = |sorted: &mut Chain, event| {
-                sorted.push_node(Node::new(generation, Some(event)));
-            };
-            places = back.let_in(places, take_in, &mut told);
+            places = back.let_in(places, generation, &mut told);
         }
         self.room.give_back(places);
         let left = if back.sorted.is_empty() {
@@ -438,7 +437,7 @@ impl Slot {
     }
 
     /// The sender of a waiting message gives up. None if it is in, or on its way back.
-    pub(crate) fn leave_line(&self, ticket: &Arc<Ticket>) -> Option<Event> {
+    pub(crate) fn leave_line(&self, ticket: &Arc<Ticket>) -> Option<Parcel> {
         self.back.lock().leave_line(ticket)
     }
 

@@ -36,6 +36,10 @@ fn message(n: u32) -> Event {
     Event::Message(Message::new(n))
 }
 
+fn parcel(n: u32) -> Parcel {
+    Parcel::new(Message::new(n))
+}
+
 fn number(event: Event) -> u32 {
     match event {
         Event::Message(message) => message.payload.downcast().unwrap(),
@@ -86,7 +90,7 @@ fn model_no_event_is_lost_and_senders_stay_in_order() {
                 thread::spawn(move || {
                     for n in first..first + 2 {
                         assert!(matches!(
-                            f.slot.send(f.generation, message(n), false),
+                            f.slot.send(f.generation, parcel(n), false),
                             Ok(Sent::In)
                         ));
                     }
@@ -176,7 +180,7 @@ fn model_a_mailbox_never_holds_more_than_it_may() {
         let senders: Vec<_> = (0..2)
             .map(|n| {
                 let f = f.clone();
-                thread::spawn(move || f.slot.send(f.generation, message(n), false).is_ok())
+                thread::spawn(move || f.slot.send(f.generation, parcel(n), false).is_ok())
             })
             .collect();
         assert_eq!(f.slot.start(), Start::Run);
@@ -197,10 +201,10 @@ fn model_a_message_in_line_is_taken_in_given_back_or_taken_out() {
     loom::model(|| {
         let f = fixture(1, Overflow::Wait);
         assert!(matches!(
-            f.slot.send(f.generation, message(1), true),
+            f.slot.send(f.generation, parcel(1), true),
             Ok(Sent::In)
         ));
-        let Ok(Sent::Waits(ticket)) = f.slot.send(f.generation, message(2), true) else {
+        let Ok(Sent::Waits(ticket)) = f.slot.send(f.generation, parcel(2), true) else {
             panic!("it is full");
         };
         let sender = {
@@ -226,12 +230,12 @@ fn model_who_finds_no_room_is_let_in_when_there_is_some() {
     loom::model(|| {
         let f = fixture(1, Overflow::Wait);
         assert!(matches!(
-            f.slot.send(f.generation, message(1), true),
+            f.slot.send(f.generation, parcel(1), true),
             Ok(Sent::In)
         ));
         let sender = {
             let f = f.clone();
-            thread::spawn(move || match f.slot.send(f.generation, message(2), true) {
+            thread::spawn(move || match f.slot.send(f.generation, parcel(2), true) {
                 Ok(Sent::In) => None,
                 Ok(Sent::Waits(ticket)) => Some(ticket),
                 other => panic!("{other:?}"),
@@ -258,7 +262,7 @@ fn model_the_oldest_makes_room_and_nobody_sleeps_on_the_rest() {
             thread::spawn(move || {
                 let mut dropped = Vec::new();
                 for n in 1..=2 {
-                    match f.slot.send(f.generation, message(n), false) {
+                    match f.slot.send(f.generation, parcel(n), false) {
                         Ok(Sent::In) => {}
                         Ok(Sent::InFor(event)) => dropped.push(number(event)),
                         other => panic!("{other:?}"),
@@ -282,7 +286,7 @@ fn model_a_message_to_a_process_that_ends_is_left_late_or_refused() {
         let f = fixture(1, Overflow::Wait);
         let sender = {
             let f = f.clone();
-            thread::spawn(move || match f.slot.send(f.generation, message(1), true) {
+            thread::spawn(move || match f.slot.send(f.generation, parcel(1), true) {
                 Ok(Sent::In) => true,
                 Err(Refused::Gone(_)) => false,
                 other => panic!("{other:?}"),

@@ -3,7 +3,49 @@
 //! A thread keeps some cells for itself and exchanges them with the others in bulk, so that in a
 //! steady state nothing is allocated, whichever way the messages go.
 
-use crate::event::Event;
+use crate::event::{Event, Message};
+use crate::topic::Topic;
+
+/// A message in its cell, on its way to a mailbox: moved as a pointer, and written once.
+#[derive(Debug)]
+pub(crate) struct Parcel(pub(super) Box<Node>);
+
+// SAFETY: it owns its cell, and events can be sent.
+unsafe impl Send for Parcel {}
+// SAFETY: a shared parcel shows nothing but the topic.
+unsafe impl Sync for Parcel {}
+
+impl Parcel {
+    #[inline]
+    pub(crate) fn new(message: Message) -> Parcel {
+        Parcel(Node::new(0, Some(Event::Message(message))))
+    }
+
+    /// A message to the inbox, made where it lies.
+    #[inline(always)]
+    pub(crate) fn of<T: Send + 'static>(value: T) -> Parcel {
+        let mut parcel = Parcel::new(Message::empty());
+        if let Some(Event::Message(message)) = &mut parcel.0.event {
+            message.payload.fill(value);
+        }
+        parcel
+    }
+
+    #[inline]
+    pub(crate) fn topic(&self) -> Topic {
+        match &self.0.event {
+            Some(Event::Message(message)) => message.topic,
+            _ => unreachable!("a parcel holds a message"),
+        }
+    }
+
+    pub(crate) fn into_message(self) -> Message {
+        match self.0.into_event() {
+            Some(Event::Message(message)) => message,
+            _ => unreachable!("a parcel holds a message"),
+        }
+    }
+}
 
 /// An event on its way to a process.
 #[derive(Debug)]
@@ -17,7 +59,7 @@ pub(super) struct Node {
 }
 
 impl Node {
-    #[inline]
+    #[inline(always)]
     pub(super) fn new(generation: u32, event: Option<Event>) -> Box<Node> {
         let mut node = pool::take();
         node.generation = generation;
@@ -25,8 +67,16 @@ impl Node {
         node
     }
 
+    /// A message was taken out from where it lies. The cell is kept.
+    #[inline(always)]
+    pub(super) fn discard_empty(mut self: Box<Node>) {
+        // Nothing in it needs to be dropped.
+        std::mem::forget(self.event.take());
+        pool::keep(self);
+    }
+
     /// What lies in it. The cell is kept.
-    #[inline]
+    #[inline(always)]
     pub(super) fn into_event(mut self: Box<Node>) -> Option<Event> {
         let event = self.event.take();
         pool::keep(self);

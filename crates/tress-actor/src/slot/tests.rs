@@ -32,7 +32,7 @@ impl Fixture {
     }
 
     fn send(&self, n: u32) -> Result<Sent, Refused> {
-        self.slot.send(self.generation, message(n), true)
+        self.slot.send(self.generation, parcel(n), true)
     }
 
     fn drain(&self, most: usize) -> (Vec<u32>, Left) {
@@ -51,8 +51,16 @@ fn message(n: u32) -> Event {
     Event::Message(Message::new(n))
 }
 
+fn parcel(n: u32) -> Parcel {
+    Parcel::new(Message::new(n))
+}
+
 fn number(event: Event) -> u32 {
     peek(&event)
+}
+
+fn content(parcel: &Parcel) -> u32 {
+    peek(parcel.0.event.as_ref().unwrap())
 }
 
 fn numbers(mut events: Chain) -> Vec<u32> {
@@ -108,7 +116,7 @@ fn a_full_mailbox_rejects() {
     let f = Fixture::new(2, Overflow::Reject);
     assert!(matches!(f.send(1), Ok(Sent::In)));
     assert!(matches!(f.send(2), Ok(Sent::In)));
-    assert!(matches!(f.send(3), Err(Refused::Full(event)) if peek(&event) == 3));
+    assert!(matches!(f.send(3), Err(Refused::Full(back)) if content(&back) == 3));
     assert_eq!(f.drain(1), (vec![1], Left::More));
     assert!(matches!(f.send(4), Ok(Sent::In)));
     assert_eq!(f.drain(8), (vec![2, 4], Left::Nothing));
@@ -151,7 +159,7 @@ fn a_full_mailbox_lets_senders_wait_in_turn() {
         panic!()
     };
     // Who cannot wait does not get in before those who do.
-    let refused = f.slot.send(f.generation, message(5), false);
+    let refused = f.slot.send(f.generation, parcel(5), false);
     assert!(matches!(refused, Err(Refused::Full(_))));
     let waker = f.wakes.clone().into();
     assert!(second.poll(&waker).is_pending());
@@ -163,7 +171,7 @@ fn a_full_mailbox_lets_senders_wait_in_turn() {
     ));
     assert!(third.poll(&waker).is_pending());
     // The third gives up; the fourth takes its place.
-    assert_eq!(f.slot.leave_line(&third).map(number), Some(3));
+    assert_eq!(f.slot.leave_line(&third).as_ref().map(content), Some(3));
     assert!(f.slot.leave_line(&third).is_none());
     assert_eq!(f.drain(8), (vec![2], Left::More));
     assert!(matches!(
@@ -188,7 +196,7 @@ fn the_line_before_a_process_that_ends_gets_its_messages_back() {
     assert_eq!(leftovers(left), [(f.generation, 1)]);
     assert_eq!(f.slot.depth().0, (0, 0));
     let fate = ticket.poll(std::task::Waker::noop());
-    assert!(matches!(fate, std::task::Poll::Ready(Outcome::Back(event)) if peek(&event) == 2));
+    assert!(matches!(fate, std::task::Poll::Ready(Outcome::Back(back)) if content(&back) == 2));
 }
 
 #[test]
@@ -224,7 +232,7 @@ fn what_was_on_its_way_when_its_process_ended_is_sorted_out_by_the_next() {
         assert!(f.slot.is_alive(f.generation) && f.slot.room.reserve());
         assert_eq!(leftovers(f.slot.complete()), []);
         let next = f.slot.open(Capacity::new(1, Overflow::Wait), false).get();
-        assert!(f.slot.put_message(f.generation, message(1)).is_ok());
+        assert!(f.slot.put_message(f.generation, parcel(1)).is_ok());
         if ends_too {
             assert_eq!(leftovers(f.slot.complete()), [(f.generation, 1)]);
         } else {
@@ -242,8 +250,8 @@ fn what_was_on_its_way_when_its_process_ended_is_sorted_out_by_the_next() {
     let f = Fixture::new(2, Overflow::Wait);
     assert!(f.slot.room.reserve());
     drop(f.slot.complete());
-    let refused = f.slot.put_message(f.generation, message(1));
-    assert!(matches!(refused, Err(Refused::Gone(event)) if peek(&event) == 1));
+    let refused = f.slot.put_message(f.generation, parcel(1));
+    assert!(matches!(refused, Err(Refused::Gone(back)) if content(&back) == 1));
     assert_eq!(f.slot.depth().0.0, 0, "its place is given back");
 }
 

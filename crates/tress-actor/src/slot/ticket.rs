@@ -1,4 +1,4 @@
-use crate::event::Event;
+use super::node::Parcel;
 use crate::sys::{Arc, Mutex};
 use std::task::{Poll, Waker};
 
@@ -11,14 +11,14 @@ enum Fate {
     Waiting(Option<Waker>),
     In,
     /// The process ended first; the message, until the sender takes it back.
-    Back(Option<Event>),
+    Back(Option<Parcel>),
 }
 
 /// What became of a message that waited.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     In,
-    Back(Event),
+    Back(Parcel),
 }
 
 impl Ticket {
@@ -39,8 +39,8 @@ impl Ticket {
     }
 
     /// The process has ended. Called without the mailbox's lock.
-    pub(crate) fn give_back(&self, event: Event) {
-        self.decide(Fate::Back(Some(event)));
+    pub(crate) fn give_back(&self, message: Parcel) {
+        self.decide(Fate::Back(Some(message)));
     }
 
     pub(crate) fn poll(&self, waker: &Waker) -> Poll<Outcome> {
@@ -56,8 +56,8 @@ impl Ticket {
                 Poll::Pending
             }
             Fate::In => Poll::Ready(Outcome::In),
-            Fate::Back(event) => Poll::Ready(Outcome::Back(
-                event.take().expect("a sender asks once for its fate"),
+            Fate::Back(message) => Poll::Ready(Outcome::Back(
+                message.take().expect("a sender asks once for its fate"),
             )),
         }
     }
