@@ -4,7 +4,7 @@ mod support;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use support::{host, run};
+use support::{host, once, result_of, run, scripted, value_of};
 use tress::sync::oneshot;
 use tress_actor::command::builtin::{
     Cancel, ChannelReceive, ChannelSend, Demonitor, Exec, Link, Monitor, Send, Sleep, Start,
@@ -12,76 +12,9 @@ use tress_actor::command::builtin::{
 };
 use tress_actor::{
     Answer, Capacity, Command, CommandError, CommandId, Completer, Completion, Cx, Done, Event,
-    Events, Exit, ExitReason, Host, Message, MonitorRef, NoProcess, Overflow, Payload, Pid,
-    Process, ProcessContext, ProcessError, SendError, StartError, StepOutput, SystemEvent, Topic,
+    Exit, ExitReason, Host, Message, MonitorRef, NoProcess, Overflow, Payload, Pid, SendError,
+    StartError, SystemEvent, Topic,
 };
-
-type Script =
-    dyn FnMut(Option<Event>, &mut StepOutput) -> Result<(), ProcessError> + std::marker::Send;
-
-/// A process that hands its events to a closure one by one, after a first call without.
-struct Scripted {
-    script: Box<Script>,
-    begun: bool,
-}
-
-fn scripted(
-    script: impl FnMut(Option<Event>, &mut StepOutput) -> Result<(), ProcessError>
-    + std::marker::Send
-    + 'static,
-) -> Scripted {
-    Scripted {
-        script: Box::new(script),
-        begun: false,
-    }
-}
-
-impl Process for Scripted {
-    fn init(&mut self, _: &ProcessContext<'_>, _: &str, _: Payload) -> Result<(), ProcessError> {
-        Ok(())
-    }
-
-    fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), ProcessError> {
-        out.wait_for_yields();
-        if !std::mem::replace(&mut self.begun, true) {
-            (self.script)(None, out)?;
-        }
-        for event in events {
-            (self.script)(Some(event), out)?;
-        }
-        Ok(())
-    }
-}
-
-/// Yields one command and ends with what it completes with.
-fn once<C: Command>(command: C) -> Scripted {
-    let mut command = Some(command);
-    scripted(move |event, out| {
-        match event {
-            None => out.command(command.take().unwrap(), 7),
-            Some(Event::Completion(Completion { tag, result, more })) => {
-                assert_eq!((tag, more), (7, false));
-                out.done(result);
-            }
-            Some(_) => {}
-        }
-        Ok(())
-    })
-}
-
-async fn result_of(host: &Host, process: Scripted) -> Result<Payload, CommandError> {
-    let (_, exit) = host.process(process).exec().unwrap();
-    let result = exit.await.into_result().unwrap();
-    result.downcast::<Result<Payload, CommandError>>().unwrap()
-}
-
-async fn value_of<T: std::marker::Send + 'static>(host: &Host, command: impl Command) -> T {
-    result_of(host, once(command))
-        .await
-        .unwrap()
-        .downcast()
-        .unwrap()
-}
 
 fn waits(host: &Host) -> (Pid, tress_actor::ExitFuture) {
     let wait = |mut cx: Cx<u64>| async move { while cx.recv().await.is_some() {} };

@@ -16,6 +16,8 @@
 //! | 12 | [`TakeBack`] | `bool`: did it still run? |
 //! | 20 | [`ChannelSend`] | `()` |
 //! | 21 | [`ChannelReceive`] | what was received |
+//!
+//! Those for TCP and files are in [`stream`](super::stream).
 
 use super::{Answer, Call, Command, CommandError, CommandId, Registry};
 use crate::event::Message;
@@ -31,15 +33,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tress::channel;
 
-macro_rules! numbered {
-    ($($name:ident = $number:literal),* $(,)?) => {
-        $(impl Command for $name {
-            const ID: CommandId = CommandId::system($number);
-        })*
-    };
-}
-
-numbered! {
+super::numbered! {
     Send = 1,
     Start = 2,
     Terminate = 3,

@@ -1,9 +1,22 @@
 //! Commands: what a process asks others to do for it, and the handlers that do it.
 
+/// Gives the system's commands their numbers.
+macro_rules! numbered {
+    ($($name:ident = $number:literal),* $(,)?) => {
+        $(impl Command for $name {
+            const ID: CommandId = CommandId::system($number);
+        })*
+    };
+}
+
+use numbered;
+
 pub mod builtin;
 mod call;
 mod error;
 mod registry;
+#[cfg(feature = "io")]
+pub mod stream;
 
 pub use call::{Answer, Call, Completer};
 pub use error::CommandError;

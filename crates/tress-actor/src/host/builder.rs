@@ -53,6 +53,8 @@ impl Builder {
     pub(super) fn new(name: &str) -> Builder {
         let mut commands = Registry::default();
         crate::command::builtin::register(&mut commands);
+        #[cfg(feature = "io")]
+        crate::command::stream::register(&mut commands);
         Builder {
             name: name.into(),
             node: None,
