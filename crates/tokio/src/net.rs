@@ -20,3 +20,17 @@ pub mod unix {
         datagram, gid_t, pid_t, pipe, uid_t,
     };
 }
+
+#[cfg(windows)]
+pub mod windows {
+    //! What only Windows has.
+
+    pub mod named_pipe {
+        //! Named pipes.
+
+        pub use tress::net::windows::named_pipe::{
+            ClientOptions, NamedPipeClient, NamedPipeServer, PipeEnd, PipeInfo, PipeMode,
+            ServerOptions,
+        };
+    }
+}

@@ -1,4 +1,4 @@
 //! Child processes.
 
-#[cfg(unix)]
+#[cfg(any(unix, windows))]
 pub use tress::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};

@@ -29,12 +29,12 @@ pub mod io;
 pub mod macros;
 #[cfg(feature = "net")]
 pub mod net;
-#[cfg(all(unix, feature = "process"))]
+#[cfg(all(any(unix, windows), feature = "process"))]
 pub mod process;
 pub mod runtime;
 mod scheduler;
 pub mod shutdown;
-#[cfg(all(unix, feature = "signal"))]
+#[cfg(all(any(unix, windows), feature = "signal"))]
 pub mod signal;
 #[cfg(any(feature = "sink", feature = "stream"))]
 pub mod stream;

@@ -7,7 +7,9 @@ use fs_support::{Directory, everywhere, runtimes};
 use std::future::{Future, poll_fn};
 use std::io::{ErrorKind, IoSlice, SeekFrom};
 use std::pin::pin;
-use std::task::{Context, Poll, Waker};
+use std::task::Poll;
+#[cfg(target_os = "linux")]
+use std::task::{Context, Waker};
 use tress::fs::{self, File};
 use tress::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
 
@@ -51,6 +53,7 @@ fn a_large_file_comes_back_whole() {
     });
 }
 
+#[cfg(unix)]
 #[test]
 fn positions_are_independent() {
     everywhere(|directory| async move {

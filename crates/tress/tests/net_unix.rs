@@ -6,8 +6,10 @@ mod net_support;
 use net_support::{Name, on_each_runtime};
 use std::io::{ErrorKind, Read, Write};
 use tress::io::{AsyncFd, AsyncReadExt, AsyncWriteExt, Interest, Ready};
+#[cfg(target_os = "linux")]
+use tress::net::UnixSocket;
 use tress::net::unix::pipe;
-use tress::net::{UnixDatagram, UnixListener, UnixSocket, UnixStream};
+use tress::net::{UnixDatagram, UnixListener, UnixStream};
 
 #[test]
 fn a_stream_by_its_path() {

@@ -63,6 +63,7 @@ pub(super) fn read(_: &Arc<File>, bytes: Vec<u8>, _: usize) -> Result<Read, Vec<
     Err(bytes)
 }
 
+#[cfg(unix)]
 pub(super) fn read_at<B>(
     _: &Arc<File>,
     buffer: B,
@@ -71,6 +72,7 @@ pub(super) fn read_at<B>(
     Err(buffer)
 }
 
+#[cfg(unix)]
 pub(super) fn write_at<B>(
     _: &Arc<File>,
     buffer: B,

@@ -1,5 +1,4 @@
 use super::{File, blocking};
-use std::future::Future;
 use std::io;
 use std::path::Path;
 
@@ -175,7 +174,7 @@ impl OpenOptions {
     pub(super) fn open_on_ring(
         &self,
         path: &Path,
-    ) -> Option<impl Future<Output = io::Result<std::fs::File>> + use<>> {
+    ) -> Option<impl std::future::Future<Output = io::Result<std::fs::File>> + use<>> {
         let flags = self.flags.as_ref()?;
         super::ring::open(path, flags.to_kernel()?, flags.mode)
     }

@@ -52,6 +52,8 @@ pub async fn read_dir(path: impl AsRef<Path>) -> io::Result<ReadDir> {
 pub struct ReadDir(State);
 
 #[derive(Debug)]
+// On Windows; each `ReadDir` has one, and it changes between them all the time.
+#[allow(clippy::large_enum_variant)]
 enum State {
     Here(Batch),
     Fetching(JoinHandle<Batch>),

@@ -6,6 +6,15 @@ use crate::task::{JoinError, JoinHandle};
 use std::io::{self, Read};
 use std::panic::Location;
 
+mod input;
+mod output;
+
+pub(crate) use input::Input;
+pub(crate) use output::Output;
+
+/// As much as is read or written at once.
+const MAX_CHUNK: usize = 2 * 1024 * 1024;
+
 /// Has the blocking pool do something. What is mandatory is done even if the runtime is shut down
 /// before a thread gets to it.
 ///

@@ -11,13 +11,16 @@ use crate::task::coop;
 use std::fmt;
 use std::io;
 use std::panic::{RefUnwindSafe, UnwindSafe};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
+#[cfg(unix)]
+use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use tress_driver::{Direction, Gone, Interest, Ready, Registration};
 
 pub(crate) struct Source<T: tress_driver::Source> {
     // Before the thing itself: a registration goes first, or it would name another's descriptor.
     registration: OnceLock<Registration>,
+    #[cfg(unix)]
     registering: Mutex<()>,
     interest: Interest,
     assumed: Ready,
@@ -59,6 +62,7 @@ impl<T: tress_driver::Source> Source<T> {
     pub(crate) fn lazy(inner: T, interest: Interest, what: &str) -> Source<T> {
         Source {
             registration: OnceLock::new(),
+            #[cfg(unix)]
             registering: Mutex::new(()),
             interest,
             assumed: Ready::EMPTY,
@@ -78,6 +82,7 @@ impl<T: tress_driver::Source> Source<T> {
         &self.inner
     }
 
+    #[cfg(unix)]
     pub(crate) fn get_mut(&mut self) -> &mut T {
         &mut self.inner
     }

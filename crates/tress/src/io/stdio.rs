@@ -1,19 +1,13 @@
+use super::offload::{Input, Output};
 use super::{AsyncRead, AsyncWrite, ReadBuf};
-use input::Input;
-use output::Output;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-mod input;
-mod output;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]
 mod windows;
-
-/// As much as is read or written at once.
-const MAX_CHUNK: usize = 2 * 1024 * 1024;
 
 /// The standard input of the process.
 ///

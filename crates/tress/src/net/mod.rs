@@ -45,6 +45,8 @@ pub mod tcp;
 pub mod udp;
 #[cfg(unix)]
 pub mod unix;
+#[cfg(windows)]
+pub mod windows;
 
 pub use addr::{ToSocketAddrs, lookup_host};
 #[doc(inline)]

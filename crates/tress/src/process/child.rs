@@ -6,6 +6,9 @@ use std::future::poll_fn;
 use std::io;
 use std::process::{ExitStatus, Output};
 
+#[cfg(windows)]
+mod windows;
+
 /// A child process; made by [`Command::spawn`](super::Command::spawn).
 ///
 /// ```
@@ -80,7 +83,7 @@ impl Child {
         }
     }
 
-    /// Kills the child (`SIGKILL`), without waiting. A child that has ended is none to kill.
+    /// Kills the child (`SIGKILL`, `TerminateProcess`), without waiting. A child that has ended is none to kill.
     ///
     /// ```
     /// # #[tress::main]

@@ -15,16 +15,33 @@
 //! A child that is dropped goes on, unless [`kill_on_drop`](Command::kill_on_drop) says otherwise. Either
 //! way the runtime reaps it when it ends, so that no zombie stays; if the runtime ends first, the next
 //! child of the process that is spawned or dropped does.
+//!
+//! On Windows the pipes to a child are read and written by the blocking pool: a read that has begun keeps a
+//! thread, and the end of the runtime, waiting until the child writes something or closes its side.
 
 mod child;
 mod command;
+
+#[cfg(unix)]
 mod orphans;
+#[cfg(unix)]
 mod pipes;
+#[cfg(unix)]
+mod reaper;
+
+#[cfg(windows)]
+#[path = "windows/orphans.rs"]
+mod orphans;
+#[cfg(windows)]
+#[path = "windows/pipes.rs"]
+mod pipes;
+#[cfg(windows)]
+#[path = "windows/reaper.rs"]
 mod reaper;
 
 #[cfg(target_os = "linux")]
 mod pidfd;
-#[cfg(not(target_os = "linux"))]
+#[cfg(all(unix, not(target_os = "linux")))]
 #[path = "no_pidfd.rs"]
 mod pidfd;
 

@@ -16,7 +16,7 @@ pub(super) struct Options {
 /// Calls `f` with a driver of the current runtime, as `IoHandle::with_driver` does. `None` if there
 /// is no current runtime, it was built without I/O, no driver can be made, or it is a current-thread
 /// runtime that another thread would have to drive: nobody may be doing that.
-#[cfg(feature = "fs")]
+#[cfg(all(feature = "fs", target_os = "linux"))]
 pub(crate) fn with_current_driver<R>(f: impl FnOnce(&Arc<Driver>) -> R) -> Option<R> {
     let runtime = context::runtime().filter(|shared| shared.io_enabled)?;
     if let Scheduler::Current(current) = &runtime.scheduler {

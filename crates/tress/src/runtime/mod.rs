@@ -39,7 +39,7 @@ pub use shutdown::{ShutdownReport, StuckTask};
 pub use tress_driver::{Choice as IoBackend, Metrics as IoMetrics};
 
 pub(crate) use blocking_task::BlockingTask;
-#[cfg(feature = "fs")]
+#[cfg(all(feature = "fs", target_os = "linux"))]
 pub(crate) use blocking_task::Busy;
 pub use blocking_task::SpawnBlockingError;
 

@@ -168,10 +168,12 @@ impl Shutdown {
         }
     }
 
-    /// Triggers on Ctrl-C and `SIGTERM`. Returns then, or when somebody else has
-    /// triggered. Spawn it to go on meanwhile.
+    /// Triggers on Ctrl-C and `SIGTERM`; on Windows on Ctrl-C, Ctrl-Break, and when the console is closed
+    /// or the system shut down. Returns then, or when somebody else has triggered. Spawn it to go on
+    /// meanwhile.
     ///
-    /// From the first poll on, neither signal ends the process by itself any more.
+    /// From the first poll on, none of the signals ends the process by itself any more; on Windows the last
+    /// two still do, after a time.
     ///
     /// ```no_run
     /// # #[tress::main]
@@ -195,18 +197,10 @@ impl Shutdown {
     ///
     /// # Cancel safety
     /// Dropping it triggers nothing.
-    #[cfg(all(unix, feature = "signal"))]
+    #[cfg(all(any(unix, windows), feature = "signal"))]
     pub async fn trigger_on_signals(&self) -> std::io::Result<()> {
-        use crate::signal::unix::{SignalKind, signal};
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut terminate = signal(SignalKind::terminate())?;
-        self.trigger_when(async {
-            crate::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
-        })
-        .await;
+        let asked = crate::signal::asked_to_end()?;
+        self.trigger_when(asked).await;
         Ok(())
     }
 

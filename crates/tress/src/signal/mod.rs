@@ -12,13 +12,24 @@
 //! To end a program in good order on one, see
 //! [`Shutdown::trigger_on_signals`](crate::shutdown::Shutdown::trigger_on_signals).
 
+#[cfg(windows)]
+mod console;
+#[cfg(unix)]
 mod registry;
+#[cfg(unix)]
 pub mod unix;
+#[cfg(windows)]
+pub mod windows;
+
+#[cfg(unix)]
+pub(crate) use unix::asked_to_end;
+#[cfg(windows)]
+pub(crate) use windows::asked_to_end;
 
 use std::io;
 
-/// Waits for the next Ctrl-C (`SIGINT`), counted from the first poll; as for [`unix::signal`], one that
-/// came while nobody listened counts too.
+/// Waits for the next Ctrl-C (`SIGINT` on Unix), counted from the first poll; one that came while nobody
+/// listened, after the first call, counts too.
 ///
 /// The first call in a process takes the signal's usual effect away for good: the program is not ended by
 /// it any more, also after this has returned or was dropped.
@@ -38,11 +49,15 @@ use std::io;
 /// If the signal cannot be handled.
 ///
 /// # Panics
-/// Outside of a runtime, or in one built without `enable_io`.
+/// On Unix outside of a runtime, or in one built without `enable_io`.
 ///
 /// # Cancel safety
 /// Dropping it loses nothing but the signal it would have returned for.
 pub async fn ctrl_c() -> io::Result<()> {
-    unix::signal(unix::SignalKind::interrupt())?.recv().await;
+    #[cfg(unix)]
+    let mut interrupt = unix::signal(unix::SignalKind::interrupt())?;
+    #[cfg(windows)]
+    let mut interrupt = windows::ctrl_c()?;
+    interrupt.recv().await;
     Ok(())
 }

@@ -164,3 +164,15 @@ impl fmt::Debug for Signal {
         f.debug_struct("Signal").field("kind", &self.kind).finish()
     }
 }
+
+/// Waits until the process is asked to end.
+pub(crate) fn asked_to_end() -> io::Result<impl Future<Output = ()>> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    Ok(async move {
+        crate::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    })
+}

@@ -70,7 +70,7 @@ fn map(size: usize, into: &mut Vec<Stack>) -> io::Result<()> {
             ptr::null_mut(),
             len,
             libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | sys::STACK,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | sys::FLAGS,
             -1,
             0,
         )
@@ -115,7 +115,7 @@ fn guard(start: usize, len: usize) -> io::Result<()> {
 
 #[cfg(target_os = "linux")]
 mod sys {
-    pub(super) const STACK: libc::c_int = libc::MAP_STACK;
+    pub(super) const FLAGS: libc::c_int = libc::MAP_NORESERVE | libc::MAP_STACK;
     /// Linux 6.13.
     const MADV_GUARD_INSTALL: libc::c_int = 102;
 
@@ -134,7 +134,8 @@ mod sys {
 
 #[cfg(not(target_os = "linux"))]
 mod sys {
-    pub(super) const STACK: libc::c_int = 0;
+    /// Elsewhere memory is promised only when it is touched, or the flag is gone.
+    pub(super) const FLAGS: libc::c_int = 0;
 
     pub(super) fn light_guard(_: *mut libc::c_void, _: usize) -> bool {
         false

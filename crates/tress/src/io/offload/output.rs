@@ -1,5 +1,4 @@
-use super::MAX_CHUNK;
-use crate::io::offload::{lost, spawn};
+use super::{MAX_CHUNK, lost, spawn};
 use crate::task::JoinHandle;
 use std::future::Future;
 use std::io::{self, Write};
@@ -9,7 +8,7 @@ use std::task::{Context, Poll, ready};
 
 /// Writes that are made by the blocking pool.
 #[derive(Debug, Default)]
-pub(super) struct Output {
+pub(crate) struct Output {
     /// A write or flush that is going on, with the memory of `spare`.
     job: Option<JoinHandle<(io::Result<()>, Vec<u8>)>>,
     /// Memory for the bytes of the next write.
@@ -19,11 +18,12 @@ pub(super) struct Output {
 }
 
 impl Output {
-    pub(super) fn poll_write<W: Write + 'static>(
+    /// Writes to what `open` returns there.
+    pub(crate) fn poll_write<W: Write>(
         &mut self,
         cx: &mut Context<'_>,
         buf: &[u8],
-        open: fn() -> W,
+        open: impl FnOnce() -> W + Send + 'static,
     ) -> Poll<io::Result<usize>> {
         ready!(self.poll_idle(cx))?;
         let n = buf.len().min(MAX_CHUNK);
@@ -35,10 +35,10 @@ impl Output {
         Poll::Ready(Ok(n))
     }
 
-    pub(super) fn poll_flush<W: Write + 'static>(
+    pub(crate) fn poll_flush<W: Write>(
         &mut self,
         cx: &mut Context<'_>,
-        open: fn() -> W,
+        open: impl FnOnce() -> W + Send + 'static,
     ) -> Poll<io::Result<()>> {
         ready!(self.poll_idle(cx))?;
         if self.unflushed {

@@ -1,6 +1,5 @@
-use super::MAX_CHUNK;
+use super::{MAX_CHUNK, lost, read_once, spawn};
 use crate::io::ReadBuf;
-use crate::io::offload::{lost, read_once, spawn};
 use crate::task::JoinHandle;
 use std::future::Future;
 use std::io::{self, Read};
@@ -10,7 +9,7 @@ use std::task::{Context, Poll, ready};
 
 /// Reads that are made by the blocking pool.
 #[derive(Debug, Default)]
-pub(super) struct Input {
+pub(crate) struct Input {
     /// Read, and returned up to `start`.
     bytes: Vec<u8>,
     start: usize,
@@ -19,11 +18,12 @@ pub(super) struct Input {
 }
 
 impl Input {
-    pub(super) fn poll_read<R: Read + 'static>(
+    /// Reads from what `open` returns there.
+    pub(crate) fn poll_read<R: Read>(
         &mut self,
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
-        open: fn() -> R,
+        open: impl FnOnce() -> R + Send + 'static,
     ) -> Poll<io::Result<()>> {
         if buf.remaining() == 0 {
             return Poll::Ready(Ok(()));

@@ -1,0 +1,3 @@
+//! What only Windows has.
+
+pub mod named_pipe;

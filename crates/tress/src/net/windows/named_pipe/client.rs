@@ -1,0 +1,35 @@
+use super::end;
+use crate::io::source::Source;
+
+/// The end of a named pipe that a client has; made by [`ClientOptions::open`](super::ClientOptions::open).
+///
+/// It reads and writes through [`AsyncRead`](crate::io::AsyncRead) and
+/// [`AsyncWrite`](crate::io::AsyncWrite). The end of the pipe is found when the server has dropped its end;
+/// one who was disconnected gets an error.
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use tress::net::windows::named_pipe::ClientOptions;
+///
+/// # #[tress::main]
+/// # async fn main() -> std::io::Result<()> {
+/// const ERROR_PIPE_BUSY: i32 = 231;
+///
+/// let client = loop {
+///     match ClientOptions::new().open(r"\\.\pipe\greetings") {
+///         // All instances have their client.
+///         Err(error) if error.raw_os_error() == Some(ERROR_PIPE_BUSY) => {}
+///         opened => break opened?,
+///     }
+///     tress::time::sleep(Duration::from_millis(50)).await;
+/// };
+/// # drop(client);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct NamedPipeClient {
+    io: Source<mio::windows::NamedPipe>,
+}
+
+end!(NamedPipeClient);
