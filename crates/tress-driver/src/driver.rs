@@ -64,6 +64,8 @@ struct Selector {
 #[derive(Default)]
 struct Counters {
     registered: AtomicUsize,
+    /// Sources that were taken out, where the kernel may still have something of them.
+    lingering: AtomicU64,
     events: AtomicU64,
     turns: AtomicU64,
     bells: AtomicU64,
@@ -325,9 +327,11 @@ impl Driver {
     }
 
     /// Is there anything that only the kernel can report: a source, or an operation under way? If not,
-    /// the owner may as well sleep elsewhere.
+    /// the owner may as well sleep elsewhere. On Windows a driver that ever had a source has: operations
+    /// of one that is gone may still be under way.
     pub fn has_sources(&self) -> bool {
         self.counters.registered.load(Ordering::Acquire) != 0
+            || self.counters.lingering.load(Ordering::Acquire) != 0
             || self.ring.as_ref().is_some_and(|ring| ring.in_flight() != 0)
     }
 
@@ -367,6 +371,9 @@ impl Driver {
         // then the selector has forgotten it already.
         let _ = handle.deregister(&self.registry);
         self.slots.give_back(key);
+        if source::LINGERS {
+            self.counters.lingering.fetch_add(1, Ordering::AcqRel);
+        }
         self.counters.registered.fetch_sub(1, Ordering::AcqRel);
     }
 

@@ -91,6 +91,8 @@ fn an_instance_serves_one_client_after_the_other() {
         let name = name();
         let server = ServerOptions::new().create(&name).unwrap();
         for _ in 0..3 {
+            // An instance that had a client takes the next one only if it waits for it.
+            assert!(poll_once(server.connect()).await.is_none());
             let client = ClientOptions::new().open(&name).unwrap();
             server.connect().await.unwrap();
             let busy = ClientOptions::new().open(&name).unwrap_err();

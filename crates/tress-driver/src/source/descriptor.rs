@@ -11,6 +11,9 @@ pub trait Source: AsRawFd {}
 
 impl<S: AsRawFd + ?Sized> Source for S {}
 
+/// A descriptor that is closed is closed.
+pub(crate) const LINGERS: bool = false;
+
 #[derive(Debug)]
 pub(crate) struct Handle(RawFd);
 

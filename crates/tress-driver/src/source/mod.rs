@@ -11,4 +11,4 @@ mod object;
 use object as imp;
 
 pub use imp::Source;
-pub(crate) use imp::{Handle, register};
+pub(crate) use imp::{Handle, LINGERS, register};

@@ -8,6 +8,10 @@ pub trait Source: mio::event::Source {}
 
 impl<S: mio::event::Source + ?Sized> Source for S {}
 
+/// A pipe that is dropped is closed only when the system has reported the end of the operations that mio
+/// had under way for it, and somebody has fetched that report. How many those are is mio's secret.
+pub(crate) const LINGERS: bool = true;
+
 #[derive(Debug)]
 pub(crate) struct Handle;
 
