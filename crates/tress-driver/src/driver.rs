@@ -91,6 +91,8 @@ pub struct Metrics {
     pub in_flight: usize,
     /// Of those, the ones whose future was dropped.
     pub orphaned: usize,
+    /// Operations given to the ring so far, one that goes on counted each time it is started.
+    pub operations: u64,
     /// Readiness events and completions handled so far.
     pub events: u64,
     /// Looks at the kernel so far, blocking or not.
@@ -384,6 +386,7 @@ impl Driver {
             registered: counters.registered.load(Ordering::Relaxed),
             in_flight: self.ring.as_ref().map_or(0, Ring::in_flight),
             orphaned: self.ring.as_ref().map_or(0, Ring::orphaned),
+            operations: self.ring.as_ref().map_or(0, Ring::started),
             events: counters.events.load(Ordering::Relaxed),
             turns: counters.turns.load(Ordering::Relaxed),
             bells: counters.bells.load(Ordering::Relaxed),

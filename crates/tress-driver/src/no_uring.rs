@@ -39,6 +39,10 @@ impl Ring {
         match *self {}
     }
 
+    pub(crate) fn started(&self) -> u64 {
+        match *self {}
+    }
+
     pub(crate) fn in_flight(&self) -> usize {
         match *self {}
     }

@@ -10,10 +10,9 @@ impl Wakers {
         self.0.extend(waker);
     }
 
-    /// Moves those of another collection behind these.
     #[allow(dead_code, reason = "used where there is a ring")]
-    pub(crate) fn append(&mut self, other: &mut Wakers) {
-        self.0.append(&mut other.0);
+    pub(crate) fn extend(&mut self, wakers: impl IntoIterator<Item = Waker>) {
+        self.0.extend(wakers);
     }
 
     /// Wakes all. A waker that panics (foreign ones may) does not keep the others from being woken:
@@ -28,6 +27,12 @@ impl Wakers {
         if let Some(panic) = first_panic {
             resume_unwind(panic);
         }
+    }
+}
+
+impl FromIterator<Waker> for Wakers {
+    fn from_iter<I: IntoIterator<Item = Waker>>(wakers: I) -> Wakers {
+        Wakers(Vec::from_iter(wakers))
     }
 }
 

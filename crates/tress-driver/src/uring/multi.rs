@@ -3,6 +3,11 @@
 //! The kernel may end one at any time (its queue was full, the pool was empty), and we stop one whose
 //! results nobody fetches. Neither is an end: whoever asks for the next result starts it again. So a
 //! connection that is not read from holds a bounded number of results, and one that waits holds none.
+//!
+//! A receive has a companion, a poll for the peer's hanging up. Kernels up to (at least) 6.18 miss the end
+//! of a stream if it comes together with the last bytes: the two wake-ups count as one, the receive finds
+//! bytes, takes them for all there was, and waits for ever. The companion hears of it; then the receive is
+//! stopped, and the next one finds the end first thing. The poll is silent while mere bytes arrive.
 
 use super::op::descriptor;
 use super::pool::{Pool, PoolBuffer};
@@ -50,6 +55,11 @@ mod sealed {
 
         fn entry(&self) -> Entry;
 
+        /// The companion, if there is one: it tells that the operation may have missed something.
+        fn companion(&self) -> Option<Entry> {
+            None
+        }
+
         /// Can it be submitted to this driver?
         fn belongs_to(&self, _driver: &Arc<Driver>) -> bool {
             true
@@ -64,6 +74,9 @@ mod sealed {
         fn poll_start(&self, _cx: &mut Context<'_>) -> Poll<()> {
             Poll::Ready(())
         }
+
+        /// Nobody waits for that any more.
+        fn leave(&self) {}
     }
 }
 
@@ -115,6 +128,11 @@ impl<F> RecvMulti<F> {
             pool: pool.clone(),
         }
     }
+
+    /// Tells those who wait for a buffer apart: a submitted operation stays where it is.
+    fn who(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
 }
 
 impl<F: AsFd + Send + Sync + 'static> sealed::Prepare for RecvMulti<F> {
@@ -123,6 +141,11 @@ impl<F: AsFd + Send + Sync + 'static> sealed::Prepare for RecvMulti<F> {
 
     fn entry(&self) -> Entry {
         opcode::RecvMulti::new(descriptor(&self.socket), self.pool.group()).build()
+    }
+
+    fn companion(&self) -> Option<Entry> {
+        let hang_up = libc::POLLRDHUP as u32;
+        Some(opcode::PollAdd::new(descriptor(&self.socket), hang_up).build())
     }
 
     fn belongs_to(&self, driver: &Arc<Driver>) -> bool {
@@ -134,7 +157,11 @@ impl<F: AsFd + Send + Sync + 'static> sealed::Prepare for RecvMulti<F> {
     }
 
     fn poll_start(&self, cx: &mut Context<'_>) -> Poll<()> {
-        self.pool.poll_available(cx)
+        self.pool.poll_available(self.who(), cx)
+    }
+
+    fn leave(&self) {
+        self.pool.leave(self.who());
     }
 }
 
@@ -156,6 +183,44 @@ struct State<I> {
     waker: Option<Waker>,
     results: VecDeque<io::Result<I>>,
     unwanted: Vec<I>,
+    companion: Companion,
+}
+
+/// What is known of the companion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Companion {
+    /// There is none, or what it told was taken to heart.
+    None,
+    Running,
+    /// It has told, and nobody has listened yet.
+    Told,
+    /// Nobody will listen.
+    Abandoned,
+}
+
+impl<I> State<I> {
+    /// Something may have been missed: the operation is to be stopped, and started again.
+    fn takes_to_heart(&mut self) -> bool {
+        if self.companion != Companion::Told || self.phase != Phase::Running {
+            return false;
+        }
+        self.companion = Companion::None;
+        self.phase = Phase::Stopping;
+        true
+    }
+
+    /// What `poll_started` returns if there is nothing to wait for.
+    #[allow(clippy::type_complexity, reason = "it is that function's type")]
+    fn known(&mut self) -> Option<Option<Poll<Option<io::Result<I>>>>> {
+        if let Some(result) = self.results.pop_front() {
+            return Some(Some(Poll::Ready(Some(result))));
+        }
+        match self.phase {
+            Phase::Running | Phase::Stopping | Phase::Abandoned => None,
+            Phase::Ended => Some(Some(Poll::Ready(None))),
+            Phase::Stopped => Some(None),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -238,6 +303,35 @@ where
     }
 }
 
+/// A companion as the ring sees it. It keeps what it watches open.
+struct Watch<M: MultiOperation>(Arc<MultiCell<M>>)
+where
+    M::Item: Send;
+
+impl<M: MultiOperation> Completion for Watch<M>
+where
+    M::Item: Send,
+{
+    unsafe fn entry(&self) -> Entry {
+        self.0.op.companion().expect("those without have no watch")
+    }
+
+    fn complete(&self, arrived: Arrived, wakers: &mut Wakers) -> Next {
+        let mut state = self.0.state.lock();
+        if state.companion == Companion::Abandoned {
+            return Next::FinishOrphan;
+        }
+        if matches!(-arrived.value, libc::EINTR | libc::ECANCELED) && !arrived.closed {
+            return Next::Again;
+        }
+        state.companion = Companion::Told;
+        wakers.push(state.waker.take());
+        Next::Finish
+    }
+
+    fn bury(&self) {}
+}
+
 /// The results of an operation that goes on.
 ///
 /// # Cancel safety
@@ -251,6 +345,7 @@ where
     cell: Arc<MultiCell<M>>,
     driver: Arc<Driver>,
     key: Option<Key>,
+    companion: Option<Key>,
 }
 
 impl<M: MultiOperation> Multishot<M>
@@ -263,31 +358,51 @@ where
     /// What the kernel reports; [`Gone`](crate::Gone) after the driver was closed; `Unsupported` if it
     /// cannot do it.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<M::Item>>> {
-        let waker = cx.waker().clone();
+        if let Some(polled) = self.poll_started(cx) {
+            return polled;
+        }
+        self.cell.state.lock().waker = Some(cx.waker().clone());
+        match self.start(cx) {
+            Ok(()) => Poll::Pending,
+            Err(error) => {
+                self.cell.state.lock().phase = Phase::Ended;
+                Poll::Ready(Some(Err(error)))
+            }
+        }
+    }
+
+    /// As [`poll_next`](Multishot::poll_next), but starts nothing: `None` if the kernel has to be asked
+    /// (again) for more.
+    ///
+    /// # Errors
+    /// As for [`poll_next`](Multishot::poll_next).
+    pub fn poll_started(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Option<Poll<Option<io::Result<M::Item>>>> {
         let mut state = self.cell.state.lock();
-        if let Some(result) = state.results.pop_front() {
-            return Poll::Ready(Some(result));
+        if let Some(known) = state.known() {
+            return known;
         }
-        match state.phase {
-            Phase::Running | Phase::Stopping | Phase::Abandoned => {
-                let old = state.waker.replace(waker);
-                drop(state);
-                drop(old);
-                Poll::Pending
-            }
-            Phase::Ended => Poll::Ready(None),
-            Phase::Stopped => {
-                state.waker = Some(waker);
-                drop(state);
-                match self.start(cx) {
-                    Ok(()) => Poll::Pending,
-                    Err(error) => {
-                        self.cell.state.lock().phase = Phase::Ended;
-                        Poll::Ready(Some(Err(error)))
-                    }
-                }
-            }
+        if state.takes_to_heart() {
+            drop(state);
+            self.cancel();
+            state = self.cell.state.lock();
         }
+        if matches!(&state.waker, Some(old) if old.will_wake(cx.waker())) {
+            return Some(Poll::Pending);
+        }
+        // Cloned without the lock: foreign code. Meanwhile something may arrive.
+        drop(state);
+        let new = cx.waker().clone();
+        let mut state = self.cell.state.lock();
+        let (known, unused) = match state.known() {
+            None => (Some(Poll::Pending), state.waker.replace(new)),
+            Some(known) => (known, Some(new)),
+        };
+        drop(state);
+        drop(unused);
+        known
     }
 
     /// The next result, as [`poll_next`](Multishot::poll_next).
@@ -299,6 +414,41 @@ where
     /// Dropping the future loses no result.
     pub async fn next(&mut self) -> Option<io::Result<M::Item>> {
         poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    /// Asks the kernel to stop, and waits until it has: then nothing arrives any more, and
+    /// [`try_next`](Multishot::try_next) fetches what has. Asking for the [next](Multishot::next) result
+    /// starts it again.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses no result; the operation may be stopped or not.
+    pub async fn stop(&mut self) {
+        poll_fn(|cx| self.poll_stop(cx)).await;
+    }
+
+    fn poll_stop(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let waker = cx.waker().clone();
+        let mut state = self.cell.state.lock();
+        if !matches!(state.phase, Phase::Running | Phase::Stopping) {
+            return Poll::Ready(());
+        }
+        let old = state.waker.replace(waker);
+        let is_running = state.phase == Phase::Running;
+        state.phase = Phase::Stopping;
+        drop(state);
+        drop(old);
+        if is_running {
+            self.cancel();
+        }
+        Poll::Pending
+    }
+
+    /// A result that waits to be fetched, if there is one. Starts nothing.
+    ///
+    /// # Errors
+    /// As for [`poll_next`](Multishot::poll_next).
+    pub fn try_next(&mut self) -> Option<io::Result<M::Item>> {
+        self.cell.state.lock().results.pop_front()
     }
 
     /// How many results wait to be fetched.
@@ -334,10 +484,34 @@ where
         self.cell.state.lock().phase = Phase::Running;
         let mut is_parked = false;
         self.key = ring.start(&self.cell, || is_parked = self.driver.token.is_parked());
+        if self.key.is_none() {
+            return Err(Gone.into());
+        }
+        if self.companion.is_none() && self.cell.op.companion().is_some() {
+            self.cell.state.lock().companion = Companion::Running;
+            let companion = Arc::new(Watch(Arc::clone(&self.cell)));
+            self.companion = ring.start(&companion, || is_parked |= self.driver.token.is_parked());
+        }
         if is_parked {
             self.driver.unpark();
         }
-        self.key.map(drop).ok_or_else(|| Gone.into())
+        Ok(())
+    }
+
+    /// Asks the kernel to end what it has.
+    fn cancel(&self) {
+        self.cancel_key(self.key);
+    }
+
+    fn cancel_key(&self, key: Option<Key>) {
+        let (Some(ring), Some(key)) = (&self.driver.ring, key) else {
+            return;
+        };
+        let mut is_parked = false;
+        ring.cancel(key, || is_parked = self.driver.token.is_parked());
+        if is_parked {
+            self.driver.unpark();
+        }
     }
 }
 
@@ -346,25 +520,30 @@ where
     M::Item: Send,
 {
     fn drop(&mut self) {
-        let (Some(ring), Some(key)) = (&self.driver.ring, self.key) else {
+        self.cell.op.leave();
+        let Some(ring) = &self.driver.ring else {
             return;
         };
         // Counted before, so that the count is there when the last result takes it back.
+        ring.orphan();
         ring.orphan();
         let mut state = self.cell.state.lock();
         let is_running = matches!(state.phase, Phase::Running | Phase::Stopping);
         if is_running {
             state.phase = Phase::Abandoned;
         }
+        let has_companion = state.companion == Companion::Running && self.companion.is_some();
+        state.companion = Companion::Abandoned;
         let left = (state.waker.take(), std::mem::take(&mut state.results));
         drop(state);
         drop(left);
         if is_running {
-            let mut is_parked = false;
-            ring.cancel(key, || is_parked = self.driver.token.is_parked());
-            if is_parked {
-                self.driver.unpark();
-            }
+            self.cancel();
+        } else {
+            ring.not_orphan();
+        }
+        if has_companion {
+            self.cancel_key(self.companion);
         } else {
             ring.not_orphan();
         }
@@ -398,10 +577,12 @@ impl Driver {
                     waker: None,
                     results: VecDeque::new(),
                     unwanted: Vec::new(),
+                    companion: Companion::None,
                 }),
             }),
             driver: Arc::clone(self),
             key: None,
+            companion: None,
         }
     }
 }

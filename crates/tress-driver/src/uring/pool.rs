@@ -6,13 +6,14 @@ use crate::wakers::Wakers;
 use io_uring::types::BufRingEntry;
 use io_uring::{cqueue, opcode};
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Weak};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 /// Buffers that the kernel takes from when something arrives, so that a connection that waits owns none.
 ///
@@ -66,8 +67,8 @@ struct State {
     tail: u16,
     /// How many buffers are not in the ring, as far as is known.
     out: u16,
-    /// Who waits for a buffer to come back.
-    starving: Wakers,
+    /// Who waits for a buffer to come back, by whatever tells them apart.
+    starving: BTreeMap<usize, Waker>,
 }
 
 // SAFETY: the memory is the pool's; what is written to it is written under the lock, by the kernel to
@@ -123,7 +124,7 @@ impl Pool {
             state: Mutex::new(State {
                 tail: 0,
                 out: count,
-                starving: Wakers::default(),
+                starving: BTreeMap::new(),
             }),
         };
         for id in 0..count {
@@ -147,15 +148,24 @@ impl Pool {
         self.0.group
     }
 
-    /// Waits until there is a buffer.
-    pub(super) fn poll_available(&self, cx: &mut Context<'_>) -> Poll<()> {
+    /// Waits until there is a buffer. `who` waits once, however often it asks, until it is woken or
+    /// `leave`s.
+    pub(super) fn poll_available(&self, who: usize, cx: &mut Context<'_>) -> Poll<()> {
         let waker = cx.waker().clone();
         let mut state = self.0.state.lock();
         if state.out < self.0.count {
             return Poll::Ready(());
         }
-        state.starving.push(Some(waker));
+        let old = state.starving.insert(who, waker);
+        drop(state);
+        drop(old);
         Poll::Pending
+    }
+
+    /// `who` does not wait any more.
+    pub(super) fn leave(&self, who: usize) {
+        let left = self.0.state.lock().starving.remove(&who);
+        drop(left);
     }
 
     /// The buffer that a result speaks of; `None` if it speaks of none.
@@ -209,9 +219,9 @@ impl Shared {
         let tail = unsafe { AtomicU16::from_ptr(BufRingEntry::tail(entries).cast_mut()) };
         tail.store(state.tail, Ordering::Release);
         state.out -= 1;
-        let mut starving = std::mem::take(&mut state.starving);
+        let starving = std::mem::take(&mut state.starving);
         drop(state);
-        starving.wake_all();
+        Wakers::from_iter(starving.into_values()).wake_all();
     }
 }
 
@@ -330,7 +340,8 @@ impl Ring {
             .filter_map(Weak::upgrade)
             .collect();
         for pool in pools {
-            wakers.append(&mut pool.state.lock().starving);
+            let starving = std::mem::take(&mut pool.state.lock().starving);
+            wakers.extend(starving.into_values());
         }
     }
 

@@ -9,7 +9,7 @@ use super::pool::Groups;
 use super::table::{Key, Table};
 use crate::config::Resolved;
 use crate::sys::Mutex;
-use crate::sys::atomic::{AtomicUsize, Ordering};
+use crate::sys::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::wakers::Wakers;
 use io_uring::squeue::Entry;
 use io_uring::{IoUring, Probe, cqueue, opcode};
@@ -81,6 +81,7 @@ pub(crate) struct Ring {
     /// Guards the submission queue; holds what does not fit into it.
     queue: Mutex<VecDeque<Entry>>,
     pub(super) groups: Mutex<Groups>,
+    started: AtomicU64,
     in_flight: AtomicUsize,
     orphaned: AtomicUsize,
     /// Finished operations, to be dropped without any lock.
@@ -126,6 +127,7 @@ impl Ring {
             })),
             queue: Mutex::new(VecDeque::new()),
             groups: Mutex::new(Groups::default()),
+            started: AtomicU64::new(0),
             in_flight: AtomicUsize::new(0),
             orphaned: AtomicUsize::new(0),
             finished: Mutex::new(Vec::new()),
@@ -204,6 +206,7 @@ impl Ring {
             .table
             .fill(key, Arc::clone(operation) as Arc<dyn Completion>);
         self.in_flight.fetch_add(1, Ordering::AcqRel);
+        self.started.fetch_add(1, Ordering::Relaxed);
         // Queued under the table's lock: whoever finds it there to cancel it comes after it in the queue.
         self.push(&[entry.user_data(key.0)], queued);
         Some(key)
@@ -394,6 +397,11 @@ impl Ring {
 
     pub(super) fn is_closed(&self) -> bool {
         self.table.lock().closed
+    }
+
+    /// How many operations were started so far.
+    pub(crate) fn started(&self) -> u64 {
+        self.started.load(Ordering::Relaxed)
     }
 
     pub(crate) fn in_flight(&self) -> usize {
