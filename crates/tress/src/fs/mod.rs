@@ -87,7 +87,6 @@ pub use open_options::OpenOptions;
 pub use read_dir::{DirEntry, ReadDir, read_dir};
 #[doc(no_inline)]
 pub use std::fs::{FileTimes, FileType, Metadata, Permissions};
-pub use tress_driver::{Buffer, BufferMut, Slice};
 pub use whole::{copy, read, read_to_string, write};
 
 use crate::io::offload;

@@ -63,11 +63,40 @@ mod join;
 mod lines;
 pub(crate) mod offload;
 mod operation;
+#[cfg(feature = "driver")]
+pub(crate) mod owned;
 mod pipe;
 mod read;
 mod read_buf;
 mod read_ext;
 mod repeat;
+#[cfg(all(
+    feature = "driver",
+    target_os = "linux",
+    any(
+        target_arch = "x86_64",
+        target_arch = "aarch64",
+        target_arch = "riscv64",
+        target_arch = "loongarch64",
+        target_arch = "powerpc64"
+    )
+))]
+pub(crate) mod ring;
+#[cfg(all(
+    feature = "driver",
+    not(all(
+        target_os = "linux",
+        any(
+            target_arch = "x86_64",
+            target_arch = "aarch64",
+            target_arch = "riscv64",
+            target_arch = "loongarch64",
+            target_arch = "powerpc64"
+        )
+    ))
+))]
+#[path = "no_ring.rs"]
+pub(crate) mod ring;
 mod seek;
 mod seek_ext;
 mod segments;
@@ -87,7 +116,7 @@ mod write_ext;
 #[doc(no_inline)]
 pub use std::io::{Error, ErrorKind, Result, SeekFrom};
 #[cfg(feature = "driver")]
-pub use tress_driver::{Interest, Ready};
+pub use tress_driver::{Buffer, BufferMut, Interest, Ready, Slice};
 
 #[cfg(all(unix, feature = "driver"))]
 pub use async_fd::{
@@ -106,6 +135,8 @@ pub use duplex::{DuplexStream, duplex};
 pub use empty::{Empty, empty};
 pub use join::{Join, join};
 pub use lines::Lines;
+#[cfg(feature = "driver")]
+pub use owned::{AsyncReadOwned, AsyncWriteOwned};
 pub use read::AsyncRead;
 pub use read_buf::ReadBuf;
 pub use read_ext::AsyncReadExt;
@@ -151,6 +182,14 @@ pub(crate) fn uninterrupted<R>(mut call: impl FnMut() -> io::Result<R>) -> io::R
             result => return result,
         }
     }
+}
+
+/// Where everything had to be filled.
+fn ended_early() -> io::Error {
+    io::Error::new(
+        io::ErrorKind::UnexpectedEof,
+        "the source has ended before the buffer was full",
+    )
 }
 
 /// Where everything had to be written.

@@ -6,6 +6,7 @@
 //! connections spread over the workers with the tasks that serve them.
 
 use crate::io::ReadBuf;
+use crate::io::ring::{Descriptor, Held};
 use crate::runtime::driver::IoHandle;
 use crate::task::coop;
 use std::fmt;
@@ -25,7 +26,7 @@ pub(crate) struct Source<T: tress_driver::Source> {
     interest: Interest,
     assumed: Ready,
     runtime: IoHandle,
-    inner: T,
+    inner: Held<T>,
 }
 
 // A panic leaves nothing half done: the parts change in single steps, under locks of their own.
@@ -67,7 +68,7 @@ impl<T: tress_driver::Source> Source<T> {
             interest,
             assumed: Ready::EMPTY,
             runtime: IoHandle::current(what),
-            inner,
+            inner: Held::new(inner),
         }
     }
 
@@ -95,10 +96,36 @@ impl<T: tress_driver::Source> Source<T> {
         Ok((registration, &mut self.inner))
     }
 
-    /// Takes it out of the driver.
+    /// Takes it out of the driver. For what is never lent to operations; else there is `reclaim`.
     pub(crate) fn into_inner(self) -> T {
         drop(self.registration);
-        self.inner
+        self.inner.into_inner()
+    }
+
+    /// As `into_inner`, for what may be lent to an operation that was dropped and is not over yet.
+    ///
+    /// # Errors
+    /// If a duplicate is needed for that, and there are no more descriptors.
+    pub(crate) fn reclaim(self) -> io::Result<T>
+    where
+        T: Descriptor,
+    {
+        drop(self.registration);
+        self.inner.reclaim()
+    }
+
+    /// The descriptor, for an operation to keep open.
+    #[cfg(unix)]
+    pub(super) fn lend(&self) -> std::sync::Arc<std::os::fd::OwnedFd>
+    where
+        T: Descriptor,
+    {
+        self.inner.lend()
+    }
+
+    /// The runtime that it belongs to.
+    pub(crate) fn runtime(&self) -> &IoHandle {
+        &self.runtime
     }
 
     /// Its place in a driver, found now if need be.
@@ -115,7 +142,7 @@ impl<T: tress_driver::Source> Source<T> {
         if let Some(registration) = self.registration.get() {
             return Ok(registration);
         }
-        let descriptor = &mut std::os::fd::AsRawFd::as_raw_fd(&self.inner);
+        let descriptor = &mut std::os::fd::AsRawFd::as_raw_fd(&*self.inner);
         let registration = self
             .runtime
             .with_driver(|driver| driver.register(descriptor, self.interest))?;
@@ -134,7 +161,7 @@ impl<T: tress_driver::Source> Source<T> {
     fn registered(mut self) -> io::Result<Source<T>> {
         let registration = self
             .runtime
-            .with_driver(|driver| driver.register(&mut self.inner, self.interest))?;
+            .with_driver(|driver| driver.register(&mut *self.inner, self.interest))?;
         let _ = self.registration.set(registration);
         Ok(self)
     }

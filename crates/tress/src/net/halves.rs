@@ -216,6 +216,15 @@ macro_rules! reading_half {
                 self.0.poll_read_shared(cx, buf)
             }
         }
+
+        impl $crate::io::AsyncReadOwned for $Half {
+            async fn read_owned<B: $crate::io::BufferMut>(
+                &mut self,
+                buffer: B,
+            ) -> (std::io::Result<usize>, B) {
+                self.0.read_owned_shared(buffer).await
+            }
+        }
     };
 }
 
@@ -323,6 +332,15 @@ macro_rules! writing_half {
                 _: &mut std::task::Context<'_>,
             ) -> std::task::Poll<std::io::Result<()>> {
                 std::task::Poll::Ready(self.get_mut().shut_down())
+            }
+        }
+
+        impl $crate::io::AsyncWriteOwned for $Half {
+            async fn write_owned<B: $crate::io::Buffer>(
+                &mut self,
+                buffer: B,
+            ) -> (std::io::Result<usize>, B) {
+                self.stream().write_owned_shared(buffer).await
             }
         }
     };

@@ -5,6 +5,7 @@
 //! | serve or make TCP connections | [`TcpListener`], [`TcpStream`]; with options set before, [`TcpSocket`] |
 //! | send and receive datagrams | [`UdpSocket`] |
 //! | talk to another process on this machine | `UnixListener`, `UnixStream`, `UnixDatagram`, `unix::pipe`; on Windows `windows::named_pipe` |
+//! | read streams without asking the kernel each time | [`Pooled`] |
 //! | turn a name into addresses | [`lookup_host`] |
 //!
 //! ```
@@ -40,6 +41,7 @@ mod addr;
 mod halves;
 mod options;
 mod patience;
+pub(crate) mod pooled;
 mod readiness;
 pub mod tcp;
 pub mod udp;
@@ -49,6 +51,7 @@ pub mod unix;
 pub mod windows;
 
 pub use addr::{ToSocketAddrs, lookup_host};
+pub use pooled::{Pooled, PooledBuf, PooledSource};
 #[doc(inline)]
 pub use tcp::{TcpListener, TcpSocket, TcpStream};
 #[doc(inline)]

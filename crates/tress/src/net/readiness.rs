@@ -196,6 +196,27 @@ macro_rules! stream_methods {
             })
         }
 
+        /// Reads into an owned buffer: also for the halves.
+        pub(super) async fn read_owned_shared<B: $crate::io::BufferMut>(
+            &self,
+            buffer: B,
+        ) -> (std::io::Result<usize>, B) {
+            // SAFETY: receiving initialises as many bytes as it says.
+            unsafe { $crate::io::owned::receive(&self.io, buffer, $crate::net::readiness::receive) }
+                .await
+        }
+
+        /// As `read_owned_shared`.
+        pub(super) async fn write_owned_shared<B: $crate::io::Buffer>(
+            &self,
+            buffer: B,
+        ) -> (std::io::Result<usize>, B) {
+            $crate::io::owned::send(&self.io, buffer, |mut socket, bytes| {
+                $crate::io::uninterrupted(|| std::io::Write::write(&mut socket, bytes))
+            })
+            .await
+        }
+
         /// Ends the writing side: also for the halves. One that has ended already is fine.
         pub(super) fn shutdown_write(&self) -> std::io::Result<()> {
             match self.io.get_ref().shutdown(std::net::Shutdown::Write) {
@@ -253,6 +274,24 @@ macro_rules! stream_traits {
                 _: &mut std::task::Context<'_>,
             ) -> std::task::Poll<std::io::Result<()>> {
                 std::task::Poll::Ready(self.shutdown_write())
+            }
+        }
+
+        impl $crate::io::AsyncReadOwned for $Stream {
+            async fn read_owned<B: $crate::io::BufferMut>(
+                &mut self,
+                buffer: B,
+            ) -> (std::io::Result<usize>, B) {
+                self.read_owned_shared(buffer).await
+            }
+        }
+
+        impl $crate::io::AsyncWriteOwned for $Stream {
+            async fn write_owned<B: $crate::io::Buffer>(
+                &mut self,
+                buffer: B,
+            ) -> (std::io::Result<usize>, B) {
+                self.write_owned_shared(buffer).await
             }
         }
 

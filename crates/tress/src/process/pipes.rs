@@ -1,8 +1,11 @@
 //! The ends of a child's standard streams that are ours.
 
 use crate::io::source::Source;
-use crate::io::{AsyncRead, AsyncWrite, ReadBuf};
+use crate::io::{
+    AsyncRead, AsyncReadOwned, AsyncWrite, AsyncWriteOwned, Buffer, BufferMut, ReadBuf, owned,
+};
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::pin::Pin;
 use std::process::Stdio;
@@ -22,6 +25,22 @@ fn again(mut f: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
             result => return result,
         }
     }
+}
+
+/// Reads into memory that need not be initialised; as many bytes of it are afterwards as this says.
+fn read(fd: &OwnedFd, room: &mut [MaybeUninit<u8>]) -> io::Result<usize> {
+    again(|| {
+        let pointer = room.as_mut_ptr().cast();
+        // SAFETY: the kernel writes no more than there is room for.
+        result(unsafe { libc::read(fd.as_raw_fd(), pointer, room.len()) })
+    })
+}
+
+fn write(fd: &OwnedFd, bytes: &[u8]) -> io::Result<usize> {
+    again(|| {
+        // SAFETY: the bytes are there.
+        result(unsafe { libc::write(fd.as_raw_fd(), bytes.as_ptr().cast(), bytes.len()) })
+    })
 }
 
 fn set_nonblocking(fd: &OwnedFd, nonblocking: bool) -> io::Result<()> {
@@ -67,9 +86,10 @@ macro_rules! pipe {
             /// The descriptor, put back into blocking mode.
             ///
             /// # Errors
-            /// If that cannot be done.
+            /// If that cannot be done, or an [owned](crate::io::AsyncReadOwned) operation that was
+            /// dropped still has the descriptor and it cannot be duplicated.
             pub fn into_owned_fd(self) -> io::Result<OwnedFd> {
-                let fd = self.0.into_inner();
+                let fd = self.0.reclaim()?;
                 set_nonblocking(&fd, false)?;
                 Ok(fd)
             }
@@ -105,15 +125,15 @@ macro_rules! reader {
                 cx: &mut Context<'_>,
                 buf: &mut ReadBuf<'_>,
             ) -> Poll<io::Result<()>> {
-                // SAFETY: the call initialises what it says.
-                unsafe {
-                    self.0.poll_read(cx, buf, |fd, room| {
-                        again(|| {
-                            let pointer = room.as_mut_ptr().cast();
-                            result(libc::read(fd.as_raw_fd(), pointer, room.len()))
-                        })
-                    })
-                }
+                // SAFETY: reading initialises as many bytes as it says.
+                unsafe { self.0.poll_read(cx, buf, read) }
+            }
+        }
+
+        impl AsyncReadOwned for $name {
+            async fn read_owned<B: BufferMut>(&mut self, buffer: B) -> (io::Result<usize>, B) {
+                // SAFETY: reading initialises as many bytes as it says.
+                unsafe { owned::read(&self.0, buffer, read) }.await
             }
         }
     };
@@ -147,12 +167,8 @@ impl AsyncWrite for ChildStdin {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.0.poll_transfer(cx, Direction::Write, buf.len(), |fd| {
-            again(|| {
-                // SAFETY: the bytes are there.
-                result(unsafe { libc::write(fd.as_raw_fd(), buf.as_ptr().cast(), buf.len()) })
-            })
-        })
+        self.0
+            .poll_transfer(cx, Direction::Write, buf.len(), |fd| write(fd, buf))
     }
 
     fn poll_write_vectored(
@@ -181,6 +197,12 @@ impl AsyncWrite for ChildStdin {
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWriteOwned for ChildStdin {
+    async fn write_owned<B: Buffer>(&mut self, buffer: B) -> (io::Result<usize>, B) {
+        owned::write(&self.0, buffer, write).await
     }
 }
 

@@ -155,6 +155,25 @@ impl Builder {
         self
     }
 
+    /// How many buffers each worker's pool for [pooled streams](crate::net::Pooled) has, a power of two
+    /// up to 32,768, and how many bytes one holds, up to 1 MiB. Default: 256 of 8,192.
+    ///
+    /// A worker's pool is made when one of its tasks first reads from such a stream.
+    ///
+    /// ```
+    /// use tress::runtime::Builder;
+    ///
+    /// let rt = Builder::new_multi_thread().enable_all().io_pool(64, 16 * 1024).build()?;
+    /// # drop(rt);
+    /// assert!(Builder::new_multi_thread().enable_all().io_pool(100, 1).build().is_err());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[cfg(feature = "net")]
+    pub fn io_pool(&mut self, buffers: u16, bytes: usize) -> &mut Self {
+        self.io.pool = crate::net::pooled::Sizes { buffers, bytes };
+        self
+    }
+
     /// Enables [`time`](crate::time).
     pub fn enable_time(&mut self) -> &mut Self {
         self.enable_time = true;
@@ -334,6 +353,8 @@ impl Builder {
                     .into(),
             ));
         }
+        #[cfg(feature = "net")]
+        self.io.pool.check().map_err(invalid)?;
         if self.start_paused && !self.enable_time {
             return Err(invalid("start_paused needs enable_time".into()));
         }
@@ -342,7 +363,11 @@ impl Builder {
 
     #[cfg(feature = "driver")]
     fn new_io(&self) -> Io {
-        Io::new(self.io.enabled.then(|| self.io.config.clone()))
+        Io::new(
+            self.io.enabled.then(|| self.io.config.clone()),
+            #[cfg(feature = "net")]
+            self.io.pool,
+        )
     }
 
     #[cfg(not(feature = "driver"))]

@@ -11,6 +11,8 @@ use tress_driver::{Config, Driver};
 pub(super) struct Options {
     pub(super) enabled: bool,
     pub(super) config: Config,
+    #[cfg(feature = "net")]
+    pub(super) pool: crate::net::pooled::Sizes,
 }
 
 /// Calls `f` with a driver of the current runtime, as `IoHandle::with_driver` does. `None` if there
@@ -66,6 +68,24 @@ impl IoHandle {
         match &shared.scheduler {
             Scheduler::Multi(multi) => multi.with_io(shared, |io| f(io.driver()?)),
             Scheduler::Current(current) => current.with_io(shared, |io| f(io.driver()?)),
+        }
+    }
+}
+
+#[cfg(feature = "net")]
+impl IoHandle {
+    /// Calls `f` with the pool of the worker that this thread is, or of another one in turn.
+    ///
+    /// # Errors
+    /// If the driver cannot be made, or the runtime has shut down.
+    pub(crate) fn with_pool<R>(
+        &self,
+        f: impl FnOnce(&crate::net::pooled::Pool) -> R,
+    ) -> io::Result<R> {
+        let shared = &*self.0;
+        match &shared.scheduler {
+            Scheduler::Multi(multi) => multi.with_io(shared, |io| io.pool().map(f)),
+            Scheduler::Current(current) => current.with_io(shared, |io| io.pool().map(f)),
         }
     }
 }

@@ -1,5 +1,5 @@
 use super::{Scheduler, Shared};
-use crate::scheduler::WorkerStats;
+use crate::scheduler::{Io, WorkerStats};
 use std::fmt;
 use std::sync::Arc;
 use std::thread::ThreadId;
@@ -60,6 +60,12 @@ pub struct WorkerMetrics {
     pub timers_fired: u64,
     /// Looks of the monitor that found the worker stuck in one poll.
     pub slow_polls: u64,
+    /// Operations given to io_uring: 0 with another backend. A receive into the pool counts once,
+    /// however much it receives.
+    pub ring_operations: u64,
+    /// Buffers of the pool for [pooled streams](crate::runtime::Builder) that hold something that was
+    /// received.
+    pub pool_buffers_taken: usize,
     /// Tasks in the local queue now.
     pub queue_depth: usize,
     /// Time spent running tasks.
@@ -69,7 +75,7 @@ pub struct WorkerMetrics {
 }
 
 impl WorkerMetrics {
-    fn read(stats: &WorkerStats, queue_depth: usize) -> WorkerMetrics {
+    fn read(stats: &WorkerStats, queue_depth: usize, io: &Io) -> WorkerMetrics {
         WorkerMetrics {
             tasks_spawned: stats.spawned.get(),
             tasks_completed: stats.completed.get(),
@@ -84,6 +90,8 @@ impl WorkerMetrics {
             spin_hits: stats.spin_hits.get(),
             timers_fired: stats.timers_fired.get(),
             slow_polls: stats.slow_polls.get(),
+            ring_operations: io.operations(),
+            pool_buffers_taken: io.pool_taken(),
             queue_depth,
             busy: Duration::from_nanos(stats.busy_ns.get()),
             mean_poll: Duration::from_nanos(stats.mean_poll_ns.get()),
@@ -111,7 +119,14 @@ impl RuntimeMetrics {
     #[track_caller]
     pub fn worker(&self, worker: usize) -> WorkerMetrics {
         let (stats, depth) = self.stats(worker);
-        WorkerMetrics::read(stats, depth)
+        WorkerMetrics::read(stats, depth, self.io(worker))
+    }
+
+    fn io(&self, worker: usize) -> &Io {
+        match &self.shared.scheduler {
+            Scheduler::Multi(multi) => &multi.rests().nth(worker).expect("checked").io,
+            Scheduler::Current(current) => &current.rest().io,
+        }
     }
 
     #[track_caller]
@@ -164,6 +179,21 @@ impl RuntimeMetrics {
     /// Times any worker parked.
     pub fn total_parked(&self) -> u64 {
         self.workers().map(|w| w.times_parked).sum()
+    }
+
+    /// Operations that all workers have given to io_uring: reads and writes with owned buffers, receives
+    /// into a pool, and those of files that the page cache did not serve. 0 with another backend.
+    ///
+    /// ```
+    /// use tress::runtime::{Builder, IoBackend};
+    ///
+    /// let rt = Builder::new_current_thread().enable_all().io_backend(IoBackend::Readiness).build()?;
+    /// rt.block_on(tress::fs::try_exists("."))?;
+    /// assert_eq!(rt.metrics().total_ring_operations(), 0);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn total_ring_operations(&self) -> u64 {
+        self.workers().map(|w| w.ring_operations).sum()
     }
 
     /// Tasks in the global queue now.

@@ -1,5 +1,5 @@
 use crate::io::operation::Step;
-use crate::io::{AsyncRead, ReadBuf, is_interrupted};
+use crate::io::{AsyncRead, ReadBuf, ended_early, is_interrupted};
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -38,10 +38,7 @@ pub(super) fn poll_read_exact<R: AsyncRead + ?Sized>(
     while buf.remaining() > 0 {
         match ready!(reader.as_mut().poll_read(cx, &mut buf)) {
             Ok(()) if buf.filled().len() == *filled => {
-                return Poll::Ready(Err(io::Error::new(
-                    io::ErrorKind::UnexpectedEof,
-                    "the source has ended before the buffer was full",
-                )));
+                return Poll::Ready(Err(ended_early()));
             }
             Ok(()) => *filled = buf.filled().len(),
             Err(error) if is_interrupted(&error) => {}

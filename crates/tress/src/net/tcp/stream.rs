@@ -102,6 +102,10 @@ impl TcpStream {
         }
     }
 
+    pub(in crate::net) fn io(&self) -> &Source<mio::net::TcpStream> {
+        &self.io
+    }
+
     #[track_caller]
     pub(super) fn new(socket: mio::net::TcpStream, what: &str) -> io::Result<TcpStream> {
         let io = Source::new(socket, what)?;
@@ -132,9 +136,10 @@ impl TcpStream {
     /// [`set_nonblocking`](std::net::TcpStream::set_nonblocking) changes that.
     ///
     /// # Errors
-    /// None at present.
+    /// If an [owned](crate::io::AsyncReadOwned) operation that was dropped still has the socket, and
+    /// it cannot be duplicated.
     pub fn into_std(self) -> io::Result<std::net::TcpStream> {
-        Ok(self.io.into_inner().into())
+        self.io.reclaim().map(Into::into)
     }
 
     /// The address of this side.

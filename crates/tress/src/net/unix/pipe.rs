@@ -197,9 +197,10 @@ macro_rules! end {
             /// Takes the descriptor out, in non-blocking mode.
             ///
             /// # Errors
-            /// None at present.
+            /// If an [owned](crate::io::AsyncReadOwned) operation that was dropped still has the
+            /// descriptor, and it cannot be duplicated.
             pub fn into_nonblocking_fd(self) -> std::io::Result<std::os::fd::OwnedFd> {
-                Ok(self.io.into_inner().into())
+                self.io.reclaim().map(Into::into)
             }
         }
 

@@ -79,6 +79,10 @@ impl UnixStream {
         }
     }
 
+    pub(in crate::net) fn io(&self) -> &Source<mio::net::UnixStream> {
+        &self.io
+    }
+
     #[track_caller]
     pub(super) fn new(socket: mio::net::UnixStream, what: &str) -> io::Result<UnixStream> {
         let io = Source::new(socket, what)?;
@@ -129,9 +133,10 @@ impl UnixStream {
     /// [`set_nonblocking`](net::UnixStream::set_nonblocking) changes that.
     ///
     /// # Errors
-    /// None at present.
+    /// If an [owned](crate::io::AsyncReadOwned) operation that was dropped still has the socket, and
+    /// it cannot be duplicated.
     pub fn into_std(self) -> io::Result<net::UnixStream> {
-        Ok(self.io.into_inner().into())
+        self.io.reclaim().map(Into::into)
     }
 
     /// The address of this side.

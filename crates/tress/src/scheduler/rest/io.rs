@@ -1,5 +1,7 @@
 //! The driver of one worker, made when it is first needed.
 
+#[cfg(feature = "net")]
+use crate::net::pooled::{Pool, Sizes};
 use crate::sys::Mutex;
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -11,15 +13,23 @@ pub(crate) struct Io {
     /// None: the runtime was built without I/O.
     config: Option<Config>,
     driver: OnceLock<Arc<Driver>>,
+    #[cfg(feature = "net")]
+    sizes: Sizes,
+    #[cfg(feature = "net")]
+    pool: OnceLock<Pool>,
     /// Held while a driver is made; true once none may be made any more.
     closed: Mutex<bool>,
 }
 
 impl Io {
-    pub(crate) fn new(config: Option<Config>) -> Io {
+    pub(crate) fn new(config: Option<Config>, #[cfg(feature = "net")] sizes: Sizes) -> Io {
         Io {
             config,
             driver: OnceLock::new(),
+            #[cfg(feature = "net")]
+            sizes,
+            #[cfg(feature = "net")]
+            pool: OnceLock::new(),
             closed: Mutex::new(false),
         }
     }
@@ -46,6 +56,16 @@ impl Io {
         Ok(self.driver.get_or_init(|| driver))
     }
 
+    /// The pool that goes with the driver; both are made now if need be.
+    #[cfg(feature = "net")]
+    pub(crate) fn pool(&self) -> io::Result<&Pool> {
+        let driver = self.driver()?;
+        if driver.is_closed() {
+            return Err(Gone.into());
+        }
+        Ok(self.pool.get_or_init(|| Pool::new(driver, self.sizes)))
+    }
+
     /// The driver, if there is one.
     #[inline]
     pub(crate) fn made(&self) -> Option<&Arc<Driver>> {
@@ -56,6 +76,20 @@ impl Io {
     #[inline]
     pub(super) fn in_use(&self) -> Option<&Arc<Driver>> {
         self.driver.get().filter(|driver| driver.has_sources())
+    }
+
+    /// Operations of the ring so far.
+    pub(crate) fn operations(&self) -> u64 {
+        self.made().map_or(0, |driver| driver.metrics().operations)
+    }
+
+    /// Buffers of the pool that are neither free nor the kernel's.
+    pub(crate) fn pool_taken(&self) -> usize {
+        #[cfg(feature = "net")]
+        if let Some(pool) = self.pool.get() {
+            return usize::from(self.sizes.buffers) - pool.available();
+        }
+        0
     }
 
     /// Tells all who wait that the runtime has gone, and waits for the kernel to let go of

@@ -28,6 +28,14 @@ impl Io {
         None
     }
 
+    pub(crate) fn operations(&self) -> u64 {
+        0
+    }
+
+    pub(crate) fn pool_taken(&self) -> usize {
+        0
+    }
+
     pub(crate) fn close(&self, _: Duration) -> usize {
         0
     }

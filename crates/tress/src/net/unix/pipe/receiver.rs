@@ -1,6 +1,6 @@
 use super::{End, end};
 use crate::io::source::Source;
-use crate::io::{AsyncRead, Interest, ReadBuf, uninterrupted};
+use crate::io::{AsyncRead, AsyncReadOwned, BufferMut, Interest, ReadBuf, owned, uninterrupted};
 #[cfg(feature = "bytes")]
 use crate::net::readiness::fill;
 use std::io::{self, IoSliceMut, Read};
@@ -87,6 +87,17 @@ impl AsyncRead for Receiver {
     ) -> Poll<io::Result<()>> {
         // SAFETY: reading initialises as many bytes as it says.
         unsafe { self.io.poll_read(cx, buf, read) }
+    }
+}
+
+impl AsyncReadOwned for Receiver {
+    async fn read_owned<B: BufferMut>(&mut self, buffer: B) -> (io::Result<usize>, B) {
+        // A named pipe whose first sender is still to come would say that it has ended.
+        if let Err(error) = self.readable().await {
+            return (Err(error), buffer);
+        }
+        // SAFETY: reading initialises as many bytes as it says.
+        unsafe { owned::read(&self.io, buffer, read) }.await
     }
 }
 

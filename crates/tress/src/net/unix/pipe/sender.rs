@@ -1,6 +1,6 @@
 use super::{End, end};
 use crate::io::source::Source;
-use crate::io::{AsyncWrite, Interest, uninterrupted};
+use crate::io::{AsyncWrite, AsyncWriteOwned, Buffer, Interest, owned, uninterrupted};
 use std::io::{self, IoSlice, Write};
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -99,5 +99,14 @@ impl AsyncWrite for Sender {
     /// Does nothing: a pipe ends when its senders are dropped.
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWriteOwned for Sender {
+    async fn write_owned<B: Buffer>(&mut self, buffer: B) -> (io::Result<usize>, B) {
+        owned::write(&self.io, buffer, |mut pipe, bytes| {
+            uninterrupted(|| pipe.write(bytes))
+        })
+        .await
     }
 }

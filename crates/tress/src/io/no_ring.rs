@@ -1,0 +1,150 @@
+//! A system without io_uring: readiness does everything. The twin of `ring`.
+
+use super::owned::Refused;
+use super::source::Source;
+use std::future::Ready;
+use std::io;
+use std::ops::{Deref, DerefMut};
+
+/// Something that nobody shares.
+#[derive(Debug)]
+pub(crate) struct Held<T>(T);
+
+/// Anything.
+pub(crate) trait Descriptor {}
+
+impl<T> Descriptor for T {}
+
+impl<T> Held<T> {
+    pub(crate) fn new(inner: T) -> Held<T> {
+        Held(inner)
+    }
+
+    pub(crate) fn into_inner(self) -> T {
+        self.0
+    }
+
+    pub(crate) fn reclaim(self) -> io::Result<T> {
+        Ok(self.0)
+    }
+}
+
+impl<T> Deref for Held<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T> DerefMut for Held<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.0
+    }
+}
+
+/// There is never one.
+type Submission<B> = Ready<(io::Result<usize>, B)>;
+
+fn refuse<B>(buffer: B) -> Result<Submission<B>, Refused<B>> {
+    Err(Refused {
+        buffer,
+        error: None,
+    })
+}
+
+#[cfg(feature = "net")]
+pub(super) fn recv<T: tress_driver::Source, B>(
+    _: &Source<T>,
+    buffer: B,
+) -> Result<Submission<B>, Refused<B>> {
+    refuse(buffer)
+}
+
+#[cfg(feature = "net")]
+pub(super) fn send<T: tress_driver::Source, B>(
+    _: &Source<T>,
+    buffer: B,
+) -> Result<Submission<B>, Refused<B>> {
+    refuse(buffer)
+}
+
+#[cfg(unix)]
+pub(super) fn read<T: tress_driver::Source, B>(
+    _: &Source<T>,
+    buffer: B,
+) -> Result<Submission<B>, Refused<B>> {
+    refuse(buffer)
+}
+
+#[cfg(unix)]
+pub(super) fn write<T: tress_driver::Source, B>(
+    _: &Source<T>,
+    buffer: B,
+) -> Result<Submission<B>, Refused<B>> {
+    refuse(buffer)
+}
+
+#[cfg(feature = "net")]
+pub(crate) use pooled::{Pool, PoolBuffer, Receive};
+
+#[cfg(feature = "net")]
+mod pooled {
+    use crate::io::source::Source;
+    use std::io;
+    use std::ops::Deref;
+    use std::sync::Arc;
+    use std::task::{Context, Poll};
+    use tress_driver::Driver;
+
+    #[derive(Debug)]
+    pub(crate) enum Pool {}
+
+    impl Pool {
+        pub(crate) fn new(_: &Arc<Driver>, _: u16, _: usize) -> Option<Pool> {
+            None
+        }
+
+        pub(crate) fn available(&self) -> usize {
+            match *self {}
+        }
+
+        pub(crate) fn receive<T: tress_driver::Source>(&self, _: &Source<T>) -> Receive {
+            match *self {}
+        }
+    }
+
+    #[derive(Debug)]
+    pub(crate) enum Receive {}
+
+    impl Receive {
+        pub(crate) fn poll_begin(
+            &mut self,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<io::Result<PoolBuffer>>> {
+            match *self {}
+        }
+
+        pub(crate) fn poll_next(
+            &mut self,
+            _: &mut Context<'_>,
+        ) -> Option<Poll<Option<io::Result<PoolBuffer>>>> {
+            match *self {}
+        }
+
+        pub(crate) async fn stop(&mut self) -> Vec<io::Result<PoolBuffer>> {
+            match *self {}
+        }
+    }
+
+    #[derive(Debug)]
+    pub(crate) enum PoolBuffer {}
+
+    impl Deref for PoolBuffer {
+        type Target = [u8];
+
+        fn deref(&self) -> &[u8] {
+            match *self {}
+        }
+    }
+}

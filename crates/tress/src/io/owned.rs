@@ -1,0 +1,293 @@
+//! Reads and writes with buffers that are given away and come back.
+
+use super::ring;
+use super::source::Source;
+use crate::task::coop;
+use std::future::Future;
+use std::io;
+use std::mem::MaybeUninit;
+use tress_driver::{Buffer, BufferMut, Interest};
+
+/// Reads into buffers that the reader owns meanwhile.
+///
+/// With io_uring a read is an operation of the kernel, which writes straight into the buffer when there is
+/// something: nobody waits for readiness first, and nothing is copied on the way. On other backends, and
+/// with kernels that lack the operation, the same methods try, wait for readiness, and try again.
+///
+/// A buffer is a [`BufferMut`], such as a `Vec<u8>`, of which the capacity counts: it is filled from its
+/// start, over what is there. To keep that, read into a [slice](Buffer::slice) behind it.
+///
+/// ```
+/// use tress::io::{AsyncReadOwned, AsyncWriteOwned};
+/// use tress::net::UnixStream;
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let (mut near, mut far) = UnixStream::pair()?;
+/// let (written, _) = near.write_all_owned("hello").await;
+/// written?;
+/// let (read, buffer) = far.read_owned(Vec::with_capacity(64)).await;
+/// assert_eq!(read?, 5);
+/// assert_eq!(buffer, b"hello");
+/// # Ok::<(), std::io::Error>(()) }).unwrap();
+/// ```
+pub trait AsyncReadOwned {
+    /// Reads once, and returns how much, with the buffer. 0 is the end, or a buffer without room.
+    ///
+    /// # Errors
+    /// What the system says; that the runtime has shut down. The buffer comes back in any case.
+    ///
+    /// # Cancel safety
+    /// Dropping the future cancels the read. The buffer is lost with it, but lives until the kernel is
+    /// done with it, as does the descriptor. **Bytes that the kernel had put into the buffer by then are
+    /// lost**, as it cannot take them back: after a read of a stream was dropped, the stream may have a gap. (Not
+    /// so with readiness, where nothing is taken before the poll that returns it; and not with files, which are
+    /// read at a position that moves when the read is over.) To wait for one of several things, keep the
+    /// future and go on polling it, or use [`AsyncReadExt::read`](super::AsyncReadExt::read).
+    fn read_owned<B: BufferMut>(
+        &mut self,
+        buffer: B,
+    ) -> impl Future<Output = (io::Result<usize>, B)> + Send;
+
+    /// Reads until there is no more room in the buffer.
+    ///
+    /// ```
+    /// use tress::io::{AsyncReadOwned, AsyncWriteOwned};
+    /// use tress::net::unix::pipe;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (mut sender, mut receiver) = pipe::pipe()?;
+    /// for part in ["ab", "cd", "ef"] {
+    ///     sender.write_all_owned(part).await.0?;
+    /// }
+    /// let (read, four) = receiver.read_exact_owned(vec![0; 4]).await;
+    /// read?;
+    /// assert_eq!(four, b"abcd");
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// `UnexpectedEof` at the end; else as for [`read_owned`](Self::read_owned).
+    ///
+    /// # Cancel safety
+    /// What was read is lost with the buffer.
+    fn read_exact_owned<B: BufferMut>(
+        &mut self,
+        mut buffer: B,
+    ) -> impl Future<Output = (io::Result<()>, B)> + Send
+    where
+        Self: Send,
+    {
+        async move {
+            let mut filled = 0;
+            while filled < buffer.room() {
+                let (read, rest) = self.read_owned(buffer.slice(filled..)).await;
+                buffer = rest.into_inner();
+                match read {
+                    Ok(0) => return (Err(super::ended_early()), buffer),
+                    Ok(n) => filled += n,
+                    Err(error) => return (Err(error), buffer),
+                }
+            }
+            (Ok(()), buffer)
+        }
+    }
+}
+
+/// Writes buffers that the writer owns meanwhile. The counterpart of [`AsyncReadOwned`].
+///
+/// A buffer is a [`Buffer`]: a `Vec<u8>`, a `String`, `&'static` bytes or text, a
+/// [`PooledBuf`](crate::net::PooledBuf), or a [slice](Buffer::slice) of one.
+pub trait AsyncWriteOwned {
+    /// Writes once, and returns how much of what the buffer is filled with, with the buffer.
+    ///
+    /// # Errors
+    /// What the system says; that the runtime has shut down. The buffer comes back in any case.
+    ///
+    /// # Cancel safety
+    /// Dropping the future cancels the write: nothing, some or all of it may be written. The buffer and the
+    /// descriptor live until the kernel is done with them.
+    fn write_owned<B: Buffer>(
+        &mut self,
+        buffer: B,
+    ) -> impl Future<Output = (io::Result<usize>, B)> + Send;
+
+    /// Writes everything that the buffer is filled with.
+    ///
+    /// # Errors
+    /// `WriteZero` if nothing more is taken; else as for [`write_owned`](Self::write_owned).
+    ///
+    /// # Cancel safety
+    /// As for [`write_owned`](Self::write_owned).
+    fn write_all_owned<B: Buffer>(
+        &mut self,
+        mut buffer: B,
+    ) -> impl Future<Output = (io::Result<()>, B)> + Send
+    where
+        Self: Send,
+    {
+        async move {
+            let mut written = 0;
+            while written < buffer.filled() {
+                let (result, rest) = self.write_owned(buffer.slice(written..)).await;
+                buffer = rest.into_inner();
+                match result {
+                    Ok(0) => return (Err(super::write_zero()), buffer),
+                    Ok(n) => written += n,
+                    Err(error) => return (Err(error), buffer),
+                }
+            }
+            (Ok(()), buffer)
+        }
+    }
+}
+
+/// A buffer that no operation was made of.
+#[derive(Debug)]
+pub(crate) struct Refused<B> {
+    pub(super) buffer: B,
+    /// None: it is to be done another way.
+    pub(super) error: Option<io::Error>,
+}
+
+/// All of the memory that may be filled.
+pub(crate) fn room<B: BufferMut>(buffer: &mut B) -> &mut [MaybeUninit<u8>] {
+    // SAFETY: so many bytes are writable there for as long as the buffer is borrowed.
+    unsafe { std::slice::from_raw_parts_mut(buffer.pointer_mut().cast(), buffer.room()) }
+}
+
+/// Receives from a socket.
+///
+/// # Safety
+/// `receive` initialises the bytes whose number it returns.
+#[cfg(feature = "net")]
+pub(crate) async unsafe fn receive<T, B: BufferMut>(
+    source: &Source<T>,
+    buffer: B,
+    receive: impl FnMut(&T, &mut [MaybeUninit<u8>]) -> io::Result<usize>,
+) -> (io::Result<usize>, B)
+where
+    T: tress_driver::Source + ring::Descriptor,
+{
+    coop::consume_budget().await;
+    // SAFETY: by the caller's promise.
+    unsafe { fill(source, ring::recv(source, buffer), receive) }.await
+}
+
+/// Reads from a pipe.
+///
+/// # Safety
+/// `read` initialises the bytes whose number it returns.
+#[cfg(unix)]
+pub(crate) async unsafe fn read<T, B: BufferMut>(
+    source: &Source<T>,
+    buffer: B,
+    read: impl FnMut(&T, &mut [MaybeUninit<u8>]) -> io::Result<usize>,
+) -> (io::Result<usize>, B)
+where
+    T: tress_driver::Source + ring::Descriptor,
+{
+    coop::consume_budget().await;
+    // SAFETY: by the caller's promise.
+    unsafe { fill(source, ring::read(source, buffer), read) }.await
+}
+
+/// Sends by a socket.
+#[cfg(feature = "net")]
+pub(crate) async fn send<T, B: Buffer>(
+    source: &Source<T>,
+    buffer: B,
+    send: impl FnMut(&T, &[u8]) -> io::Result<usize>,
+) -> (io::Result<usize>, B)
+where
+    T: tress_driver::Source + ring::Descriptor,
+{
+    coop::consume_budget().await;
+    empty(source, ring::send(source, buffer), send).await
+}
+
+/// Writes to a pipe.
+#[cfg(unix)]
+pub(crate) async fn write<T, B: Buffer>(
+    source: &Source<T>,
+    buffer: B,
+    write: impl FnMut(&T, &[u8]) -> io::Result<usize>,
+) -> (io::Result<usize>, B)
+where
+    T: tress_driver::Source + ring::Descriptor,
+{
+    coop::consume_budget().await;
+    empty(source, ring::write(source, buffer), write).await
+}
+
+/// Waits for the operation, or reads by readiness if there is none.
+///
+/// # Safety
+/// `read` initialises the bytes whose number it returns.
+async unsafe fn fill<T, B, F>(
+    source: &Source<T>,
+    started: Result<F, Refused<B>>,
+    mut read: impl FnMut(&T, &mut [MaybeUninit<u8>]) -> io::Result<usize>,
+) -> (io::Result<usize>, B)
+where
+    T: tress_driver::Source,
+    B: BufferMut,
+    F: Future<Output = (io::Result<usize>, B)>,
+{
+    let mut buffer = match finish(started).await {
+        Ok(done) => return done,
+        Err(buffer) => buffer,
+    };
+    let result = source
+        .io(Interest::READABLE, |inner| read(inner, room(&mut buffer)))
+        .await;
+    if let Ok(n) = result {
+        // SAFETY: so many were initialised, by the caller's promise.
+        unsafe { buffer.set_filled(n) };
+    }
+    (result, buffer)
+}
+
+/// Waits for the operation, or writes by readiness if there is none.
+async fn empty<T, B, F>(
+    source: &Source<T>,
+    started: Result<F, Refused<B>>,
+    mut write: impl FnMut(&T, &[u8]) -> io::Result<usize>,
+) -> (io::Result<usize>, B)
+where
+    T: tress_driver::Source,
+    B: Buffer,
+    F: Future<Output = (io::Result<usize>, B)>,
+{
+    let mut buffer = match finish(started).await {
+        Ok(done) => return done,
+        Err(buffer) => buffer,
+    };
+    // Borrowed as if it were changed: it need not be `Sync` then.
+    let lent = &mut buffer;
+    let result = source
+        .io(Interest::WRITABLE, move |inner| write(inner, lent.bytes()))
+        .await;
+    (result, buffer)
+}
+
+/// What became of the operation; or the buffer, if it is to be used another way.
+async fn finish<B, F>(started: Result<F, Refused<B>>) -> Result<(io::Result<usize>, B), B>
+where
+    F: Future<Output = (io::Result<usize>, B)>,
+{
+    match started {
+        Ok(submission) => match submission.await {
+            // Kernels that do not wait for things in non-blocking mode.
+            (Err(error), buffer) if error.kind() == io::ErrorKind::WouldBlock => Err(buffer),
+            done => Ok(done),
+        },
+        Err(Refused {
+            buffer,
+            error: None,
+        }) => Err(buffer),
+        Err(Refused {
+            buffer,
+            error: Some(error),
+        }) => Ok((Err(error), buffer)),
+    }
+}

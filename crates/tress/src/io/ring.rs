@@ -1,0 +1,80 @@
+//! What sources of I/O do on the ring of a driver. Where there is no ring, or its kernel lacks the
+//! operation, each function gives back what it was given: then readiness does it. The twin for systems
+//! without io_uring is `no_ring`.
+
+mod held;
+#[cfg(feature = "net")]
+mod receive;
+
+pub(crate) use held::{Descriptor, Held};
+#[cfg(feature = "net")]
+pub(crate) use receive::{Pool, Receive};
+#[cfg(feature = "net")]
+pub(crate) use tress_driver::PoolBuffer;
+
+use super::owned::Refused;
+use super::source::Source;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use tress_driver::op::{self, Operation};
+use tress_driver::{Buffer, BufferMut, Submission};
+
+/// Receives from a socket.
+#[cfg(feature = "net")]
+pub(super) fn recv<T: Descriptor, B: BufferMut>(
+    source: &Source<T>,
+    buffer: B,
+) -> Result<Submission<op::Recv<Arc<OwnedFd>, B>>, Refused<B>> {
+    submit(source, buffer, |socket, buffer| {
+        op::Recv::new(socket, buffer, 0)
+    })
+}
+
+/// Sends by a socket.
+#[cfg(feature = "net")]
+pub(super) fn send<T: Descriptor, B: Buffer>(
+    source: &Source<T>,
+    buffer: B,
+) -> Result<Submission<op::Send<Arc<OwnedFd>, B>>, Refused<B>> {
+    submit(source, buffer, |socket, buffer| {
+        op::Send::new(socket, buffer, 0)
+    })
+}
+
+/// Reads from something without a position.
+pub(super) fn read<T: Descriptor, B: BufferMut>(
+    source: &Source<T>,
+    buffer: B,
+) -> Result<Submission<op::Read<Arc<OwnedFd>, B>>, Refused<B>> {
+    submit(source, buffer, op::Read::next)
+}
+
+/// Writes to something without a position.
+pub(super) fn write<T: Descriptor, B: Buffer>(
+    source: &Source<T>,
+    buffer: B,
+) -> Result<Submission<op::Write<Arc<OwnedFd>, B>>, Refused<B>> {
+    submit(source, buffer, op::Write::next)
+}
+
+fn submit<T: Descriptor, B, O: Operation>(
+    source: &Source<T>,
+    buffer: B,
+    make: impl FnOnce(Arc<OwnedFd>, B) -> O,
+) -> Result<Submission<O>, Refused<B>> {
+    let mut buffer = Some(buffer);
+    let submitted = source.runtime().with_driver(|driver| {
+        if !driver.supports::<O>() {
+            return Ok(None);
+        }
+        let buffer = buffer.take().expect("taken once");
+        Ok(Some(driver.submit(make(source.lend(), buffer))))
+    });
+    let error = match submitted {
+        Ok(Some(submission)) => return Ok(submission),
+        Ok(None) => None,
+        Err(error) => Some(error),
+    };
+    let buffer = buffer.expect("taken only for a submission");
+    Err(Refused { buffer, error })
+}

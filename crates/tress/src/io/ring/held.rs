@@ -1,0 +1,118 @@
+use std::fmt;
+use std::io;
+use std::mem::{self, ManuallyDrop};
+use std::ops::{Deref, DerefMut};
+use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
+use std::sync::{Arc, OnceLock};
+
+/// Something with a descriptor, which operations of a ring can share: then it is closed when the last
+/// of them is done with it. Until the first one asks, sharing costs nothing.
+pub(crate) struct Held<T> {
+    inner: ManuallyDrop<T>,
+    /// Owns the descriptor, once it is lent. `inner` is only its name from then on.
+    lent: OnceLock<Arc<OwnedFd>>,
+}
+
+/// A descriptor, and nothing else.
+///
+/// # Safety
+/// `as_raw_fd` is always the same open descriptor, which dropping the value closes; and dropping does
+/// nothing else that matters.
+pub(crate) unsafe trait Descriptor: AsRawFd + From<OwnedFd> {}
+
+// SAFETY: it is one.
+unsafe impl Descriptor for OwnedFd {}
+#[cfg(feature = "net")]
+mod sockets {
+    use super::Descriptor;
+
+    // SAFETY: mio's types are wrappers of the standard library's, which are wrappers of a descriptor.
+    unsafe impl Descriptor for mio::net::TcpStream {}
+    // SAFETY: as above.
+    unsafe impl Descriptor for mio::net::UnixStream {}
+    // SAFETY: as above.
+    unsafe impl Descriptor for mio::unix::pipe::Sender {}
+    // SAFETY: as above.
+    unsafe impl Descriptor for mio::unix::pipe::Receiver {}
+}
+
+impl<T> Held<T> {
+    pub(crate) fn new(inner: T) -> Held<T> {
+        Held {
+            inner: ManuallyDrop::new(inner),
+            lent: OnceLock::new(),
+        }
+    }
+
+    /// Takes it out.
+    ///
+    /// # Panics
+    /// If it was lent: see `reclaim`.
+    pub(crate) fn into_inner(mut self) -> T {
+        assert!(self.lent.get().is_none(), "it is lent");
+        // SAFETY: not used again, and not dropped: `self` is forgotten, which has nothing else to drop.
+        let inner = unsafe { ManuallyDrop::take(&mut self.inner) };
+        mem::forget(self);
+        inner
+    }
+}
+
+impl<T: Descriptor> Held<T> {
+    /// The descriptor, for an operation to keep open.
+    pub(crate) fn lend(&self) -> Arc<OwnedFd> {
+        let lent = self.lent.get_or_init(|| {
+            // SAFETY: open, and from now on owned by this: `inner` is not dropped any more.
+            Arc::new(unsafe { OwnedFd::from_raw_fd(self.inner.as_raw_fd()) })
+        });
+        Arc::clone(lent)
+    }
+
+    /// Takes it out; or a duplicate, if an operation that was dropped still has it.
+    ///
+    /// # Errors
+    /// If there can be no duplicate.
+    pub(crate) fn reclaim(mut self) -> io::Result<T> {
+        match self.lent.take().map(Arc::try_unwrap) {
+            None => {}
+            // `inner` is the owner again.
+            Some(Ok(only)) => drop(only.into_raw_fd()),
+            Some(Err(shared)) => {
+                // The operation closes it.
+                mem::forget(self);
+                return shared.try_clone().map(T::from);
+            }
+        }
+        Ok(self.into_inner())
+    }
+}
+
+impl<T> Deref for Held<T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.inner
+    }
+}
+
+impl<T> DerefMut for Held<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.inner
+    }
+}
+
+impl<T> Drop for Held<T> {
+    fn drop(&mut self) {
+        if self.lent.get().is_none() {
+            // SAFETY: dropped once, here, and owner of its descriptor.
+            unsafe { ManuallyDrop::drop(&mut self.inner) };
+        }
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Held<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
+    }
+}

@@ -1,0 +1,64 @@
+//! Receives that go on, into the pool of a driver.
+
+use super::Descriptor;
+use crate::io::source::Source;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use tress_driver::{Driver, Multishot, PoolBuffer, RecvMulti};
+
+/// The pool of one driver, from which its kernel takes.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    driver: Arc<Driver>,
+    pool: tress_driver::Pool,
+}
+
+impl Pool {
+    /// None if the driver has no ring, or the kernel will not have the pool.
+    pub(crate) fn new(driver: &Arc<Driver>, buffers: u16, size: usize) -> Option<Pool> {
+        let pool = tress_driver::Pool::new(driver, buffers, size).ok()?;
+        Some(Pool {
+            driver: Arc::clone(driver),
+            pool,
+        })
+    }
+
+    pub(crate) fn available(&self) -> usize {
+        self.pool.available()
+    }
+
+    pub(crate) fn receive<T: Descriptor>(&self, source: &Source<T>) -> Receive {
+        let receive = RecvMulti::new(source.lend(), &self.pool);
+        Receive(self.driver.submit_multi(receive))
+    }
+}
+
+/// A receive that goes on, once it was begun.
+#[derive(Debug)]
+pub(crate) struct Receive(Multishot<RecvMulti<Arc<OwnedFd>>>);
+
+impl Receive {
+    /// Begins it, and is as `poll_next` then. For the thread that has the driver, or wakes who has it.
+    pub(crate) fn poll_begin(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<io::Result<PoolBuffer>>> {
+        self.0.poll_next(cx)
+    }
+
+    /// What came next; None at the end. None instead of a poll if it has to be begun (again).
+    pub(crate) fn poll_next(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Option<Poll<Option<io::Result<PoolBuffer>>>> {
+        self.0.poll_started(cx)
+    }
+
+    /// Has nothing more received, and returns what was.
+    pub(crate) async fn stop(&mut self) -> Vec<io::Result<PoolBuffer>> {
+        self.0.stop().await;
+        std::iter::from_fn(|| self.0.try_next()).collect()
+    }
+}

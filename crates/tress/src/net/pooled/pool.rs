@@ -1,0 +1,57 @@
+use super::shelf::Shelf;
+use crate::io::ring;
+use std::sync::Arc;
+use tress_driver::Driver;
+
+/// How many buffers the pool of a worker has, and how large they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sizes {
+    pub(crate) buffers: u16,
+    pub(crate) bytes: usize,
+}
+
+impl Default for Sizes {
+    fn default() -> Sizes {
+        Sizes {
+            buffers: 256,
+            bytes: 8192,
+        }
+    }
+}
+
+impl Sizes {
+    /// What cannot be made is refused when the runtime is built.
+    pub(crate) fn check(self) -> Result<(), String> {
+        let Sizes { buffers, bytes } = self;
+        if buffers.is_power_of_two() && buffers <= 1 << 15 && (1..=1 << 20).contains(&bytes) {
+            return Ok(());
+        }
+        Err(format!(
+            "a pool of {buffers} buffers of {bytes} bytes cannot be made: choose a power of two up to \
+             32768, and 1 byte to 1 MiB"
+        ))
+    }
+}
+
+/// The pool of one worker, made when the first stream asks.
+#[derive(Debug)]
+pub(crate) enum Pool {
+    Ring(ring::Pool),
+    Shelf(Shelf),
+}
+
+impl Pool {
+    pub(crate) fn new(driver: &Arc<Driver>, sizes: Sizes) -> Pool {
+        match ring::Pool::new(driver, sizes.buffers, sizes.bytes) {
+            Some(pool) => Pool::Ring(pool),
+            None => Pool::Shelf(Shelf::new(usize::from(sizes.buffers), sizes.bytes)),
+        }
+    }
+
+    pub(crate) fn available(&self) -> usize {
+        match self {
+            Pool::Ring(pool) => pool.available(),
+            Pool::Shelf(shelf) => shelf.available(),
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! A pool of ordinary buffers, where there is no ring whose kernel could take from one.
+
+use crate::sys::Mutex;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::mem::{self, MaybeUninit};
+use std::ops::Deref;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+/// Clones are handles of the same pool.
+#[derive(Clone)]
+pub(crate) struct Shelf(Arc<Shared>);
+
+struct Shared {
+    count: usize,
+    size: usize,
+    state: Mutex<State>,
+}
+
+type Memory = Box<[MaybeUninit<u8>]>;
+
+#[derive(Default)]
+struct State {
+    /// Made before, and back again.
+    free: Vec<Memory>,
+    out: usize,
+    /// Who waits for a buffer to come back, by whatever tells them apart.
+    starving: BTreeMap<usize, Waker>,
+}
+
+impl Shelf {
+    pub(super) fn new(count: usize, size: usize) -> Shelf {
+        Shelf(Arc::new(Shared {
+            count,
+            size,
+            state: Mutex::new(State::default()),
+        }))
+    }
+
+    pub(super) fn size(&self) -> usize {
+        self.0.size
+    }
+
+    pub(super) fn available(&self) -> usize {
+        self.0.count - self.0.state.lock().out
+    }
+
+    /// An empty buffer, if there is one left.
+    pub(super) fn take(&self) -> Option<ShelfBuffer> {
+        let mut state = self.0.state.lock();
+        if state.out == self.0.count {
+            return None;
+        }
+        state.out += 1;
+        let memory = state.free.pop();
+        drop(state);
+        Some(ShelfBuffer {
+            shelf: self.clone(),
+            memory: memory.unwrap_or_else(|| Box::new_uninit_slice(self.0.size)),
+            filled: 0,
+        })
+    }
+
+    /// Waits until there is a buffer. `who` waits once, however often it asks, until it is woken or
+    /// `leave`s.
+    pub(super) fn poll_available(&self, who: usize, cx: &mut Context<'_>) -> Poll<()> {
+        let waker = cx.waker().clone();
+        let mut state = self.0.state.lock();
+        if state.out < self.0.count {
+            return Poll::Ready(());
+        }
+        let old = state.starving.insert(who, waker);
+        drop(state);
+        drop(old);
+        Poll::Pending
+    }
+
+    /// `who` does not wait any more.
+    pub(super) fn leave(&self, who: usize) {
+        let left = self.0.state.lock().starving.remove(&who);
+        drop(left);
+    }
+
+    fn give_back(&self, memory: Memory) {
+        let mut state = self.0.state.lock();
+        state.free.push(memory);
+        state.out -= 1;
+        let starving = mem::take(&mut state.starving);
+        drop(state);
+        starving.into_values().for_each(Waker::wake);
+    }
+}
+
+impl fmt::Debug for Shelf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shelf")
+            .field("count", &self.0.count)
+            .field("size", &self.0.size)
+            .field("available", &self.available())
+            .finish()
+    }
+}
+
+/// A buffer of a shelf; dropping it puts it back.
+pub(super) struct ShelfBuffer {
+    shelf: Shelf,
+    memory: Memory,
+    filled: usize,
+}
+
+impl ShelfBuffer {
+    /// Fills it from its start.
+    ///
+    /// # Safety
+    /// `fill` initialises the bytes whose number it returns.
+    pub(super) unsafe fn fill<E>(
+        &mut self,
+        fill: impl FnOnce(&mut [MaybeUninit<u8>]) -> Result<usize, E>,
+    ) -> Result<usize, E> {
+        let n = fill(&mut self.memory)?;
+        assert!(n <= self.memory.len(), "more than there was room for");
+        self.filled = n;
+        Ok(n)
+    }
+}
+
+impl Deref for ShelfBuffer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: that much is initialised, as `fill` was promised.
+        unsafe { std::slice::from_raw_parts(self.memory.as_ptr().cast(), self.filled) }
+    }
+}
+
+impl Drop for ShelfBuffer {
+    fn drop(&mut self) {
+        self.shelf.give_back(mem::take(&mut self.memory));
+    }
+}
