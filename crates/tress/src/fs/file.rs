@@ -17,6 +17,7 @@ mod nowait;
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
 #[path = "file/no_nowait.rs"]
 mod nowait;
+mod owned;
 #[cfg(unix)]
 mod positional;
 #[cfg(unix)]

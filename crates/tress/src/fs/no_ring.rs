@@ -63,20 +63,18 @@ pub(super) fn read(_: &Arc<File>, bytes: Vec<u8>, _: usize) -> Result<Read, Vec<
     Err(bytes)
 }
 
-#[cfg(unix)]
-pub(super) fn read_at<B>(
+pub(super) fn read_into<B>(
     _: &Arc<File>,
     buffer: B,
-    _: u64,
+    _: Option<u64>,
 ) -> Result<UnderWay<(io::Result<usize>, B)>, B> {
     Err(buffer)
 }
 
-#[cfg(unix)]
-pub(super) fn write_at<B>(
+pub(super) fn write_from<B>(
     _: &Arc<File>,
     buffer: B,
-    _: u64,
+    _: Option<u64>,
 ) -> Result<UnderWay<(io::Result<usize>, B)>, B> {
     Err(buffer)
 }

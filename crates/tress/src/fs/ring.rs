@@ -145,24 +145,28 @@ pub(super) fn read(file: &Arc<File>, bytes: Vec<u8>, most: usize) -> Result<Read
     .map_err(|(_, bytes)| bytes)
 }
 
-pub(super) fn read_at<B: BufferMut>(
+/// Reads at a position, or at the file's own, which moves.
+pub(super) fn read_into<B: BufferMut>(
     file: &Arc<File>,
     buffer: B,
-    offset: u64,
+    at: Option<u64>,
 ) -> Result<UnderWay<op::Read<Arc<File>, B>>, B> {
-    submit((file.clone(), buffer), |(file, buffer)| {
-        op::Read::at(file, buffer, offset)
+    submit((file.clone(), buffer), |(file, buffer)| match at {
+        Some(offset) => op::Read::at(file, buffer, offset),
+        None => op::Read::next(file, buffer),
     })
     .map_err(|(_, buffer)| buffer)
 }
 
-pub(super) fn write_at<B: Buffer>(
+/// Writes at a position, or at the file's own, which moves.
+pub(super) fn write_from<B: Buffer>(
     file: &Arc<File>,
     buffer: B,
-    offset: u64,
+    at: Option<u64>,
 ) -> Result<UnderWay<op::Write<Arc<File>, B>>, B> {
-    submit((file.clone(), buffer), |(file, buffer)| {
-        op::Write::at(file, buffer, offset)
+    submit((file.clone(), buffer), |(file, buffer)| match at {
+        Some(offset) => op::Write::at(file, buffer, offset),
+        None => op::Write::next(file, buffer),
     })
     .map_err(|(_, buffer)| buffer)
 }

@@ -12,7 +12,7 @@ use crate::task::{JoinHandle, coop};
 use std::fs::File;
 use std::future::{Future, poll_fn};
 use std::io::{self, Seek, SeekFrom, Write};
-use std::mem;
+use std::mem::{self, MaybeUninit};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -110,6 +110,17 @@ impl Cursor {
     /// Read and not returned.
     fn ahead(&self) -> &[u8] {
         &self.bytes[self.start..]
+    }
+
+    /// Moves what was read and not returned into memory; as much of it is initialised afterwards as this
+    /// says.
+    pub(super) fn take_ahead(&mut self, room: &mut [MaybeUninit<u8>]) -> usize {
+        let n = self.ahead().len().min(room.len());
+        for (to, &byte) in room.iter_mut().zip(self.ahead()) {
+            to.write(byte);
+        }
+        self.start += n;
+        n
     }
 
     /// Puts the position where the reader believes it is. Things without a position, such as

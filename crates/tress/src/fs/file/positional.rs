@@ -1,13 +1,9 @@
 //! Reads and writes at a given position, with buffers that are owned.
 
 use super::{File, nowait};
-use crate::fs::ring;
-use crate::io::offload::{lost, spawn};
-use crate::sys::Mutex;
+use crate::io::owned::room;
+use crate::io::{Buffer, BufferMut};
 use std::io;
-use std::mem::MaybeUninit;
-use std::sync::Arc;
-use tress_driver::{Buffer, BufferMut};
 
 impl File {
     /// Reads at a position into a buffer, from its start, and gives it back with how much was read.
@@ -51,24 +47,7 @@ impl File {
             }
             return (result, buffer);
         }
-        match ring::read_at(&self.std, buffer, offset) {
-            Ok(read) => read.await,
-            Err(buffer) => {
-                let file = self.std.clone();
-                lend(buffer, move |buffer| {
-                    let room = room(buffer);
-                    // The standard library reads into initialised memory.
-                    room.fill(MaybeUninit::new(0));
-                    // SAFETY: it is, now.
-                    let room = unsafe { &mut *(&raw mut *room as *mut [u8]) };
-                    let n = again(|| read_at(&file, room, offset))?;
-                    // SAFETY: so many were read, from the start of the room.
-                    unsafe { buffer.set_filled(n) };
-                    Ok(n)
-                })
-                .await
-            }
-        }
+        self.read_waiting(buffer, Some(offset)).await
     }
 
     /// Writes what a buffer is filled with at a position, and gives it back with how much was written,
@@ -107,14 +86,7 @@ impl File {
         if let Some(result) = nowait::write(&self.std, buffer.bytes(), Some(offset)) {
             return (result, buffer);
         }
-        match ring::write_at(&self.std, buffer, offset) {
-            Ok(written) => written.await,
-            Err(buffer) => {
-                let file = self.std.clone();
-                let write = move |buffer: &mut B| again(|| write_at(&file, buffer.bytes(), offset));
-                lend(buffer, write).await
-            }
-        }
+        self.write_waiting(buffer, Some(offset)).await
     }
 }
 
@@ -127,54 +99,4 @@ fn check(offset: u64) -> io::Result<()> {
             "a file has no such position: the largest is 2^63 - 1",
         )),
     }
-}
-
-fn room<B: BufferMut>(buffer: &mut B) -> &mut [MaybeUninit<u8>] {
-    // SAFETY: so many bytes are writable there for as long as the buffer is borrowed.
-    unsafe { std::slice::from_raw_parts_mut(buffer.pointer_mut().cast(), buffer.room()) }
-}
-
-/// Until no signal comes between.
-fn again(mut f: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
-    loop {
-        match f() {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            result => return result,
-        }
-    }
-}
-
-/// Has the blocking pool do something with a buffer, which comes back even if the pool does not do it.
-async fn lend<B: Send + 'static>(
-    buffer: B,
-    f: impl FnOnce(&mut B) -> io::Result<usize> + Send + 'static,
-) -> (io::Result<usize>, B) {
-    let place = Arc::new(Mutex::new(Some(buffer)));
-    let lent = place.clone();
-    let job = spawn(
-        move || {
-            // Nobody else looks before this is over, or was never begun.
-            let mut buffer = lent.lock().take().expect("lent once");
-            let result = f(&mut buffer);
-            *lent.lock() = Some(buffer);
-            result
-        },
-        false,
-    );
-    let result = match job {
-        Ok(job) => job.await.map_err(lost).and_then(|result| result),
-        Err(error) => Err(error),
-    };
-    let buffer = place.lock().take();
-    (result, buffer.expect("given back, or never taken"))
-}
-
-#[cfg(unix)]
-fn read_at(file: &std::fs::File, room: &mut [u8], offset: u64) -> io::Result<usize> {
-    std::os::unix::fs::FileExt::read_at(file, room, offset)
-}
-
-#[cfg(unix)]
-fn write_at(file: &std::fs::File, bytes: &[u8], offset: u64) -> io::Result<usize> {
-    std::os::unix::fs::FileExt::write_at(file, bytes, offset)
 }

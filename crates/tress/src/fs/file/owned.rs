@@ -1,0 +1,164 @@
+//! Reads and writes with buffers that are owned, at the file's own position or at any other.
+
+use super::{File, nowait};
+use crate::fs::ring;
+use crate::io::offload::{lost, spawn};
+use crate::io::owned::room;
+use crate::io::{AsyncReadOwned, AsyncWriteOwned, Buffer, BufferMut};
+use crate::sys::Mutex;
+use std::future::poll_fn;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+
+/// A read that is dropped has read nothing, except from things without a position, such as terminals.
+impl AsyncReadOwned for File {
+    async fn read_owned<B: BufferMut>(&mut self, mut buffer: B) -> (io::Result<usize>, B) {
+        let cursor = self.cursor.get_mut();
+        cursor.settle().await;
+        let ahead = cursor.take_ahead(room(&mut buffer));
+        let now = match ahead {
+            0 => nowait::read(&self.std, room(&mut buffer), None),
+            n => Some(Ok(n)),
+        };
+        if let Some(result) = now {
+            if let Ok(n) = result {
+                // SAFETY: so many were written, from the start of the room.
+                unsafe { buffer.set_filled(n) };
+            }
+            return (result, buffer);
+        }
+        let position = match self.position() {
+            Ok(position) => position,
+            Err(error) => return (Err(error), buffer),
+        };
+        let (result, buffer) = self.read_waiting(buffer, position).await;
+        let moved = match (&result, position) {
+            (&Ok(n), Some(position)) => (&*self.std).seek(SeekFrom::Start(position + n as u64)),
+            _ => Ok(0),
+        };
+        (moved.and(result), buffer)
+    }
+}
+
+/// A write that is dropped may have moved the position: seek before the next one.
+impl AsyncWriteOwned for File {
+    async fn write_owned<B: Buffer>(&mut self, buffer: B) -> (io::Result<usize>, B) {
+        let (cursor, std) = (self.cursor.get_mut(), &self.std);
+        if let Err(error) = poll_fn(|cx| cursor.poll_ready_to_write(cx, std)).await {
+            return (Err(error), buffer);
+        }
+        if let Some(result) = nowait::write(&self.std, buffer.bytes(), None) {
+            return (result, buffer);
+        }
+        self.write_waiting(buffer, None).await
+    }
+}
+
+impl File {
+    /// Where the next read is; None for things without a position, and where a read cannot be told one.
+    fn position(&self) -> io::Result<Option<u64>> {
+        if !cfg!(unix) {
+            return Ok(None);
+        }
+        match (&*self.std).stream_position() {
+            Ok(position) => Ok(Some(position)),
+            Err(error) if error.kind() == io::ErrorKind::NotSeekable => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reads by an operation of the ring, or on the blocking pool. At the file's own position, which
+    /// moves, if none is given.
+    pub(super) async fn read_waiting<B: BufferMut>(
+        &self,
+        buffer: B,
+        at: Option<u64>,
+    ) -> (io::Result<usize>, B) {
+        match ring::read_into(&self.std, buffer, at) {
+            Ok(read) => read.await,
+            Err(buffer) => {
+                let file = self.std.clone();
+                lend(buffer, move |buffer| {
+                    let room = room(buffer);
+                    // The standard library reads into initialised memory.
+                    room.fill(MaybeUninit::new(0));
+                    // SAFETY: it is, now.
+                    let room = unsafe { &mut *(&raw mut *room as *mut [u8]) };
+                    let n = again(|| read(&file, room, at))?;
+                    // SAFETY: so many were read, from the start of the room.
+                    unsafe { buffer.set_filled(n) };
+                    Ok(n)
+                })
+                .await
+            }
+        }
+    }
+
+    /// As `read_waiting`.
+    pub(super) async fn write_waiting<B: Buffer>(
+        &self,
+        buffer: B,
+        at: Option<u64>,
+    ) -> (io::Result<usize>, B) {
+        match ring::write_from(&self.std, buffer, at) {
+            Ok(written) => written.await,
+            Err(buffer) => {
+                let file = self.std.clone();
+                let write = move |buffer: &mut B| again(|| write(&file, buffer.bytes(), at));
+                lend(buffer, write).await
+            }
+        }
+    }
+}
+
+/// Until no signal comes between.
+fn again(mut f: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
+    loop {
+        match f() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}
+
+/// Has the blocking pool do something with a buffer, which comes back even if the pool does not do it.
+async fn lend<B: Send + 'static>(
+    buffer: B,
+    f: impl FnOnce(&mut B) -> io::Result<usize> + Send + 'static,
+) -> (io::Result<usize>, B) {
+    let place = Arc::new(Mutex::new(Some(buffer)));
+    let lent = place.clone();
+    let job = spawn(
+        move || {
+            // Nobody else looks before this is over, or was never begun.
+            let mut buffer = lent.lock().take().expect("lent once");
+            let result = f(&mut buffer);
+            *lent.lock() = Some(buffer);
+            result
+        },
+        false,
+    );
+    let result = match job {
+        Ok(job) => job.await.map_err(lost).and_then(|result| result),
+        Err(error) => Err(error),
+    };
+    let buffer = place.lock().take();
+    (result, buffer.expect("given back, or never taken"))
+}
+
+fn read(mut file: &std::fs::File, room: &mut [u8], at: Option<u64>) -> io::Result<usize> {
+    match at {
+        #[cfg(unix)]
+        Some(offset) => std::os::unix::fs::FileExt::read_at(file, room, offset),
+        _ => file.read(room),
+    }
+}
+
+fn write(mut file: &std::fs::File, bytes: &[u8], at: Option<u64>) -> io::Result<usize> {
+    match at {
+        #[cfg(unix)]
+        Some(offset) => std::os::unix::fs::FileExt::write_at(file, bytes, offset),
+        _ => file.write(bytes),
+    }
+}
