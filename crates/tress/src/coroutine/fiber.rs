@@ -21,6 +21,8 @@ pub(super) struct Control {
     pub(super) task: NonNull<Header>,
     /// The runtime that runs it; kept alive by its task.
     pub(super) shared: *const Shared,
+    /// The bounds of its stack, for whoever handles a fault.
+    pub(super) watched: Watched,
     yielder: Cell<*const Yielder<(), ()>>,
     /// It has to unwind, and may not suspend any more.
     cancelled: Cell<bool>,
@@ -34,25 +36,38 @@ thread_local! {
     static CURRENT: Cell<*const Control> = const { Cell::new(ptr::null()) };
 }
 
-/// Calls `f` with the coroutine that calls this.
+/// The coroutine that calls this.
 ///
 /// # Panics
 /// Outside of one, or in the poll of another task that a coroutine's `wait` drives.
 #[track_caller]
+#[inline]
 pub(super) fn current<'a>(what: &str) -> &'a Control {
     // SAFETY: set while the coroutine runs on this thread; it lives longer than what runs on its
     // stack, and only that can call this.
     let control = unsafe { CURRENT.get().as_ref() };
     let own = |control: &&Control| {
-        control.cancelled.get() || context::with(|cx| cx.task.get()) == Some(control.task)
+        context::with(|cx| cx.task.get()) == Some(control.task) || control.cancelled.get()
     };
     match control.filter(own) {
         Some(control) => control,
-        None => panic!(
-            "{what} can only be called in a coroutine: start one with `coroutine::spawn`, or use \
-             `.await` in asynchronous code"
-        ),
+        None => not_in_one(what),
     }
+}
+
+#[cold]
+#[track_caller]
+fn not_in_one(what: &str) -> ! {
+    panic!(
+        "{what} can only be called in a coroutine: start one with `coroutine::spawn`, or use `.await` \
+         in asynchronous code"
+    )
+}
+
+/// The stack that this thread runs on, if it is a coroutine's. Called by a signal handler.
+pub(super) fn watched<'a>() -> Option<&'a Watched> {
+    // SAFETY: as above; the handler interrupts what runs on that stack.
+    unsafe { CURRENT.get().as_ref() }.map(|control| &control.watched)
 }
 
 /// Is the caller a coroutine?
@@ -62,6 +77,7 @@ pub(super) fn is_current() -> bool {
 
 impl Control {
     /// Lets others run until the task is woken.
+    #[inline]
     pub(super) fn suspend(&self) {
         self.check();
         assert!(
@@ -74,11 +90,17 @@ impl Control {
     }
 
     /// Begins to unwind if the coroutine was cancelled.
+    #[inline]
     pub(super) fn check(&self) {
         if self.cancelled.get() {
-            resume_unwind(Box::new(Cancelled));
+            unwind();
         }
     }
+}
+
+#[cold]
+fn unwind() -> ! {
+    resume_unwind(Box::new(Cancelled))
 }
 
 /// The future of a coroutine.
@@ -97,7 +119,6 @@ struct Running<T> {
     /// None once it is done or was left behind.
     coroutine: Option<Coroutine<(), (), thread::Result<T>, Stack>>,
     control: Control,
-    watched: Watched,
     home: Home,
     /// What it had entered when it suspended.
     inside: context::Surroundings,
@@ -178,10 +199,10 @@ impl<T> Running<T> {
             control: Control {
                 task,
                 shared,
+                watched,
                 yielder: Cell::new(ptr::null()),
                 cancelled: Cell::new(false),
             },
-            watched,
             home: Home::here(),
             inside: context::surroundings(),
             _pinned: pinned,
@@ -192,11 +213,9 @@ impl<T> Running<T> {
     fn resume(&mut self) -> Option<thread::Result<T>> {
         let coroutine = self.coroutine.as_mut()?;
         let before = CURRENT.replace(&self.control);
-        let watched = overflow::watch(&self.watched);
         let outside = context::exchange_surroundings(self.inside);
         let result = coroutine.resume(());
         self.inside = context::exchange_surroundings(outside);
-        overflow::watch(watched);
         CURRENT.set(before);
         match result {
             CoroutineResult::Yield(()) => None,

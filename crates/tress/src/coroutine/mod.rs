@@ -118,7 +118,10 @@ pub fn wait<F: IntoFuture>(future: F) -> F::Output {
 /// As [`wait`].
 #[track_caller]
 pub fn yield_now() {
-    wait(task::yield_now());
+    let control = fiber::current("coroutine::yield_now");
+    control.check();
+    task::requeue_after_poll();
+    control.suspend();
 }
 
 /// Waits until `duration` has passed.

@@ -1,30 +1,20 @@
 //! What happens when a coroutine runs into the guard below its stack: a message, then an abort.
 //!
 //! The handler runs on the thread's alternate signal stack. It knows the running coroutine from a
-//! thread-local without a destructor, compares the fault's address with that coroutine's guard, and
+//! thread-local without a destructor (`fiber::watched`), compares the fault's address with that coroutine's guard, and
 //! passes every other fault on to whoever handled it before.
 
+use super::fiber;
 use crate::task::Header;
-use std::cell::Cell;
 use std::ops::Range;
 use std::ptr;
 use std::sync::OnceLock;
 
-/// The guard of the coroutine that this thread runs, and its task.
-#[derive(Clone)]
+/// The guard of a coroutine's stack, and its task.
 pub(super) struct Watched {
     pub(super) guard: Range<usize>,
     pub(super) size: usize,
     pub(super) task: *const Header,
-}
-
-thread_local! {
-    static WATCHED: Cell<*const Watched> = const { Cell::new(ptr::null()) };
-}
-
-/// Says which coroutine runs here from now on; returns what ran before.
-pub(super) fn watch(watched: *const Watched) -> *const Watched {
-    WATCHED.replace(watched)
 }
 
 struct Previous {
@@ -115,10 +105,9 @@ unsafe extern "C" fn handle(
     info: *mut libc::siginfo_t,
     context: *mut libc::c_void,
 ) {
-    // SAFETY: the kernel gives a valid structure; the watched coroutine is on this thread's stack
-    // while it is set.
-    let (address, watched) = unsafe { ((*info).si_addr().addr(), WATCHED.get().as_ref()) };
-    if let Some(watched) = watched.filter(|watched| watched.guard.contains(&address)) {
+    // SAFETY: the kernel gives a valid structure.
+    let address = unsafe { (*info).si_addr().addr() };
+    if let Some(watched) = fiber::watched().filter(|watched| watched.guard.contains(&address)) {
         report(watched);
         // SAFETY: ends the process.
         unsafe { libc::abort() };

@@ -183,7 +183,7 @@ pub(crate) fn random_below(n: u32) -> u32 {
 /// What code that runs on a stack of its own may have entered and not left when it suspends: it takes
 /// that along, and the thread gets back what it had.
 #[cfg(all(feature = "coroutine", unix, not(loom)))]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub(crate) struct Surroundings {
     runtime: *const Shared,
     depth: usize,
@@ -192,6 +192,7 @@ pub(crate) struct Surroundings {
 }
 
 #[cfg(all(feature = "coroutine", unix, not(loom)))]
+#[inline]
 pub(crate) fn surroundings() -> Surroundings {
     with(|cx| Surroundings {
         runtime: cx.runtime.get(),
@@ -203,11 +204,17 @@ pub(crate) fn surroundings() -> Surroundings {
 
 /// Puts other surroundings in place; returns the present ones.
 #[cfg(all(feature = "coroutine", unix, not(loom)))]
+#[inline]
 pub(crate) fn exchange_surroundings(other: Surroundings) -> Surroundings {
-    with(|cx| Surroundings {
-        runtime: cx.runtime.replace(other.runtime),
-        depth: cx.depth.replace(other.depth),
-        enter: cx.enter.replace(other.enter),
-        local_set: cx.local_set.replace(other.local_set),
-    })
+    let present = surroundings();
+    // Nearly always they are the same.
+    if present != other {
+        with(|cx| {
+            cx.runtime.set(other.runtime);
+            cx.depth.set(other.depth);
+            cx.enter.set(other.enter);
+            cx.local_set.set(other.local_set);
+        });
+    }
+    present
 }

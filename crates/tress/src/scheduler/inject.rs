@@ -76,6 +76,17 @@ impl Inject {
         self.len.store(len + 1, Ordering::Release);
     }
 
+    /// As [`push_outside`](Inject::push_outside), for many under one lock.
+    pub(crate) fn push_batch_outside(&self, tasks: &[NonNull<Header>]) {
+        let mut list = self.list.lock();
+        self.from_outside.add(tasks.len() as u64);
+        for &task in tasks {
+            list.push(task);
+        }
+        let len = self.len.load(Ordering::Relaxed);
+        self.len.store(len + tasks.len(), Ordering::Release);
+    }
+
     /// Adds a task at the end.
     pub(crate) fn push(&self, task: NonNull<Header>) {
         self.push_batch([task]);
@@ -104,6 +115,16 @@ impl Inject {
         let len = self.len.load(Ordering::Relaxed);
         self.len.store(len - 1, Ordering::Release);
         Some(task)
+    }
+
+    /// Takes all, in order.
+    #[cold]
+    pub(crate) fn pop_all(&self, into: &mut VecDeque<NonNull<Header>>) {
+        let mut list = self.list.lock();
+        while let Some(task) = list.pop() {
+            into.push_back(task);
+        }
+        self.len.store(0, Ordering::Release);
     }
 
     /// Takes one worker's fair share, but no more than `most`: the oldest task is returned, with the

@@ -31,7 +31,7 @@ pub(crate) struct Multi {
     pub(crate) idle: IdleSet,
     pub(super) monitor: Monitor,
     /// Tasks spawned by threads that are no workers of this runtime.
-    outside: Outside,
+    pub(super) outside: Outside,
     /// Tasks of the blocking pool: shutdown leaves them to the pool.
     blocking: Outside,
     /// Completed outside of a worker. Many writers.
@@ -51,8 +51,10 @@ pub(crate) struct Multi {
 pub(crate) struct Remote {
     pub(super) steal: Steal,
     pub(super) lifo: LifoSlot,
-    /// Ready tasks that are pinned to this worker. Nobody steals from here.
+    /// Tasks pinned to this worker that others made ready. Nobody steals from here.
     pub(super) mail: Inject,
+    /// How many more of them the worker itself has queued; see `Core::pinned_ready`.
+    pub(super) pinned_ready: Counter,
     pub(super) owner: Owner,
     pub(super) rest: Arc<Rest>,
     pub(crate) timers: Arc<Timers>,
@@ -67,7 +69,10 @@ pub(crate) struct Remote {
 impl Remote {
     /// Tasks in the worker's queue.
     pub(crate) fn queue_depth(&self) -> usize {
-        self.steal.len() as usize + usize::from(!self.lifo.is_empty()) + self.mail.len()
+        self.steal.len() as usize
+            + usize::from(!self.lifo.is_empty())
+            + self.mail.len()
+            + self.pinned_ready.get() as usize
     }
 }
 
@@ -169,6 +174,7 @@ impl Multi {
                     steal,
                     lifo: LifoSlot::new(),
                     mail: Inject::new(),
+                    pinned_ready: Counter::default(),
                     owner: Owner::new(&OWNER_VTABLE),
                     timers: Arc::new(Timers::new(start, rest.clone())),
                     rest,
@@ -649,15 +655,8 @@ impl Multi {
         }
     }
 
-    /// Cancels the tasks that are ready and pinned to a worker. The caller is that worker.
-    pub(super) fn drop_mail(&self, worker: usize) {
-        while let Some(task) = self.remotes[worker].mail.pop() {
-            self.drop_queued(task);
-        }
-    }
-
     /// Cancels a task taken out of a queue.
-    fn drop_queued(&self, task: NonNull<Header>) {
+    pub(super) fn drop_queued(&self, task: NonNull<Header>) {
         // SAFETY: we took it out of its queue. A shielded one was uncovered by `shut_down`; one
         // spawned after that walk is cancelled here.
         unsafe { TaskRef::refuse(task) };

@@ -2,8 +2,9 @@
 //!
 //! A started coroutine must not change threads: what it has read of thread-local storage is cached on
 //! its stack. So its task is *pinned*, which the state word says from then on; when it is ready it goes
-//! to its worker's mail, which nobody else takes from. While a worker has such tasks it keeps its thread
-//! (`block_in_place` does not hand its core over), and when the runtime closes it drops them itself.
+//! to its worker's own queue of such tasks, or into its mail if somebody else made it ready. While a
+//! worker has such tasks it keeps its thread (`block_in_place` does not hand its core over), and when the
+//! runtime closes it drops them itself.
 
 use super::multi::{Multi, current_worker};
 use super::worker::{Core, Worker};

@@ -15,6 +15,7 @@ use crate::task::{self, Header, Order, Owner, Ran};
 use crate::time::Timers;
 use crate::words;
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -36,6 +37,9 @@ const LIFO_AGE: Duration = Duration::from_micros(20);
 /// Looks of a spinning thief at its own mail between two looks at the others' queues, which slow
 /// down whoever is using them.
 const LOOKS_PER_SCAN: u32 = 8;
+/// A worker that has nothing ready but pinned tasks tries to steal so often. It is not idle; but what it
+/// could take may be coroutines that have not started, and where they start they stay.
+const LOOKS_PER_THEFT: u32 = 32;
 /// A worker with tiny tasks that has run dry lets so many tasks gather in the global queue before
 /// it takes them, or waits for so many pauses of the processor: about half a microsecond.
 const GATHERED: usize = 16;
@@ -61,8 +65,12 @@ pub(crate) struct Core {
     searching: Cell<bool>,
     /// Tasks alive that are pinned to this worker, and with it to its thread.
     pub(super) pinned: Cell<usize>,
-    /// It is the mail's turn before the other local queues.
-    mail_first: Cell<bool>,
+    /// Those of them that are ready. What others made ready comes by the mail.
+    pinned_ready: RefCell<VecDeque<NonNull<Header>>>,
+    /// It is their turn before the other local queues.
+    pinned_first: Cell<bool>,
+    /// How often it has found nothing else to do.
+    pinned_looks: Cell<u32>,
     /// Used while it spins: how many polls each of the others had begun, and when that changed.
     seen: RefCell<Vec<(u64, Instant)>>,
 }
@@ -89,7 +97,9 @@ impl Core {
             // Its thread is started by whoever claimed it from the idle set.
             searching: Cell::new(true),
             pinned: Cell::new(0),
-            mail_first: Cell::new(false),
+            pinned_ready: RefCell::default(),
+            pinned_first: Cell::new(false),
+            pinned_looks: Cell::new(0),
             seen: RefCell::new(Vec::new()),
         }
     }
@@ -98,12 +108,15 @@ impl Core {
         self.index
     }
 
+    pub(super) fn ring(&self) -> &Local {
+        &self.ring
+    }
+
     /// Queues a task that is pinned to this worker.
     pub(crate) fn schedule_pinned(&self, worker: &Worker, task: NonNull<Header>) {
         let remote = &worker.multi().remotes[self.index];
         remote.stats.local_schedules.bump();
-        // We look there before we park.
-        remote.mail.push(task);
+        self.push_pinned(remote, task);
     }
 
     /// Queues a task, which is not pinned, on this worker.
@@ -149,11 +162,10 @@ impl Core {
         } else {
             self.until_global.set(until - 1);
         }
-        // Mail is for pinned tasks, and each of those is counted from its pin to its future's end.
+        // Each of them is counted from its pin to its future's end.
         let has_pinned = self.pinned.get() > 0;
-        let mail_first = has_pinned && self.mail_first.replace(!self.mail_first.get());
-        if mail_first {
-            if let Some(task) = remote.mail.pop() {
+        if has_pinned && self.pinned_first.replace(!self.pinned_first.get()) {
+            if let Some(task) = self.pop_pinned(remote) {
                 return Some(task);
             }
         }
@@ -178,13 +190,40 @@ impl Core {
         if let Some(task) = self.ring.pop() {
             return Some(task);
         }
-        if !mail_first {
-            if let Some(task) = remote.mail.pop() {
+        if has_pinned {
+            let looked = self.pinned_looks.get().wrapping_add(1);
+            self.pinned_looks.set(looked);
+            if looked % LOOKS_PER_THEFT == 0 && multi.config.stealing {
+                if let Some(task) = self.steal(multi, remote, 2) {
+                    return Some(task);
+                }
+            }
+            if let Some(task) = self.pop_pinned(remote) {
                 return Some(task);
             }
         }
         self.let_gather(multi);
         self.next_global(multi, remote)
+    }
+
+    /// Nobody is told: we look there before we park.
+    #[inline]
+    fn push_pinned(&self, remote: &Remote, task: NonNull<Header>) {
+        let mut ready = self.pinned_ready.borrow_mut();
+        ready.push_back(task);
+        remote.pinned_ready.set(ready.len() as u64);
+    }
+
+    /// The next ready task that is pinned here. What came by the mail goes to the end first.
+    #[inline]
+    fn pop_pinned(&self, remote: &Remote) -> Option<NonNull<Header>> {
+        let mut ready = self.pinned_ready.borrow_mut();
+        if !remote.mail.is_empty() {
+            remote.mail.pop_all(&mut ready);
+        }
+        let task = ready.pop_front();
+        remote.pinned_ready.set(ready.len() as u64);
+        task
     }
 
     /// Waits a moment for the rest of a burst from outside. Its tasks come one at a time; taking
@@ -309,7 +348,7 @@ impl Worker {
     }
 
     #[inline]
-    fn multi(&self) -> &Multi {
+    pub(super) fn multi(&self) -> &Multi {
         self.shared.multi()
     }
 
@@ -595,7 +634,9 @@ pub(super) fn thread_main(shared: Arc<Shared>, index: usize) {
                 // What is pinned here nobody else may drop. Wake-ups in flight are waited for.
                 while core.pinned.get() > 0 {
                     multi.drop_shared();
-                    multi.drop_mail(core.index);
+                    while let Some(task) = core.pop_pinned(&multi.remotes[core.index]) {
+                        multi.drop_queued(task);
+                    }
                     std::thread::yield_now();
                 }
                 if let Some(core) = worker.give_up() {

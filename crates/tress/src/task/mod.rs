@@ -99,6 +99,13 @@ pub(crate) unsafe fn borrowed_waker(task: NonNull<Header>) -> waker::Borrowed {
     unsafe { waker::borrowed(task) }
 }
 
+/// Lets the running task be queued again, at the tail, when it suspends next.
+#[cfg(all(feature = "coroutine", unix, not(loom)))]
+#[inline]
+pub(crate) fn requeue_after_poll() {
+    crate::runtime::context::with(|cx| cx.yielded.set(true));
+}
+
 /// # Safety
 /// The caller holds a reference.
 unsafe fn wake_by_ref(task: NonNull<Header>) {
