@@ -1,7 +1,7 @@
 use super::blocking_task::SpawnBlockingError;
 use super::metrics::RuntimeMetrics;
 use super::{Scheduler, Shared, context, enter_driving, park_thread};
-use crate::task::JoinHandle;
+use crate::task::{Batch, JoinHandle};
 use crate::words;
 use std::fmt;
 use std::future::Future;
@@ -131,6 +131,26 @@ impl Handle {
         F::Output: Send + 'static,
     {
         self.shared.spawn(future, None, Location::caller())
+    }
+
+    /// Spawns a task for each future. See [`spawn_batch`](crate::task::spawn_batch).
+    ///
+    /// ```
+    /// let rt = tress::runtime::Runtime::new()?;
+    /// let batch = rt.handle().spawn_batch((0..100).map(|n| async move { n }));
+    /// assert_eq!(rt.block_on(batch).len(), 100);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    /// With the iterator's panic: what it gave before that has been spawned, and goes on detached.
+    #[track_caller]
+    pub fn spawn_batch<I>(&self, futures: I) -> Batch<<I::Item as Future>::Output>
+    where
+        I: IntoIterator,
+        I::Item: Future<Output: Send + 'static> + Send + 'static,
+    {
+        self.shared.spawn_batch(futures, Location::caller())
     }
 
     /// Runs a closure on the runtime's blocking pool. See

@@ -44,17 +44,22 @@ pub(crate) use blocking_task::Busy;
 pub use blocking_task::SpawnBlockingError;
 
 use crate::blocking::Pool;
-use crate::scheduler::{Counter, Current, Multi, Rest};
+use crate::scheduler::{Counter, Current, Multi, New, Rest};
 use crate::sys::SeedGenerator;
-use crate::task::{self, Header, JoinHandle, Origin, TaskRef};
+use crate::task::{self, Batch, Header, JoinHandle, Origin, TaskRef};
 use crate::time::{Armed, Clock, Timers};
 use crate::words;
 use context::Enter;
 use std::fmt;
 use std::future::Future;
-use std::panic::Location;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 use std::sync::Arc;
+
+/// Tasks that are made and queued in one go.
+const BATCH: usize = 64;
+/// Handles that room is made for at once, whatever an iterator promises.
+const MAX_RESERVED: usize = 1 << 16;
 
 /// Everything that handles, workers and tasks share.
 pub(crate) struct Shared {
@@ -148,6 +153,44 @@ impl Shared {
             match &self.scheduler {
                 Scheduler::Multi(multi) => multi.spawn(self, future, id, origin),
                 Scheduler::Current(current) => current.spawn(self, future, id, origin),
+            }
+        }
+    }
+
+    /// Spawns each of many futures. None of the runtime's locks is held while the iterator runs.
+    pub(crate) fn spawn_batch<I>(
+        &self,
+        futures: I,
+        at: &'static Location<'static>,
+    ) -> Batch<<I::Item as Future>::Output>
+    where
+        I: IntoIterator,
+        I::Item: Future<Output: Send + 'static> + Send + 'static,
+    {
+        let mut futures = futures.into_iter();
+        let (least, _) = futures.size_hint();
+        let mut new = New::with_capacity(BATCH, least.min(MAX_RESERVED));
+        let mut chunk = Vec::with_capacity(BATCH);
+        loop {
+            let given = catch_unwind(AssertUnwindSafe(|| {
+                chunk.extend(futures.by_ref().take(BATCH));
+            }));
+            let last = chunk.len() < BATCH;
+            match &self.scheduler {
+                // SAFETY: the bounds are what the scheduler needs.
+                Scheduler::Multi(multi) => unsafe {
+                    multi.spawn_batch(self, chunk.drain(..), at, &mut new)
+                },
+                Scheduler::Current(_) => {
+                    let tasks = chunk.drain(..).map(|future| self.spawn(future, None, at));
+                    new.handles.extend(tasks);
+                }
+            }
+            if let Err(payload) = given {
+                resume_unwind(payload);
+            }
+            if last {
+                return Batch::new(new.handles);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Who runs which task, where and when. `README.md` beside this file tells the protocol.
 
 mod adapt;
+mod batch;
 mod current;
 mod idle;
 mod inject;
@@ -19,6 +20,7 @@ mod worker;
 #[cfg(all(test, loom))]
 mod model;
 
+pub(crate) use batch::New;
 pub(crate) use current::{Current, Driving};
 pub(crate) use multi::Multi;
 #[cfg(all(feature = "coroutine", unix, not(loom)))]

@@ -1,10 +1,13 @@
 //! Tasks made by threads that own no slab of the runtime: other threads' spawns, blocking closures.
 
+use super::batch::New;
 use super::stats::Counter;
 use crate::sys::Mutex;
 use crate::task::{self, Header, Id, JoinHandle, Origin, Owner, OwnerVTable, Source};
 use std::future::Future;
+use std::panic::Location;
 use std::ptr::NonNull;
+use std::vec::Drain;
 
 /// An owner that any thread may use, one at a time.
 pub(super) struct Outside {
@@ -54,6 +57,29 @@ impl Outside {
         // SAFETY: by the caller's promise; the lock makes this thread the slab's owner.
         let (task, handle) = unsafe { task::new(future, owner, source, id, origin) };
         (task, handle, !*closed)
+    }
+
+    /// Makes a task of each future, under one lock. False: they came too late, and must be refused.
+    ///
+    /// # Safety
+    /// As for `make`.
+    pub(super) unsafe fn make_batch<F: Future>(
+        &self,
+        futures: Drain<'_, F>,
+        at: &'static Location<'static>,
+        batch: &mut New<F::Output>,
+    ) -> bool {
+        let owner = NonNull::from(&self.owner);
+        let closed = self.closed.lock();
+        let source = if *closed {
+            Source::System
+        } else {
+            self.spawned.add(futures.len() as u64);
+            Source::Page
+        };
+        // SAFETY: as in `make`.
+        unsafe { batch.make(futures, owner, source, at) };
+        !*closed
     }
 
     /// Accepts no more tasks.

@@ -15,11 +15,13 @@
 //! - Blocking code goes to [`spawn_blocking`] (its own thread) or [`block_in_place`].
 //! - Futures that are not `Send` go to [`spawn_local`] inside a [`LocalSet`].
 //! - Groups of tasks whose results are collected: [`JoinSet`].
+//! - Many tasks at once, at less cost each: [`spawn_batch`].
 //! - Tasks that end before their parent goes on, fail together or are supervised: [`scope()`].
 //! - Values that travel with a task: [`task_local!`](crate::task_local).
 //! - Parts that an abort must not interrupt: [`shield`].
 
 mod abort;
+pub mod batch;
 mod builder;
 mod cell;
 pub mod coop;
@@ -45,6 +47,7 @@ mod yield_now;
 pub(crate) mod model;
 
 pub use abort::AbortHandle;
+pub use batch::{Batch, spawn_batch};
 pub use builder::Builder;
 pub use coop::{consume_budget, unconstrained};
 pub use error::JoinError;
