@@ -6,7 +6,7 @@ use std::process::Command;
 use std::{env, fs};
 
 /// The packages whose versions belong into a report.
-const PACKAGES: [&str; 18] = [
+const PACKAGES: [&str; 19] = [
     "tress",
     "tokio",
     "async-broadcast",
@@ -25,6 +25,7 @@ const PACKAGES: [&str; 18] = [
     "actix",
     "kameo",
     "ractor",
+    "may",
 ];
 
 fn main() {

@@ -18,6 +18,7 @@ mod random;
 mod report;
 mod runtime;
 mod server;
+mod stackful;
 mod stats;
 
 use std::path::Path;

@@ -2,12 +2,14 @@
 
 mod blocking;
 mod channel;
+mod coroutine;
 mod io;
 mod memory;
 mod mix;
 mod process;
 mod spawn;
 mod sync;
+mod tasks;
 mod timer;
 mod wake;
 mod yielding;
@@ -20,6 +22,7 @@ use crate::primitive::{
 };
 use crate::runtime::{Rt, Tokio, Tress, TressReadiness, smol::Smol};
 use crate::server::{Compio, Http, Monoio, Spawning};
+use crate::stackful::{Fibers, May};
 
 /// Every case there is.
 pub fn tress() -> Vec<Case> {
@@ -31,6 +34,7 @@ pub fn tress() -> Vec<Case> {
         channel::shared_cases::<Tress, TressChannel>(),
         channel::rendezvous_cases::<Tress, TressChannel>(),
         io_shaped::<Tress>(),
+        coroutine::cases::<Fibers>(),
     ])
 }
 
@@ -44,6 +48,7 @@ pub fn tokio() -> Vec<Case> {
         channel::shared_cases::<Tokio, AsyncChannel>(),
         channel::rendezvous_cases::<Tokio, Flume>(),
         io_shaped::<Tokio>(),
+        coroutine::cases::<May>(),
     ])
 }
 
@@ -145,6 +150,7 @@ fn shared_queue<R: Rt, Q: Shared>() -> Vec<Case> {
 fn scheduling<R: Rt>() -> Vec<Case> {
     concat([
         spawn::cases::<R>(),
+        tasks::cases::<R>(),
         yielding::cases::<R>(),
         wake::cases::<R>(),
         mix::cases::<R>(),

@@ -47,6 +47,22 @@ pub trait Rt: Sized + 'static {
         F: Future + Send + 'static,
         F::Output: Send + 'static;
 
+    /// Spawns all from inside a task, by one call if the runtime has one for that, and adds up what they
+    /// return.
+    fn sum_of_batch<F>(futures: impl Iterator<Item = F> + Send) -> impl Future<Output = u64> + Send
+    where
+        F: Future<Output = u64> + Send + 'static,
+    {
+        let tasks: Vec<_> = futures.map(Self::spawn).collect();
+        async move {
+            let mut sum = 0;
+            for task in tasks {
+                sum += task.await;
+            }
+            sum
+        }
+    }
+
     /// Lets a task run on with nobody waiting for it.
     fn detach<T: Send + 'static>(join: Self::Join<T>);
 

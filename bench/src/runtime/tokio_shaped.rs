@@ -25,9 +25,10 @@ where
     }
 }
 
-/// The multi-thread runtime of the crate `$lib`, also for one worker; `$configure` has the last word.
+/// The multi-thread runtime of the crate `$lib`, also for one worker; `$configure` has the last word. What
+/// it does in a way of its own comes last.
 macro_rules! tokio_shaped {
-    ($(#[$about:meta])* $name:ident, $lib:ident, $configure:expr) => {
+    ($(#[$about:meta])* $name:ident, $lib:ident, $configure:expr $(, $own:item)*) => {
         $(#[$about])*
         pub struct $name(::$lib::runtime::Runtime);
 
@@ -108,6 +109,8 @@ macro_rules! tokio_shaped {
             async fn receive<T: Send + 'static>(receiver: Self::Receiver<T>) -> Option<T> {
                 receiver.await.ok()
             }
+
+            $($own)*
         }
     };
 }
@@ -123,7 +126,17 @@ tokio_shaped!(
     /// tress as it comes.
     Tress,
     tress,
-    |_| {}
+    |_| {},
+    fn sum_of_batch<F>(futures: impl Iterator<Item = F> + Send) -> impl Future<Output = u64> + Send
+    where
+        F: Future<Output = u64> + Send + 'static,
+    {
+        let tasks = ::tress::task::spawn_batch(futures);
+        async move {
+            let results = tasks.await.into_iter();
+            results.map(|result| result.expect("a task failed")).sum()
+        }
+    }
 );
 
 tokio_shaped!(
