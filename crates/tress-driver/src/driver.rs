@@ -107,6 +107,7 @@ impl std::iter::Sum for Metrics {
     /// What several drivers together have done and have in hand.
     fn sum<I: Iterator<Item = Metrics>>(all: I) -> Metrics {
         all.fold(Metrics::default(), |sum, one| Metrics {
+            operations: sum.operations + one.operations,
             registered: sum.registered + one.registered,
             in_flight: sum.in_flight + one.in_flight,
             orphaned: sum.orphaned + one.orphaned,

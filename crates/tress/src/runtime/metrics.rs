@@ -119,10 +119,10 @@ impl RuntimeMetrics {
     #[track_caller]
     pub fn worker(&self, worker: usize) -> WorkerMetrics {
         let (stats, depth) = self.stats(worker);
-        WorkerMetrics::read(stats, depth, self.io(worker))
+        WorkerMetrics::read(stats, depth, self.io_of(worker))
     }
 
-    fn io(&self, worker: usize) -> &Io {
+    fn io_of(&self, worker: usize) -> &Io {
         match &self.shared.scheduler {
             Scheduler::Multi(multi) => &multi.rests().nth(worker).expect("checked").io,
             Scheduler::Current(current) => &current.rest().io,
