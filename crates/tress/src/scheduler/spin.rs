@@ -2,8 +2,8 @@
 //!
 //! Waking a parked thread costs tens of microseconds on a virtual machine, so a worker whose waits
 //! have been short lately looks around a little longer before it parks (seed 003's spin, made
-//! adaptive). It remembers how its last eight waits ended; if none of the last four was short it
-//! does not spin at all, so that an idle runtime uses no CPU. At most one thread per two cores spins,
+//! adaptive). It remembers how its last waits ended; unless half of the last four were short it
+//! does not spin at all, so that an idle runtime uses no CPU, and one that works in bursts little. At most one thread per two cores spins,
 //! over all runtimes of the process.
 //!
 //! It never yields to the kernel while it spins, as seed 003 does: on a machine with other work that
@@ -40,12 +40,12 @@ impl Spin {
         Spin {
             window,
             max_spinners: cores / 2,
-            history: Cell::new(0b1),
+            history: Cell::new(0b11),
         }
     }
 
     fn pays(&self) -> bool {
-        !self.window.is_zero() && self.history.get() & 0b1111 != 0
+        !self.window.is_zero() && (self.history.get() & 0b1111).count_ones() >= 2
     }
 
     pub(crate) fn record(&self, short: bool) {
@@ -102,14 +102,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stops_when_it_has_not_paid_for_four_waits() {
+    fn spins_while_half_of_the_waits_are_short() {
         let spin = Spin::new(Duration::from_micros(50), 8);
+        let (short, long) = (Duration::from_micros(100), Duration::from_millis(1));
         assert!(spin.pays());
         for _ in 0..4 {
-            spin.record_park(Duration::from_millis(1));
+            spin.record_park(long);
         }
         assert!(!spin.pays());
-        spin.record_park(Duration::from_micros(100));
+        spin.record_park(short);
+        assert!(!spin.pays());
+        spin.record_park(long);
+        spin.record_park(short);
         assert!(spin.pays());
     }
 
