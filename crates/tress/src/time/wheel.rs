@@ -55,6 +55,7 @@
 //! 12.43-day turn of the top level that the earliest deadline of the list falls
 //! into, or fell into before it was removed. Turns without are skipped.
 
+use crate::sys::prefetch;
 use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomPinned;
@@ -471,6 +472,9 @@ impl Wheel {
             let fields = unsafe { node.as_ref() };
             // `link` overwrites it.
             rest = fields.next.get();
+            if let Some(next) = rest {
+                prefetch(next);
+            }
             // SAFETY: as above; and the node is in no list any more. Its old
             // list has been taken out of the wheel, and this loop has the only
             // pointer into what is left of it.
@@ -486,6 +490,9 @@ impl Wheel {
         // SAFETY: the node is in one of our lists, hence in this wheel and, as
         // promised to `insert`, alive.
         unsafe { self.unlink(node) };
+        if let Some(next) = self.lists[place.index()].head {
+            prefetch(next);
+        }
         Some(node)
     }
 
