@@ -50,7 +50,9 @@ impl Bell {
         }
     }
 
-    fn wake_all(&self) {
+    /// As `ring`, for a caller that knows that somebody listens, by state of its own.
+    #[cold]
+    pub(crate) fn wake_all(&self) {
         let mut woken = WakeBatch::new();
         let mut line = self.line.lock();
         line.rings += 1;

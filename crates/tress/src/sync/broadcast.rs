@@ -28,8 +28,9 @@
 pub mod error;
 #[cfg(all(test, loom))]
 mod model;
+mod ring;
 mod shared;
-mod slot;
+mod tail;
 
 use self::error::{RecvError, SendError, TryRecvError};
 use self::shared::Shared;
@@ -158,6 +159,10 @@ impl<T> Sender<T> {
     /// tx.send(2).unwrap();
     /// assert_eq!(late.try_recv(), Ok(2));
     /// ```
+    ///
+    /// # Panics
+    /// If there are 2³¹ − 1 receivers already.
+    #[track_caller]
     pub fn subscribe(&self) -> Receiver<T> {
         Receiver {
             next: self.shared.add_receiver(),
@@ -477,6 +482,10 @@ impl<T: Clone> Receiver<T> {
     /// tx.send(2).unwrap();
     /// assert_eq!(other.try_recv(), Ok(2));
     /// ```
+    ///
+    /// # Panics
+    /// As [`Sender::subscribe`].
+    #[track_caller]
     #[must_use = "a receiver makes the channel keep messages for it"]
     pub fn resubscribe(&self) -> Self {
         Receiver {
@@ -507,14 +516,16 @@ impl<T: Clone> Receiver<T> {
         poll_fn(|cx| {
             let proceed = ready!(coop::poll_proceed(cx));
             loop {
-                let position = *next;
-                let look = || shared.has_news(position).then_some(());
-                ready!(listener.as_mut().poll_until(cx, look));
                 let received = match shared.receive(next) {
                     Ok(reading) => Ok(reading.message()),
-                    Err(TryRecvError::Empty) => continue,
                     Err(TryRecvError::Closed) => Err(RecvError::Closed),
                     Err(TryRecvError::Lagged(missed)) => Err(RecvError::Lagged(missed)),
+                    Err(TryRecvError::Empty) => {
+                        let position = *next;
+                        let look = || shared.listen_at(position);
+                        ready!(listener.as_mut().poll_until(cx, look));
+                        continue;
+                    }
                 };
                 proceed.made_progress();
                 return Poll::Ready(received);

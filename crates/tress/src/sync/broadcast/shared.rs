@@ -1,31 +1,23 @@
 //! What the ends of a broadcast channel share: the ring, where it ends, and who waits.
 
 use super::error::TryRecvError;
-use super::slot::{Reading, Slot};
+use super::ring::{MAX_RECEIVERS, Reading, Ring};
+use super::tail::Tail;
 use crate::sync::bell::Bell;
-use crate::sys::Mutex;
-use crate::sys::atomic::{AtomicBool, AtomicUsize, Ordering};
+use crate::sys::CachePadded;
+use crate::sys::atomic::{AtomicUsize, Ordering};
 
 pub(super) struct Shared<T> {
-    /// A power of two of them.
-    slots: Box<[Slot<T>]>,
-    tail: Mutex<Tail>,
-    /// As in the tail, for those who wait.
-    receivers: AtomicUsize,
-    closed: AtomicBool,
+    ring: Ring<T>,
+    /// On cache lines of its own: senders write it with every message, and receivers look at it only
+    /// when they find none.
+    tail: CachePadded<Tail>,
     senders: AtomicUsize,
     weak_senders: AtomicUsize,
     /// Rung when a message was sent or the last sender has gone.
     pub(super) news: Bell,
     /// Rung when the last receiver has gone.
     pub(super) abandoned: Bell,
-}
-
-struct Tail {
-    /// The position of the next message.
-    position: u64,
-    receivers: usize,
-    closed: bool,
 }
 
 // SAFETY: messages pass from thread to thread, and are looked at under their slot's lock by one
@@ -49,16 +41,9 @@ impl<T> Shared<T> {
             capacity <= usize::MAX >> 1,
             "a broadcast channel keeps room for its whole capacity: {capacity} is too large"
         );
-        let capacity = capacity.next_power_of_two();
         Shared {
-            slots: (0..capacity).map(|_| Slot::new()).collect(),
-            tail: Mutex::new(Tail {
-                position: 0,
-                receivers,
-                closed: false,
-            }),
-            receivers: AtomicUsize::new(receivers),
-            closed: AtomicBool::new(false),
+            ring: Ring::new(capacity.next_power_of_two()),
+            tail: CachePadded::new(Tail::new(receivers)),
             senders: AtomicUsize::new(1),
             weak_senders: AtomicUsize::new(0),
             news: Bell::new(),
@@ -66,42 +51,45 @@ impl<T> Shared<T> {
         }
     }
 
-    #[inline(always)]
-    fn slot(&self, position: u64) -> &Slot<T> {
-        &self.slots[position as usize & (self.slots.len() - 1)]
-    }
-
-    fn capacity(&self) -> u64 {
-        self.slots.len() as u64
-    }
-
     /// Returns how many receivers there are, or the message if there is none.
+    #[inline]
     pub(super) fn send(&self, message: T) -> Result<usize, T> {
         let mut tail = self.tail.lock();
-        let receivers = tail.receivers;
+        let receivers = tail.receivers();
         if receivers == 0 {
             return Err(message);
         }
-        let position = tail.position;
-        tail.position += 1;
-        let overwritten = self.slot(position).put(position, receivers as u64, message);
+        let position = tail.end().position();
+        // No more than `MAX_RECEIVERS`.
+        let count = receivers as u32;
+        // SAFETY: we have the lock, and put messages nowhere else.
+        let overwritten = unsafe { self.ring.put(position, count, message) };
+        let listening = tail.advance();
         drop(tail);
-        self.news.ring();
+        if listening {
+            self.news.wake_all();
+        }
         drop(overwritten);
         Ok(receivers)
     }
 
-    /// Is there anything for a receiver that comes to `position`: a message, a lag, the end?
-    #[inline(always)]
-    pub(super) fn has_news(&self, position: u64) -> bool {
-        self.slot(position).has_reached(position) || self.closed.load(Ordering::Acquire)
+    /// Is there anything for a receiver that comes to `position`: a message, a lag, the end? If not,
+    /// `news` will be rung.
+    pub(super) fn listen_at(&self, position: u64) -> Option<()> {
+        let mut tail = self.tail.lock();
+        let end = tail.end();
+        if end.position() != position || end.is_closed() {
+            return Some(());
+        }
+        tail.listen();
+        None
     }
 
     /// A receiver comes for the message at `next`, and moves on.
     #[inline(always)]
     pub(super) fn receive(&self, next: &mut u64) -> Result<Reading<'_, T>, TryRecvError> {
         loop {
-            if let Some(reading) = self.slot(*next).read(*next) {
+            if let Some(reading) = self.ring.read(*next) {
                 *next += 1;
                 return Ok(reading);
             }
@@ -112,17 +100,17 @@ impl<T> Shared<T> {
     /// Why is there no message at `next`? `Ok` if it has come meanwhile.
     #[cold]
     fn find_out(&self, next: &mut u64) -> Result<(), TryRecvError> {
-        let tail = self.tail.lock();
-        let behind = tail.position - *next;
+        let end = self.tail.settled();
+        let behind = end.position() - *next;
         if behind == 0 {
-            return Err(if tail.closed {
+            return Err(if end.is_closed() {
                 TryRecvError::Closed
             } else {
                 TryRecvError::Empty
             });
         }
-        if behind > self.capacity() {
-            let missed = behind - self.capacity();
+        if behind > self.ring.capacity() {
+            let missed = behind - self.ring.capacity();
             *next += missed;
             return Err(TryRecvError::Lagged(missed));
         }
@@ -132,54 +120,62 @@ impl<T> Shared<T> {
     /// How many messages some receiver has not had.
     pub(super) fn len(&self) -> usize {
         let tail = self.tail.lock();
+        let end = tail.end().position();
         // Receivers have them in order, so the unwanted come before the wanted.
-        let mut low = tail.position.saturating_sub(self.capacity());
-        let mut high = tail.position;
+        let mut low = end.saturating_sub(self.ring.capacity());
+        let mut high = end;
         while low < high {
             let middle = low + (high - low) / 2;
-            if self.slot(middle).is_wanted() {
+            if self.ring.is_wanted(middle) {
                 high = middle;
             } else {
                 low = middle + 1;
             }
         }
-        (tail.position - low) as usize
+        (end - low) as usize
     }
 
     /// How many messages a receiver at `next` has not had, overwritten ones included.
     pub(super) fn len_from(&self, next: u64) -> usize {
-        (self.tail.lock().position - next) as usize
+        (self.tail.settled().position() - next) as usize
     }
 
     pub(super) fn is_closed(&self) -> bool {
-        self.closed.load(Ordering::Acquire)
+        self.tail.is_closed()
     }
 
     pub(super) fn receivers(&self) -> usize {
-        self.receivers.load(Ordering::Acquire)
+        self.tail.receivers()
     }
 
     /// Adds a receiver, and returns where it begins.
+    ///
+    /// # Panics
+    /// If there are too many.
+    #[track_caller]
     pub(super) fn add_receiver(&self) -> u64 {
         let mut tail = self.tail.lock();
-        tail.receivers += 1;
-        self.receivers.store(tail.receivers, Ordering::Release);
-        tail.position
+        let receivers = tail.receivers();
+        assert!(
+            receivers < MAX_RECEIVERS,
+            "a broadcast channel can have {MAX_RECEIVERS} receivers, and has them"
+        );
+        tail.set_receivers(receivers + 1);
+        tail.end().position()
     }
 
     /// Removes a receiver, which will not have the messages from `next` on.
     pub(super) fn remove_receiver(&self, next: u64) {
         let mut tail = self.tail.lock();
-        tail.receivers -= 1;
-        let receivers = tail.receivers;
-        self.receivers.store(receivers, Ordering::Release);
+        let receivers = tail.receivers() - 1;
+        tail.set_receivers(receivers);
         // From here on messages do not count it.
-        let end = tail.position;
+        let end = tail.end().position();
         drop(tail);
         // Even if the drop of a message panics.
         let mut leaving = Leaving {
             shared: self,
-            next: next.max(end.saturating_sub(self.capacity())),
+            next: next.max(end.saturating_sub(self.ring.capacity())),
             end,
             last: receivers == 0,
         };
@@ -219,9 +215,10 @@ impl<T> Shared<T> {
 
     pub(super) fn remove_sender(&self) {
         if self.senders.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.tail.lock().closed = true;
-            self.closed.store(true, Ordering::Release);
-            self.news.ring();
+            let listening = self.tail.lock().close();
+            if listening {
+                self.news.wake_all();
+            }
         }
     }
 
@@ -248,7 +245,7 @@ impl<T> Leaving<'_, T> {
             let position = self.next;
             self.next += 1;
             // One that was overwritten meanwhile counts it no more.
-            drop(self.shared.slot(position).read(position));
+            drop(self.shared.ring.read(position));
         }
     }
 }

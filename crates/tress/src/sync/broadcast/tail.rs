@@ -1,0 +1,164 @@
+//! Where the ring ends: a lock, and in the same word what it guards.
+//!
+//! ```text
+//!  63                                             3  2        1           0
+//! +-----------------------------------------------+--------+-----------+--------+
+//! |           position of the next message        | CLOSED | LISTENING | LOCKED |
+//! +-----------------------------------------------+--------+-----------+--------+
+//! ```
+//!
+//! Only the lock's holder changes the word, so it is released, together with the new position, by a
+//! plain store: sending a message that everybody keeps up with costs one read-modify-write in all. Who
+//! finds it taken spins for a moment and then yields its thread: it is held for as long as it takes to
+//! move a message.
+//!
+//! # Why no wake-up is lost
+//! A receiver that finds nothing sets `LISTENING` with the lock held. Either a sender had the lock
+//! before: then the receiver sees the new position, and does not sleep. Or it has it later: then it
+//! sees the flag, and wakes those in line.
+
+use crate::channel::chan::Pause;
+use crate::sys::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+const LOCKED: u64 = 1;
+const LISTENING: u64 = 1 << 1;
+const CLOSED: u64 = 1 << 2;
+const ONE: u64 = 1 << 3;
+
+pub(super) struct Tail {
+    word: AtomicU64,
+    /// Changed by the lock's holder only.
+    receivers: AtomicUsize,
+}
+
+/// What the word says of the ring.
+#[derive(Clone, Copy)]
+pub(super) struct End(u64);
+
+impl End {
+    /// The position of the next message.
+    #[inline(always)]
+    pub(super) fn position(self) -> u64 {
+        self.0 / ONE
+    }
+
+    /// All senders are gone: nothing comes at this position.
+    pub(super) fn is_closed(self) -> bool {
+        self.0 & CLOSED != 0
+    }
+}
+
+impl Tail {
+    pub(super) fn new(receivers: usize) -> Tail {
+        Tail {
+            word: AtomicU64::new(0),
+            receivers: AtomicUsize::new(receivers),
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn lock(&self) -> Locked<'_> {
+        let word = self.word.load(Ordering::Relaxed) & !LOCKED;
+        match self.try_lock(word) {
+            Ok(()) => Locked { tail: self, word },
+            Err(_) => self.lock_contended(),
+        }
+    }
+
+    #[inline(always)]
+    fn try_lock(&self, word: u64) -> Result<(), u64> {
+        self.word
+            .compare_exchange_weak(word, word | LOCKED, Ordering::Acquire, Ordering::Relaxed)
+            .map(drop)
+    }
+
+    #[cold]
+    fn lock_contended(&self) -> Locked<'_> {
+        let mut pause = Pause::new();
+        loop {
+            let word = self.word.load(Ordering::Relaxed);
+            if word & LOCKED == 0 && self.try_lock(word).is_ok() {
+                return Locked { tail: self, word };
+            }
+            pause.wait();
+        }
+    }
+
+    /// The end when nobody is about to move it.
+    pub(super) fn settled(&self) -> End {
+        let mut pause = Pause::new();
+        loop {
+            let word = self.word.load(Ordering::Acquire);
+            if word & LOCKED == 0 {
+                return End(word);
+            }
+            pause.wait();
+        }
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.word.load(Ordering::Acquire) & CLOSED != 0
+    }
+
+    pub(super) fn receivers(&self) -> usize {
+        self.receivers.load(Ordering::Acquire)
+    }
+}
+
+/// The right to change the tail. Released when dropped.
+pub(super) struct Locked<'a> {
+    tail: &'a Tail,
+    /// The word to be, without the lock.
+    word: u64,
+}
+
+impl Locked<'_> {
+    #[inline(always)]
+    pub(super) fn end(&self) -> End {
+        End(self.word)
+    }
+
+    #[inline(always)]
+    pub(super) fn receivers(&self) -> usize {
+        self.tail.receivers.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_receivers(&mut self, receivers: usize) {
+        self.tail.receivers.store(receivers, Ordering::Release);
+    }
+
+    /// The message at the end is in its place. True if those who listen have to be woken, after the
+    /// lock was released.
+    #[inline(always)]
+    #[must_use]
+    pub(super) fn advance(&mut self) -> bool {
+        self.word += ONE;
+        self.stop_listening()
+    }
+
+    /// Nothing comes any more. As for `advance`.
+    #[must_use]
+    pub(super) fn close(&mut self) -> bool {
+        self.word |= CLOSED;
+        self.stop_listening()
+    }
+
+    #[inline(always)]
+    fn stop_listening(&mut self) -> bool {
+        let listening = self.word & LISTENING != 0;
+        self.word &= !LISTENING;
+        listening
+    }
+
+    /// Whoever changes the end will wake those in line.
+    pub(super) fn listen(&mut self) {
+        self.word |= LISTENING;
+    }
+}
+
+impl Drop for Locked<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.tail.word.store(self.word, Ordering::Release);
+    }
+}
