@@ -174,8 +174,34 @@ impl<L: Lane> Chan<L> {
     }
 
     /// Claims a position for a message that has no reservation.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn try_claim(&self) -> Result<L::Spot, Refusal> {
+        let tail = self.tail();
+        let free = !self.is_bounded()
+            || (!self.shared.waiting.load(Ordering::Relaxed) && self.is_free(tail));
+        if tail.is_open() && free {
+            if let Some(spot) = self.claim_at(tail) {
+                return Ok(spot);
+            }
+        }
+        self.claim_slowly()
+    }
+
+    /// Claims the position of `tail`, which is open and has a free place; `None` if it has changed.
+    #[inline(always)]
+    fn claim_at(&self, tail: Tail) -> Option<L::Spot> {
+        let mut fresh = L::Fresh::default();
+        let claimed = L::claim(self, tail, tail, &mut fresh);
+        L::put_back(self, fresh);
+        if claimed.as_ref().is_err_and(|actual| *actual != tail) {
+            give_way();
+        }
+        claimed.ok()
+    }
+
+    /// As `try_claim`, whatever the channel's state.
+    #[cold]
+    fn claim_slowly(&self) -> Result<L::Spot, Refusal> {
         if self.is_bounded() && self.shared.waiting.load(Ordering::Relaxed) {
             return Err(if self.is_closed() {
                 Refusal::Closed
@@ -183,13 +209,10 @@ impl<L: Lane> Chan<L> {
                 Refusal::Full
             });
         }
-        let mut fresh = L::Fresh::default();
-        let mut rivals = Rivals::new();
         let mut tail = self.tail();
         loop {
             if !tail.is_open() {
                 if tail.is_closed() {
-                    L::put_back(self, fresh);
                     return Err(Refusal::Closed);
                 }
                 tail = self.wait_for_block();
@@ -198,22 +221,15 @@ impl<L: Lane> Chan<L> {
             if self.is_bounded() && self.places(tail, 1) == 0 {
                 let current = self.tail();
                 if current == tail {
-                    L::put_back(self, fresh);
                     return Err(Refusal::Full);
                 }
                 tail = current;
                 continue;
             }
-            match L::claim(self, tail, tail, &mut fresh) {
-                Ok(spot) => {
-                    L::put_back(self, fresh);
-                    return Ok(spot);
-                }
-                Err(_) => {
-                    rivals.step_back();
-                    tail = self.tail();
-                }
+            if let Some(spot) = self.claim_at(tail) {
+                return Ok(spot);
             }
+            tail = self.tail();
         }
     }
 
@@ -282,28 +298,15 @@ impl Pause {
     }
 }
 
-/// Others who write the same word. Who loses to them steps back: they do many operations, on a word
-/// that stays in their cache, in the time in which both would do a few in turns.
-pub(crate) struct Rivals(u32);
-
-impl Rivals {
-    /// Most pauses of the processor in a row, at some forty nanoseconds each.
-    const MOST_PAUSES: u32 = 8;
-
-    #[inline(always)]
-    pub(crate) fn new() -> Rivals {
-        Rivals(1)
-    }
-
-    #[cold]
-    pub(crate) fn step_back(&mut self) {
-        if cfg!(loom) {
-            return;
-        }
-        for _ in 0..self.0 {
-            std::hint::spin_loop();
-        }
-        self.0 = (self.0 * 2).min(Rivals::MOST_PAUSES);
+/// Gives way to another core that writes the same word, which was changed under our hands. In the time
+/// in which both would do a few operations in turns, one alone does a hundred, on a word that stays in
+/// its cache: so the pause is long.
+#[cold]
+pub(crate) fn give_way() {
+    /// Of the processor, at some forty nanoseconds each.
+    const PAUSES: u32 = if cfg!(loom) { 0 } else { 64 };
+    for _ in 0..PAUSES {
+        std::hint::spin_loop();
     }
 }
 

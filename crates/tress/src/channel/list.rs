@@ -12,7 +12,7 @@
 use super::arrivals::{Arrivals, Many, SENDERS_WAIT, Taken};
 use super::block::{Block, Found, Slot};
 use super::chain::{Chain, Chained, Fresh, Spare, free_from};
-use super::chan::{Chan, Lane, Pause, Rivals};
+use super::chan::{Chan, Lane, Pause, give_way};
 use super::tail::{POSITION_MASK, Tail, after};
 use crate::sys::atomic::{AtomicPtr, Ordering};
 use std::marker::PhantomData;
@@ -111,7 +111,7 @@ impl<T> Many for List<T> {
 
     #[inline]
     fn take(chan: &Chan<Self>) -> Taken<T> {
-        let (mut pause, mut rivals) = (Pause::new(), Rivals::new());
+        let mut pause = Pause::new();
         let mut head = chan.head.position.load(Ordering::Acquire);
         loop {
             if head & MOVING != 0 {
@@ -146,8 +146,9 @@ impl<T> Many for List<T> {
                     }
                     return Taken::Message(message);
                 }
+                Err(actual) if actual == head => {}
                 Err(_) => {
-                    rivals.step_back();
+                    give_way();
                     head = chan.head.position.load(Ordering::Acquire);
                 }
             }

@@ -24,20 +24,28 @@ impl<L: Lane> Chan<L> {
         }
     }
 
-    /// Places free at `tail`, up to `wanted`. Zero may mean that `tail` is out of date.
+    /// Places free at `tail` when the receivers are at `head`.
     #[inline(always)]
-    pub(crate) fn places(&self, tail: Tail, wanted: u64) -> u64 {
+    fn places_at(&self, tail: Tail, head: u64) -> u64 {
         let capacity = (self.shared.capacity as u64).min(MAX_COUNTED);
-        let free =
-            |head| capacity.saturating_sub(distance(tail.position(), head) + tail.reserved());
+        capacity.saturating_sub(distance(tail.position(), head) + tail.reserved())
+    }
+
+    /// Is a place free at `tail`, by the head that was seen last?
+    #[inline(always)]
+    pub(crate) fn is_free(&self, tail: Tail) -> bool {
+        self.places_at(tail, self.tail.head_seen.load(Ordering::Acquire)) > 0
+    }
+
+    /// Places free at `tail`, up to `wanted`. Zero may mean that `tail` is out of date.
+    pub(crate) fn places(&self, tail: Tail, wanted: u64) -> u64 {
         let seen = self.tail.head_seen.load(Ordering::Acquire);
-        let places = free(seen);
-        if places >= wanted {
+        if self.places_at(tail, seen) >= wanted {
             return wanted;
         }
         let head = self.head.position.load(Ordering::Acquire);
         self.tail.head_seen.store(head, Ordering::Release);
-        free(head).min(wanted)
+        self.places_at(tail, head).min(wanted)
     }
 
     /// Reserves up to `wanted` places, at least `least`. For callers that hold the lock, or with

@@ -62,6 +62,10 @@ impl<T> Receiver<T> {
     /// If it is dropped before it is ready no message is lost: another receiver gets it, or the next
     /// call.
     pub async fn recv(&self) -> Result<T, RecvError> {
+        // The usual case first: to set up the future that waits costs as much as to receive.
+        if let Some(received) = poll_fn(|cx| self.channel.poll_recv(cx)).await {
+            return received;
+        }
         by_kind!(
             self.channel,
             chan => self.recv_buffered(chan).await,

@@ -12,7 +12,7 @@
 //! release, so that a place which was freed is seen with it.
 
 use super::arrivals::{Arrivals, Many, SENDERS_WAIT, Taken};
-use super::chan::{Chan, Lane, Pause, Rivals};
+use super::chan::{Chan, Lane, Pause, give_way};
 use super::tail::{POSITION_MASK, Tail, after, beyond};
 use crate::sys::UnsafeCell;
 use crate::sys::atomic::{AtomicU64, Ordering};
@@ -142,53 +142,11 @@ impl<T> Many for Ring<T> {
         &chan.shared.lane.arrivals
     }
 
-    #[inline]
+    #[inline(always)]
     fn take(chan: &Chan<Self>) -> Taken<T> {
-        let shared = &chan.shared.lane;
-        let (mut pause, mut rivals) = (Pause::new(), Rivals::new());
-        let mut head = chan.head.position.load(Ordering::Acquire);
-        loop {
-            let position = head & POSITION_MASK;
-            let slot = shared.slot(position);
-            if slot.stamp.load(Ordering::Acquire) != filled_at(position) {
-                let tail = chan.tail();
-                if tail.position() == position {
-                    // The head is not beyond the tail: it was here, and nothing behind it.
-                    return chan.nothing_at(tail);
-                }
-                let actual = chan.head.position.load(Ordering::Acquire);
-                if actual == head {
-                    pause.wait();
-                }
-                head = actual;
-                continue;
-            }
-            let next = after(position) | (head & SENDERS_WAIT);
-            match chan.head.position.compare_exchange_weak(
-                head,
-                next,
-                Ordering::AcqRel,
-                Ordering::Acquire,
-            ) {
-                Ok(_) => {
-                    // SAFETY: filled, and claimed by us alone, since the position moves on only once
-                    // from here; the stamp gives the slot back only below.
-                    let message = slot
-                        .message
-                        .with(|place| unsafe { (*place).assume_init_read() });
-                    let lap = shared.slots.len() as u64;
-                    slot.stamp
-                        .store(free_for(beyond(position, lap)), Ordering::Release);
-                    if head & SENDERS_WAIT != 0 {
-                        chan.hand_out();
-                    }
-                    return Taken::Message(message);
-                }
-                Err(_) => {
-                    rivals.step_back();
-                    head = chan.head.position.load(Ordering::Acquire);
-                }
-            }
+        match take_at(chan, chan.head.position.load(Ordering::Acquire)) {
+            Some(message) => Taken::Message(message),
+            None => take_slowly(chan),
         }
     }
 
@@ -204,6 +162,60 @@ impl<T> Many for Ring<T> {
             .store(filled_at(spot.position), Ordering::Release);
         if spot.waited {
             chan.call();
+        }
+    }
+}
+
+/// Takes the message at `head`; `None` if it is not in place, or the head has changed.
+#[inline(always)]
+fn take_at<T>(chan: &Chan<Ring<T>>, head: u64) -> Option<T> {
+    let shared = &chan.shared.lane;
+    let position = head & POSITION_MASK;
+    let slot = shared.slot(position);
+    if slot.stamp.load(Ordering::Acquire) != filled_at(position) {
+        return None;
+    }
+    let next = after(position) | (head & SENDERS_WAIT);
+    if let Err(actual) =
+        chan.head
+            .position
+            .compare_exchange_weak(head, next, Ordering::AcqRel, Ordering::Acquire)
+    {
+        if actual != head {
+            give_way();
+        }
+        return None;
+    }
+    // SAFETY: filled, and claimed by us alone, since the position moves on only once from here; the
+    // stamp gives the slot back only below.
+    let message = slot
+        .message
+        .with(|place| unsafe { (*place).assume_init_read() });
+    let lap = shared.slots.len() as u64;
+    slot.stamp
+        .store(free_for(beyond(position, lap)), Ordering::Release);
+    if head & SENDERS_WAIT != 0 {
+        chan.hand_out();
+    }
+    Some(message)
+}
+
+/// Takes a message when there is perhaps none, or somebody is just at it.
+#[cold]
+fn take_slowly<T>(chan: &Chan<Ring<T>>) -> Taken<T> {
+    let mut pause = Pause::new();
+    loop {
+        let head = chan.head.position.load(Ordering::Acquire);
+        if let Some(message) = take_at(chan, head) {
+            return Taken::Message(message);
+        }
+        let tail = chan.tail();
+        if tail.position() == head & POSITION_MASK {
+            // The head is not beyond the tail: it was here, and nothing behind it.
+            return chan.nothing_at(tail);
+        }
+        if chan.head.position.load(Ordering::Acquire) == head {
+            pause.wait();
         }
     }
 }

@@ -75,8 +75,12 @@ impl<T> Sender<T> {
     /// that makes a difference.
     pub fn send(&self, message: T) -> impl Future<Output = Result<(), SendError<T>>> {
         // Not an `async fn`: what was not polled yet is not delivered either.
-        let held = Held::new(&self.channel, message);
+        let mut held = Held::new(&self.channel, message);
         async move {
+            // The usual case first: to set up the future that waits costs as much as to send.
+            if let Some(sent) = poll_fn(|cx| self.channel.poll_send(cx, &mut held)).await {
+                return sent;
+            }
             by_kind!(
                 self.channel,
                 chan => self.send_buffered(chan, held).await,

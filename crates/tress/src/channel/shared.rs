@@ -11,6 +11,8 @@ use super::ring::Ring;
 use super::tail::distance;
 use crate::sys::Mutex;
 use crate::sys::atomic::Ordering;
+use crate::task::coop;
+use std::task::{Context, Poll, ready};
 
 /// Is called with each message that nobody receives.
 pub(super) type Undelivered<T> = Box<dyn Fn(T) + Send + Sync>;
@@ -224,6 +226,67 @@ impl<T> Channel<T> {
             Ok(None) => Err(TryRecvError::Empty),
             Err(Shut) => Err(TryRecvError::Closed(self.recv_error())),
         }
+    }
+
+    /// Sends if that needs no waiting; `None` if it does, or if it takes two to meet. The message is
+    /// taken from `held` if there is an answer.
+    #[inline]
+    pub(super) fn poll_send(
+        &self,
+        cx: &mut Context<'_>,
+        held: &mut Held<'_, T>,
+    ) -> Poll<Option<Result<(), SendError<T>>>> {
+        by_kind!(
+            self,
+            chan => self.poll_send_buffered(chan, cx, held),
+            _meeting => Poll::Ready(None),
+        )
+    }
+
+    #[inline]
+    fn poll_send_buffered<L: Many<Message = T>>(
+        &self,
+        chan: &Chan<L>,
+        cx: &mut Context<'_>,
+        held: &mut Held<'_, T>,
+    ) -> Poll<Option<Result<(), SendError<T>>>> {
+        let proceed = ready!(coop::poll_proceed(cx));
+        let sent = match chan.try_claim() {
+            Ok(spot) => {
+                L::fill(chan, spot, held.take());
+                Ok(())
+            }
+            Err(Refusal::Closed) => Err(self.send_error(held.take())),
+            Err(Refusal::Full) => return Poll::Ready(None),
+        };
+        proceed.made_progress();
+        Poll::Ready(Some(sent))
+    }
+
+    /// Receives if that needs no waiting; `None` as for `poll_send`.
+    #[inline]
+    pub(super) fn poll_recv(&self, cx: &mut Context<'_>) -> Poll<Option<Result<T, RecvError>>> {
+        by_kind!(
+            self,
+            chan => self.poll_recv_buffered(chan, cx),
+            _meeting => Poll::Ready(None),
+        )
+    }
+
+    #[inline]
+    fn poll_recv_buffered<L: Many<Message = T>>(
+        &self,
+        chan: &Chan<L>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<T, RecvError>>> {
+        let proceed = ready!(coop::poll_proceed(cx));
+        let received = match L::take(chan) {
+            Taken::Message(message) => Ok(message),
+            Taken::Over => Err(self.recv_error()),
+            Taken::Empty => return Poll::Ready(None),
+        };
+        proceed.made_progress();
+        Poll::Ready(Some(received))
     }
 
     /// Uses a reservation up.
