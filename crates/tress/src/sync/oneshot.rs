@@ -23,6 +23,7 @@ mod cell;
 pub mod error;
 #[cfg(all(test, loom))]
 mod model;
+mod spare;
 mod state;
 
 use self::cell::Cell;
@@ -236,6 +237,7 @@ impl<T> Sender<T> {
 ///
 /// # Safety
 /// The sender has not left and is not used again; `duties` are what its last transition returned.
+#[inline(never)]
 unsafe fn leave_sender<T>(cell: NonNull<Cell<T>>, duties: state::Duties) {
     // SAFETY: the transition made the wakers it names ours; after leaving, the cell is touched only
     // by whoever was second.
@@ -329,6 +331,7 @@ impl<T> Receiver<T> {
     /// assert_eq!(rx.try_recv(), Ok(1));
     /// assert_eq!(rx.try_recv(), Err(TryRecvError::Closed));
     /// ```
+    #[inline]
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
         let Some(cell) = self.cell() else {
             return Err(TryRecvError::Closed);
@@ -387,6 +390,7 @@ impl<T> Receiver<T> {
 ///
 /// # Safety
 /// The receiver has not left, is not used again, and has not taken the value.
+#[inline(never)]
 unsafe fn abandon_receiver<T>(cell: NonNull<Cell<T>>) -> Option<T> {
     // SAFETY: alive until we leave; each transition says what is ours.
     unsafe {

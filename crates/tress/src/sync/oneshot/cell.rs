@@ -1,5 +1,6 @@
 //! The one allocation that both ends of a oneshot channel point to.
 
+use super::spare;
 use super::state::State;
 use crate::sys::UnsafeCell;
 use std::mem::MaybeUninit;
@@ -17,12 +18,17 @@ pub(super) struct Cell<T> {
 impl<T> Cell<T> {
     #[inline]
     pub(super) fn allocate() -> NonNull<Cell<T>> {
-        NonNull::from(Box::leak(Box::new(Cell {
-            state: State::new(),
-            value: UnsafeCell::new(MaybeUninit::uninit()),
-            rx_waker: WakerSlot::new(),
-            tx_waker: WakerSlot::new(),
-        })))
+        let cell = spare::allocate::<Cell<T>>();
+        // SAFETY: fresh memory for a cell. Field by field, so that what is not initialised is not
+        // copied.
+        unsafe {
+            let place = cell.as_ptr();
+            (&raw mut (*place).state).write(State::new());
+            (&raw mut (*place).value).write(UnsafeCell::new(MaybeUninit::uninit()));
+            (&raw mut (*place).rx_waker).write(WakerSlot::new());
+            (&raw mut (*place).tx_waker).write(WakerSlot::new());
+        }
+        cell
     }
 
     /// # Safety
@@ -30,8 +36,12 @@ impl<T> Cell<T> {
     /// cell again. The value and the wakers have been taken out.
     #[inline]
     pub(super) unsafe fn free(this: NonNull<Cell<T>>) {
-        // SAFETY: made by `allocate`, and by the caller's promise freed once, by its only user.
-        drop(unsafe { Box::from_raw(this.as_ptr()) });
+        // SAFETY: made by `allocate`, and by the caller's promise freed once, by its only user. What
+        // is left in it needs no drop, except loom's own parts.
+        unsafe {
+            this.drop_in_place();
+            spare::free(this);
+        }
     }
 
     /// # Safety

@@ -1,0 +1,136 @@
+//! Memory of cells that were freed on this thread, for the next ones that are made on it.
+//!
+//! Most channels for one value live shortly, and taking memory from the allocator and giving it back
+//! costs more than all the rest of their life. So each thread keeps a few pieces, of one size, which
+//! do for cells of small values. They are ordinary memory of the global allocator: a cell may be freed
+//! on another thread than it was made on, and what is too much, or left at a thread's end, is given
+//! back.
+
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::cell::Cell;
+use std::ptr::{self, NonNull};
+
+/// A piece.
+const PIECE: Layout = match Layout::from_size_align(64, 16) {
+    Ok(layout) => layout,
+    Err(_) => unreachable!(),
+};
+
+/// The most that a thread keeps. None where a tool is to see every cell come and go.
+pub(super) const MOST: usize = if cfg!(any(loom, miri, tress_no_slab)) {
+    0
+} else {
+    32
+};
+
+/// Pieces that are not in use, the last freed first.
+struct Spares {
+    first: Cell<*mut Spare>,
+    count: Cell<usize>,
+}
+
+/// What a piece holds while it is not in use.
+struct Spare {
+    next: *mut Spare,
+}
+
+thread_local! {
+    static SPARES: Spares = const {
+        Spares {
+            first: Cell::new(ptr::null_mut()),
+            count: Cell::new(0),
+        }
+    };
+}
+
+/// Whether pieces do for this layout.
+const fn fits(layout: Layout) -> bool {
+    MOST > 0 && layout.size() <= PIECE.size() && layout.align() <= PIECE.align()
+}
+
+/// Memory for a `T`, which is not of size zero.
+#[inline(always)]
+pub(super) fn allocate<T>() -> NonNull<T> {
+    let layout = const { Layout::new::<T>() };
+    if const { fits(Layout::new::<T>()) } {
+        // At a thread's end there are none.
+        match SPARES.try_with(Spares::take) {
+            Ok(Some(piece)) => piece.cast(),
+            _ => from_allocator(PIECE).cast(),
+        }
+    } else {
+        from_allocator(layout).cast()
+    }
+}
+
+/// Gives memory back.
+///
+/// # Safety
+/// It was made by `allocate::<T>`, on whichever thread, and is not used any more.
+#[inline(always)]
+pub(super) unsafe fn free<T>(memory: NonNull<T>) {
+    if const { fits(Layout::new::<T>()) } {
+        // SAFETY: a piece that is not used any more.
+        let kept = SPARES.try_with(|spares| unsafe { spares.keep(memory.cast()) });
+        if kept != Ok(true) {
+            // SAFETY: a piece came from the allocator with this layout.
+            unsafe { to_allocator(memory.cast(), PIECE) };
+        }
+    } else {
+        // SAFETY: it came from the allocator with this layout.
+        unsafe { to_allocator(memory.cast(), Layout::new::<T>()) };
+    }
+}
+
+#[cold]
+fn from_allocator(layout: Layout) -> NonNull<u8> {
+    // SAFETY: not of size zero, by the promise of `allocate`.
+    let memory = unsafe { alloc(layout) };
+    NonNull::new(memory).unwrap_or_else(|| handle_alloc_error(layout))
+}
+
+/// # Safety
+/// As for `dealloc`.
+#[cold]
+unsafe fn to_allocator(memory: NonNull<u8>, layout: Layout) {
+    // SAFETY: by the caller's promise.
+    unsafe { dealloc(memory.as_ptr(), layout) };
+}
+
+impl Spares {
+    #[inline(always)]
+    fn take(&self) -> Option<NonNull<Spare>> {
+        let first = NonNull::new(self.first.get())?;
+        // SAFETY: kept pieces are ours, and hold a `Spare`.
+        self.first.set(unsafe { first.as_ref().next });
+        self.count.set(self.count.get() - 1);
+        Some(first)
+    }
+
+    /// False if there are enough.
+    ///
+    /// # Safety
+    /// It is a piece, and the caller's until it is kept.
+    #[inline(always)]
+    unsafe fn keep(&self, piece: NonNull<Spare>) -> bool {
+        let count = self.count.get();
+        if count == MOST {
+            return false;
+        }
+        let next = self.first.get();
+        // SAFETY: ours, large enough, and aligned.
+        unsafe { piece.write(Spare { next }) };
+        self.first.set(piece.as_ptr());
+        self.count.set(count + 1);
+        true
+    }
+}
+
+impl Drop for Spares {
+    fn drop(&mut self) {
+        while let Some(piece) = self.take() {
+            // SAFETY: a piece that nobody uses, from the allocator with this layout.
+            unsafe { to_allocator(piece.cast(), PIECE) };
+        }
+    }
+}
