@@ -50,6 +50,7 @@ mod barrier;
 pub(crate) mod blocking;
 pub mod cancellation;
 mod contention;
+mod kept;
 mod latch;
 #[cfg(all(test, loom))]
 pub(crate) mod model;

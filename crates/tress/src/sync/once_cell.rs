@@ -1,9 +1,9 @@
+use super::kept::{Kept, Mark, kept_traits};
 use super::permits::{Permits, Refusal};
-use std::cell::UnsafeCell;
 use std::error::Error;
 use std::fmt;
 use std::future::Future;
-use std::mem::{self, MaybeUninit};
+use std::mem;
 
 #[cfg(all(test, loom))]
 mod model;
@@ -30,15 +30,21 @@ mod model;
 /// If the one who makes it fails, panics or is dropped, the next one in line makes it.
 pub struct OnceCell<T> {
     /// One permit, to make the value. Closed once it is there.
-    permits: Permits,
-    value: UnsafeCell<MaybeUninit<T>>,
+    kept: Kept<Permits, T>,
 }
 
-// SAFETY: moving the cell moves the value.
-unsafe impl<T: Send> Send for OnceCell<T> {}
-// SAFETY: shared it gives out `&T`, and takes in a `T` from another thread, which may be the one
-// that drops it.
-unsafe impl<T: Send + Sync> Sync for OnceCell<T> {}
+impl Mark for Permits {
+    #[inline]
+    fn is_there(&self) -> bool {
+        self.is_closed()
+    }
+
+    fn forget(&mut self) {
+        *self = Permits::new(1);
+    }
+}
+
+kept_traits!(OnceCell);
 
 impl<T> OnceCell<T> {
     /// An empty cell.
@@ -62,8 +68,7 @@ impl<T> OnceCell<T> {
         /// ```
         pub fn const_new() -> Self {
             OnceCell {
-                permits: Permits::new(1),
-                value: UnsafeCell::new(MaybeUninit::uninit()),
+                kept: Kept::empty(Permits::new(1)),
             }
         }
     }
@@ -94,8 +99,7 @@ impl<T> OnceCell<T> {
         /// ```
         pub fn const_new_with(value: T) -> Self {
             OnceCell {
-                permits: Permits::new_closed(),
-                value: UnsafeCell::new(MaybeUninit::new(value)),
+                kept: Kept::full(Permits::new_closed(), value),
             }
         }
     }
@@ -110,7 +114,7 @@ impl<T> OnceCell<T> {
     /// ```
     #[inline]
     pub fn initialized(&self) -> bool {
-        self.permits.is_closed()
+        self.kept.mark.is_there()
     }
 
     /// The value, if it is there.
@@ -121,13 +125,7 @@ impl<T> OnceCell<T> {
     /// ```
     #[inline]
     pub fn get(&self) -> Option<&T> {
-        if self.initialized() {
-            // SAFETY: the permits are closed after the value was written, which is published by
-            // that, and it is not written again while the cell is shared.
-            Some(unsafe { (*self.value.get()).assume_init_ref() })
-        } else {
-            None
-        }
+        self.kept.get()
     }
 
     /// The value, if it is there, to be changed: the borrow proves that nobody else has it.
@@ -138,12 +136,7 @@ impl<T> OnceCell<T> {
     /// assert_eq!(cell.get(), Some(&2));
     /// ```
     pub fn get_mut(&mut self) -> Option<&mut T> {
-        if self.initialized() {
-            // SAFETY: as in `get`, and exclusive.
-            Some(unsafe { self.value.get_mut().assume_init_mut() })
-        } else {
-            None
-        }
+        self.kept.get_mut()
     }
 
     /// Puts a value in, if there is none and nobody is making one.
@@ -160,12 +153,11 @@ impl<T> OnceCell<T> {
     /// The value comes back in an error that says which of the two it was.
     #[inline]
     pub fn set(&self, value: T) -> Result<(), SetError<T>> {
-        match self.permits.take_last_only() {
+        match self.permits().take_last_only() {
             Ok(()) => {
-                // SAFETY: the one permit is ours, so the cell is empty, and nobody reads or writes it
-                // until it is closed, which is next.
-                unsafe { (*self.value.get()).write(value) };
-                self.permits.close_last();
+                // SAFETY: the one permit is ours, so the cell is empty, and nobody else writes it.
+                unsafe { self.kept.put(value) };
+                self.permits().close_last();
                 Ok(())
             }
             Err(Refusal::TooFew) => Err(SetError::InitializingError(value)),
@@ -240,8 +232,8 @@ impl<T> OnceCell<T> {
 
     /// Waits for the right to make the value, or for the value.
     async fn begin(&self) -> Result<Making<'_>, &T> {
-        match self.permits.take(1).await {
-            Ok(()) => Ok(Making(&self.permits)),
+        match self.permits().take(1).await {
+            Ok(()) => Ok(Making(self.permits())),
             Err(_) => match self.get() {
                 Some(value) => Err(value),
                 None => unreachable!("closed without a value"),
@@ -250,12 +242,17 @@ impl<T> OnceCell<T> {
     }
 
     fn fill(&self, making: Making<'_>, value: T) -> &T {
-        // SAFETY: the one permit is ours and the cell is not closed, so it is empty, and nobody
-        // reads or writes it until it is closed, which is next.
-        let value = unsafe { (*self.value.get()).write(value) };
+        // SAFETY: the one permit is ours and the cell is not closed, so it is empty, and nobody else
+        // writes it.
+        let value = unsafe { self.kept.put(value) };
         mem::forget(making);
-        self.permits.close();
+        self.permits().close();
         value
+    }
+
+    #[inline(always)]
+    fn permits(&self) -> &Permits {
+        &self.kept.mark
     }
 
     /// The value, if it is there.
@@ -276,12 +273,7 @@ impl<T> OnceCell<T> {
     /// assert_eq!(cell.take(), None);
     /// ```
     pub fn take(&mut self) -> Option<T> {
-        if !self.initialized() {
-            return None;
-        }
-        self.permits = Permits::new(1);
-        // SAFETY: it was initialised, and does not count as such any more.
-        Some(unsafe { self.value.get_mut().assume_init_read() })
+        self.kept.take()
     }
 }
 
@@ -291,48 +283,6 @@ struct Making<'a>(&'a Permits);
 impl Drop for Making<'_> {
     fn drop(&mut self) {
         self.0.give_back_only();
-    }
-}
-
-impl<T> Drop for OnceCell<T> {
-    fn drop(&mut self) {
-        if mem::needs_drop::<T>() {
-            drop(self.take());
-        }
-    }
-}
-
-impl<T> Default for OnceCell<T> {
-    fn default() -> Self {
-        OnceCell::new()
-    }
-}
-
-impl<T> From<T> for OnceCell<T> {
-    fn from(value: T) -> Self {
-        OnceCell::const_new_with(value)
-    }
-}
-
-impl<T: Clone> Clone for OnceCell<T> {
-    fn clone(&self) -> Self {
-        OnceCell::new_with(self.get().cloned())
-    }
-}
-
-impl<T: PartialEq> PartialEq for OnceCell<T> {
-    fn eq(&self, other: &Self) -> bool {
-        self.get() == other.get()
-    }
-}
-
-impl<T: Eq> Eq for OnceCell<T> {}
-
-impl<T: fmt::Debug> fmt::Debug for OnceCell<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OnceCell")
-            .field("value", &self.get())
-            .finish()
     }
 }
 

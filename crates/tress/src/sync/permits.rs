@@ -3,10 +3,10 @@
 //!
 //! # The word
 //! ```text
-//!  63                              2    1        0
-//! +----------------------------------+--------+---------+
-//! |        permits to be had         | CLOSED | WAITERS |
-//! +----------------------------------+--------+---------+
+//!  63                              2     1        0
+//! +----------------------------------+---------+--------+
+//! |        permits to be had         | WAITERS | CLOSED |
+//! +----------------------------------+---------+--------+
 //! ```
 //! - `WAITERS`: somebody is in line. Set and cleared only with the queue's lock held, so under the
 //!   lock it says exactly whether the queue is empty. While it is set nobody takes permits from the
@@ -56,8 +56,8 @@ mod model;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
-const WAITERS: usize = 1;
-const CLOSED: usize = 2;
+const CLOSED: usize = 1;
+const WAITERS: usize = 2;
 const FLAGS: usize = WAITERS | CLOSED;
 const SHIFT: u32 = 2;
 const ONE: usize = 1 << SHIFT;

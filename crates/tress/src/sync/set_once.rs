@@ -1,8 +1,7 @@
+use super::kept::{Kept, Mark, kept_traits};
 use super::latch::Latch;
-use std::cell::UnsafeCell;
 use std::error::Error;
 use std::fmt;
-use std::mem::{self, MaybeUninit};
 
 #[cfg(all(test, loom))]
 mod model;
@@ -24,15 +23,21 @@ mod model;
 /// [`OnceCell`](super::OnceCell) is for values that are made by the first who needs them.
 pub struct SetOnce<T> {
     /// Set after the value was written.
-    latch: Latch,
-    value: UnsafeCell<MaybeUninit<T>>,
+    kept: Kept<Latch, T>,
 }
 
-// SAFETY: moving it moves the value.
-unsafe impl<T: Send> Send for SetOnce<T> {}
-// SAFETY: shared it gives out `&T`, and takes in a `T` from another thread, which may be the one
-// that drops it.
-unsafe impl<T: Send + Sync> Sync for SetOnce<T> {}
+impl Mark for Latch {
+    #[inline]
+    fn is_there(&self) -> bool {
+        self.is_set()
+    }
+
+    fn forget(&mut self) {
+        self.unset();
+    }
+}
+
+kept_traits!(SetOnce);
 
 impl<T> SetOnce<T> {
     /// Without a value.
@@ -56,8 +61,7 @@ impl<T> SetOnce<T> {
         /// ```
         pub fn const_new() -> Self {
             SetOnce {
-                latch: Latch::new(false),
-                value: UnsafeCell::new(MaybeUninit::uninit()),
+                kept: Kept::empty(Latch::new(false)),
             }
         }
     }
@@ -88,8 +92,7 @@ impl<T> SetOnce<T> {
         /// ```
         pub fn const_new_with(value: T) -> Self {
             SetOnce {
-                latch: Latch::new(true),
-                value: UnsafeCell::new(MaybeUninit::new(value)),
+                kept: Kept::full(Latch::new(true), value),
             }
         }
     }
@@ -104,7 +107,7 @@ impl<T> SetOnce<T> {
     /// ```
     #[inline]
     pub fn initialized(&self) -> bool {
-        self.latch.is_set()
+        self.kept.mark.is_there()
     }
 
     /// The value, if it is there.
@@ -115,12 +118,7 @@ impl<T> SetOnce<T> {
     /// ```
     #[inline]
     pub fn get(&self) -> Option<&T> {
-        if self.initialized() {
-            // SAFETY: written before the latch was set, and not again while it is shared.
-            Some(unsafe { (*self.value.get()).assume_init_ref() })
-        } else {
-            None
-        }
+        self.kept.get()
     }
 
     /// Sets the value and wakes all who wait for it.
@@ -140,11 +138,11 @@ impl<T> SetOnce<T> {
             return Err(SetOnceError(value));
         }
         let mut value = Some(value);
-        self.latch.set_after(|| {
+        self.kept.mark.set_after(|| {
             if let Some(value) = value.take() {
                 // SAFETY: not set, and only this closure writes, of which one at a time runs and
-                // only before it is set: nobody else writes, nobody reads.
-                unsafe { (*self.value.get()).write(value) };
+                // only before it is set.
+                unsafe { self.kept.put(value) };
             }
         });
         match value {
@@ -165,7 +163,7 @@ impl<T> SetOnce<T> {
     /// # Cancel safety
     /// Dropping it loses nothing.
     pub async fn wait(&self) -> &T {
-        self.latch.wait().await;
+        self.kept.mark.wait().await;
         match self.get() {
             Some(value) => value,
             None => unreachable!("set without a value"),
@@ -179,58 +177,7 @@ impl<T> SetOnce<T> {
     /// assert_eq!(once.into_inner().as_deref(), Some("mine"));
     /// ```
     pub fn into_inner(mut self) -> Option<T> {
-        self.take()
-    }
-
-    fn take(&mut self) -> Option<T> {
-        if !self.initialized() {
-            return None;
-        }
-        self.latch.unset();
-        // SAFETY: it was initialised, and does not count as such any more.
-        Some(unsafe { self.value.get_mut().assume_init_read() })
-    }
-}
-
-impl<T> Drop for SetOnce<T> {
-    fn drop(&mut self) {
-        if mem::needs_drop::<T>() {
-            drop(self.take());
-        }
-    }
-}
-
-impl<T> Default for SetOnce<T> {
-    fn default() -> Self {
-        SetOnce::new()
-    }
-}
-
-impl<T> From<T> for SetOnce<T> {
-    fn from(value: T) -> Self {
-        SetOnce::const_new_with(value)
-    }
-}
-
-impl<T: Clone> Clone for SetOnce<T> {
-    fn clone(&self) -> Self {
-        SetOnce::new_with(self.get().cloned())
-    }
-}
-
-impl<T: PartialEq> PartialEq for SetOnce<T> {
-    fn eq(&self, other: &Self) -> bool {
-        self.get() == other.get()
-    }
-}
-
-impl<T: Eq> Eq for SetOnce<T> {}
-
-impl<T: fmt::Debug> fmt::Debug for SetOnce<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SetOnce")
-            .field("value", &self.get())
-            .finish()
+        self.kept.take()
     }
 }
 
