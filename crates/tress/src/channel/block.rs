@@ -23,23 +23,23 @@
 //! done with the block, and the block is the last one's.
 
 use crate::sys::UnsafeCell;
-use crate::sys::atomic::{AtomicPtr, AtomicU32, Ordering};
+use crate::sys::atomic::{AtomicPtr, AtomicU8, AtomicU32, Ordering};
 use std::mem::MaybeUninit;
 use std::ptr::{self, NonNull};
 
 /// Slots in a block.
 pub(crate) const SLOTS: usize = if cfg!(loom) { 2 } else { 32 };
 
-const EMPTY: u32 = 0;
-const WAITED: u32 = 1;
-const READY: u32 = 2;
-const END: u32 = 3;
-const UNWANTED: u32 = 4;
+const EMPTY: u8 = 0;
+const WAITED: u8 = 1;
+const READY: u8 = 2;
+const END: u8 = 3;
+const UNWANTED: u8 = 4;
 
-/// Room for one message.
-pub(crate) struct Slot<T> {
-    state: AtomicU32,
-    message: UnsafeCell<MaybeUninit<T>>,
+/// Room for one message, somewhere in a block.
+pub(crate) struct Slot<'a, T> {
+    state: &'a AtomicU8,
+    message: &'a UnsafeCell<MaybeUninit<T>>,
 }
 
 /// What the receiver finds in a slot.
@@ -66,7 +66,7 @@ pub(crate) enum Filled<T> {
     Unwanted(T),
 }
 
-impl<T> Slot<T> {
+impl<T> Slot<'_, T> {
     /// # Safety
     /// The caller claimed this slot and has not filled it.
     #[inline(always)]
@@ -153,8 +153,12 @@ impl<T> Slot<T> {
 }
 
 /// Some slots, and the way to the next ones.
+///
+/// The states stand together, so that they take a byte each, whatever the alignment of messages: a
+/// channel that is filled for the first time spends more time on getting memory than on anything else.
 pub(crate) struct Block<T> {
-    slots: [Slot<T>; SLOTS],
+    states: [AtomicU8; SLOTS],
+    messages: [UnsafeCell<MaybeUninit<T>>; SLOTS],
     /// Set by whoever claims the last slot, before it fills it.
     next: AtomicPtr<Block<T>>,
     /// Receivers that are done with the block, if there are many.
@@ -168,9 +172,8 @@ impl<T> Block<T> {
         // that no large block passes over the stack.
         unsafe {
             for i in 0..SLOTS {
-                let slot = (&raw mut (*block).slots).cast::<Slot<T>>().add(i);
-                (&raw mut (*slot).state).write(AtomicU32::new(EMPTY));
-                (&raw mut (*slot).message).write(UnsafeCell::new(MaybeUninit::uninit()));
+                (&raw mut (*block).states[i]).write(AtomicU8::new(EMPTY));
+                (&raw mut (*block).messages[i]).write(UnsafeCell::new(MaybeUninit::uninit()));
             }
             (&raw mut (*block).next).write(AtomicPtr::new(ptr::null_mut()));
             (&raw mut (*block).taken).write(AtomicU32::new(0));
@@ -192,16 +195,20 @@ impl<T> Block<T> {
     pub(crate) unsafe fn reset(this: NonNull<Block<T>>) {
         // SAFETY: by the caller's promise.
         let block = unsafe { this.as_ref() };
-        for slot in &block.slots {
-            slot.state.store(EMPTY, Ordering::Relaxed);
+        for state in &block.states {
+            state.store(EMPTY, Ordering::Relaxed);
         }
         block.next.store(ptr::null_mut(), Ordering::Relaxed);
         block.taken.store(0, Ordering::Relaxed);
     }
 
     #[inline(always)]
-    pub(crate) fn slot(&self, position: u64) -> &Slot<T> {
-        &self.slots[position as usize % SLOTS]
+    pub(crate) fn slot(&self, position: u64) -> Slot<'_, T> {
+        let index = position as usize % SLOTS;
+        Slot {
+            state: &self.states[index],
+            message: &self.messages[index],
+        }
     }
 
     /// True for the last position of a block.

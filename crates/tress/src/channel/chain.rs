@@ -1,6 +1,6 @@
 //! The senders' way along a chain of blocks.
 
-use super::block::{Block, Slot};
+use super::block::Block;
 use super::chan::{Chan, Lane};
 use super::tail::Tail;
 use crate::sys::atomic::{AtomicPtr, Ordering};
@@ -28,14 +28,14 @@ impl<T> Chain<T> {
         (Chain(AtomicPtr::new(block.as_ptr())), block)
     }
 
-    /// See [`Lane::claim`]. Returns the slot and the block that it is in.
+    /// See [`Lane::claim`]. Returns the block that the claimed slot is in.
     #[inline(always)]
     pub(crate) fn claim<L: Chained<Message = T>>(
         chan: &Chan<L>,
         tail: Tail,
         next: Tail,
         fresh: &mut Fresh<T>,
-    ) -> Result<NonNull<Slot<T>>, Tail> {
+    ) -> Result<NonNull<Block<T>>, Tail> {
         let position = tail.position();
         let chain = L::chain(chan);
         // Subtle: the pointer may be out of date, and the block even freed, if the word has moved
@@ -49,14 +49,15 @@ impl<T> Chain<T> {
         // SAFETY: the position is ours and the block is the one it lies in, since the pointer
         // changes only while the word says INSTALLING, and then so does the position. The block
         // stays until all its slots have been received, which ours has not.
-        let block = unsafe { &*block };
+        let block = unsafe { NonNull::new_unchecked(block) };
         if last {
             let next = fresh.take();
-            block.set_next(next);
+            // SAFETY: as above.
+            unsafe { block.as_ref() }.set_next(next);
             chain.0.store(next.as_ptr(), Ordering::Release);
             chan.tail.word.installed();
         }
-        Ok(NonNull::from(block.slot(position)))
+        Ok(block)
     }
 
     /// Replaces `tail`, which is not installing, by `next` with the end mark in its next position.

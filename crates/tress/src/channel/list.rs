@@ -10,7 +10,7 @@
 //! has moved on then: who finds the head unchanged has read the right pointer.
 
 use super::arrivals::{Arrivals, Many, SENDERS_WAIT, Taken};
-use super::block::{Block, Found, Slot};
+use super::block::{Block, Found};
 use super::chain::{Chain, Chained, Fresh, Spare, free_from};
 use super::chan::{Chan, Lane, Pause, give_way};
 use super::tail::{POSITION_MASK, Tail, after};
@@ -33,7 +33,8 @@ pub(super) struct Head<T> {
 
 #[must_use]
 pub(super) struct Spot<T> {
-    slot: NonNull<Slot<T>>,
+    block: NonNull<Block<T>>,
+    position: u64,
     /// Somebody is to be called.
     waited: bool,
 }
@@ -65,7 +66,8 @@ impl<T> Lane for List<T> {
         fresh: &mut Fresh<T>,
     ) -> Result<Spot<T>, Tail> {
         Ok(Spot {
-            slot: Chain::claim(chan, tail, next, fresh)?,
+            block: Chain::claim(chan, tail, next, fresh)?,
+            position: tail.position(),
             waited: tail.is_waited(),
         })
     }
@@ -159,7 +161,7 @@ impl<T> Many for List<T> {
     fn fill(chan: &Chan<Self>, spot: Spot<T>, message: T) {
         // SAFETY: a spot is a claimed slot, in a block that stays until all receivers are done with
         // it, and it is filled here for the only time.
-        unsafe { spot.slot.as_ref().put(message) };
+        unsafe { spot.block.as_ref().slot(spot.position).put(message) };
         if spot.waited {
             chan.call();
         }

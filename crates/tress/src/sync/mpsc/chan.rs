@@ -4,7 +4,7 @@
 //! alone, so it takes messages without an atomic operation on the head, and sleeps at a slot.
 
 use super::waker::ReceiverWaker;
-use crate::channel::block::{Block, Filled, Slot};
+use crate::channel::block::{Block, Filled};
 use crate::channel::chain::{Chain, Chained, Fresh, Spare, free_from};
 use crate::channel::chan::Count;
 use crate::channel::tail::Tail;
@@ -34,7 +34,10 @@ pub(super) struct Senders {
 
 /// A slot that was claimed and has to be filled.
 #[must_use]
-pub(super) struct Spot<T>(NonNull<Slot<T>>);
+pub(super) struct Spot<T> {
+    block: NonNull<Block<T>>,
+    position: u64,
+}
 
 impl<T> Lane for Single<T> {
     type Message = T;
@@ -51,7 +54,10 @@ impl<T> Lane for Single<T> {
         next: Tail,
         fresh: &mut Fresh<T>,
     ) -> Result<Spot<T>, Tail> {
-        Chain::claim(chan, tail, next, fresh).map(Spot)
+        Ok(Spot {
+            block: Chain::claim(chan, tail, next, fresh)?,
+            position: tail.position(),
+        })
     }
 
     #[inline(always)]
@@ -111,7 +117,7 @@ impl<T> Chan<T> {
     pub(super) fn send(&self, spot: Spot<T>, message: T) -> Result<(), T> {
         // SAFETY: a spot is a claimed slot, in a block that stays until it was received, and it is
         // filled here for the only time.
-        match unsafe { spot.0.as_ref().fill(message) } {
+        match unsafe { spot.block.as_ref().slot(spot.position).fill(message) } {
             Filled::Done => Ok(()),
             Filled::Wake => {
                 self.wake_receiver();

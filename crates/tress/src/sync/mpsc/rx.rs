@@ -45,7 +45,7 @@ impl<T> Rx<T> {
     }
 
     #[inline(always)]
-    fn slot(&self) -> &Slot<T> {
+    fn slot(&self) -> Slot<'_, T> {
         // SAFETY: the receiver's block is hung in and was not recycled.
         unsafe { self.block.as_ref() }.slot(self.position)
     }
