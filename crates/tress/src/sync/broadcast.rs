@@ -517,7 +517,7 @@ impl<T: Clone> Receiver<T> {
             let proceed = ready!(coop::poll_proceed(cx));
             loop {
                 let received = match shared.receive(next) {
-                    Ok(reading) => Ok(reading.message()),
+                    Ok(message) => Ok(message),
                     Err(TryRecvError::Closed) => Err(RecvError::Closed),
                     Err(TryRecvError::Lagged(missed)) => Err(RecvError::Lagged(missed)),
                     Err(TryRecvError::Empty) => {
@@ -548,9 +548,9 @@ impl<T: Clone> Receiver<T> {
     /// drop(tx);
     /// assert_eq!(rx.try_recv(), Err(TryRecvError::Closed));
     /// ```
+    #[inline]
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
-        let reading = self.shared.receive(&mut self.next)?;
-        Ok(reading.message())
+        self.shared.receive(&mut self.next)
     }
 
     /// As [`recv`](Receiver::recv), blocking this thread.

@@ -120,6 +120,24 @@ fn a_receiver_goes_while_its_messages_are_overwritten() {
     });
 }
 
+/// Who comes late for an old message finds the slot taken again, by a sender that did not lock it.
+#[test]
+fn a_receiver_goes_while_its_slot_is_used_again() {
+    explore(3, || {
+        let (tx, one) = channel(1);
+        let mut two = tx.subscribe();
+        tx.send(Arc::new(0)).unwrap();
+        assert_eq!(two.try_recv().ok().as_deref(), Some(&0));
+        let other = thread::spawn(move || drop(one));
+        for number in 1..3 {
+            tx.send(Arc::new(number)).unwrap();
+            assert_eq!(two.try_recv().ok().as_deref(), Some(&number));
+        }
+        other.join().unwrap();
+        assert_eq!(tx.len(), 0);
+    });
+}
+
 #[test]
 fn the_last_sender_goes_while_a_receiver_falls_asleep() {
     explore(3, || {

@@ -100,35 +100,39 @@ impl<T> Ring<T> {
     }
 
     /// Locks the message of this position for a receiver that is to have it. `None` if it has been
-    /// overwritten, or has not been sent completely.
+    /// overwritten, has not been sent completely, or is locked.
     #[inline(always)]
-    pub(super) fn read(&self, position: u64) -> Option<Reading<'_, T>> {
+    pub(super) fn try_read(&self, position: u64) -> Option<Reading<'_, T>> {
         let (word, slot) = self.at(position);
         if slot.position.load(Ordering::Acquire) != position {
             return None;
         }
         let count = word.load(Ordering::Relaxed);
         if count & LOCKED != 0 || count == 0 || !try_lock(word, count) {
-            return self.read_contended(position);
+            return None;
         }
-        Reading { word, slot, count }.of(position)
+        let reading = Reading { word, slot, count };
+        if slot.position.load(Ordering::Relaxed) != position {
+            reading.give_back();
+            return None;
+        }
+        Some(reading)
     }
 
-    #[cold]
-    fn read_contended(&self, position: u64) -> Option<Reading<'_, T>> {
+    /// As `try_read`, but waits for the lock.
+    pub(super) fn read(&self, position: u64) -> Option<Reading<'_, T>> {
         let (word, slot) = self.at(position);
         let mut pause = Pause::new();
-        while slot.position.load(Ordering::Acquire) == position {
-            let count = word.load(Ordering::Relaxed);
-            if count == 0 {
-                return None;
-            }
-            if count & LOCKED == 0 && try_lock(word, count) {
-                return Reading { word, slot, count }.of(position);
+        loop {
+            let reading = self.try_read(position);
+            if reading.is_some()
+                || slot.position.load(Ordering::Acquire) != position
+                || word.load(Ordering::Relaxed) == 0
+            {
+                return reading;
             }
             pause.wait();
         }
-        None
     }
 }
 
@@ -175,15 +179,10 @@ pub(super) struct Reading<'a, T> {
 }
 
 impl<T> Reading<'_, T> {
-    /// Itself, if the message that was locked is that of `position`.
-    #[inline(always)]
-    fn of(self, position: u64) -> Option<Self> {
-        if self.slot.position.load(Ordering::Relaxed) == position {
-            return Some(self);
-        }
+    /// Unlocks a message that this receiver is not to have.
+    fn give_back(self) {
         let this = ManuallyDrop::new(self);
         this.word.store(this.count, Ordering::Release);
-        None
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the ends of a broadcast channel share: the ring, where it ends, and who waits.
 
 use super::error::TryRecvError;
-use super::ring::{MAX_RECEIVERS, Reading, Ring};
+use super::ring::{MAX_RECEIVERS, Ring};
 use super::tail::Tail;
 use crate::sync::bell::Bell;
 use crate::sys::CachePadded;
@@ -85,20 +85,7 @@ impl<T> Shared<T> {
         None
     }
 
-    /// A receiver comes for the message at `next`, and moves on.
-    #[inline(always)]
-    pub(super) fn receive(&self, next: &mut u64) -> Result<Reading<'_, T>, TryRecvError> {
-        loop {
-            if let Some(reading) = self.ring.read(*next) {
-                *next += 1;
-                return Ok(reading);
-            }
-            self.find_out(next)?;
-        }
-    }
-
     /// Why is there no message at `next`? `Ok` if it has come meanwhile.
-    #[cold]
     fn find_out(&self, next: &mut u64) -> Result<(), TryRecvError> {
         let end = self.tail.settled();
         let behind = end.position() - *next;
@@ -228,6 +215,31 @@ impl<T> Shared<T> {
 
     pub(super) fn remove_weak_sender(&self) {
         self.weak_senders.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl<T: Clone> Shared<T> {
+    /// A receiver comes for the message at `next`, and moves on.
+    #[inline(always)]
+    pub(super) fn receive(&self, next: &mut u64) -> Result<T, TryRecvError> {
+        match self.ring.try_read(*next) {
+            Some(reading) => {
+                *next += 1;
+                Ok(reading.message())
+            }
+            None => self.receive_slowly(next),
+        }
+    }
+
+    #[cold]
+    fn receive_slowly(&self, next: &mut u64) -> Result<T, TryRecvError> {
+        loop {
+            if let Some(reading) = self.ring.read(*next) {
+                *next += 1;
+                return Ok(reading.message());
+            }
+            self.find_out(next)?;
+        }
     }
 }
 
