@@ -48,12 +48,19 @@ fn left_by(f: impl FnOnce()) -> (isize, isize) {
     (after.0 - before.0, after.1 - before.1)
 }
 
+/// Runs `f` on a thread that keeps nothing yet.
+fn on_a_fresh_thread(f: fn()) {
+    std::thread::spawn(f).join().unwrap();
+}
+
 #[test]
 fn oneshot_is_one_allocation_and_leaves_nothing() {
-    let before = alive();
-    let (tx, rx) = oneshot::channel::<u64>();
-    assert_eq!(alive().0 - before.0, 1);
-    drop((tx, rx));
+    on_a_fresh_thread(|| {
+        let before = alive();
+        let (tx, rx) = oneshot::channel::<u64>();
+        assert_eq!(alive().0 - before.0, 1);
+        drop((tx, rx));
+    });
     type End = fn(oneshot::Sender<Box<u8>>, oneshot::Receiver<Box<u8>>);
     let ends: [End; 5] = [
         |tx, rx| drop((tx, rx)),
@@ -65,6 +72,8 @@ fn oneshot_is_one_allocation_and_leaves_nothing() {
             drop((tx.send(Box::new(1)), rx));
         },
     ];
+    // The piece that the thread keeps is there before the first look.
+    drop(oneshot::channel::<u64>());
     for end in ends {
         let left = left_by(|| {
             let (tx, rx) = oneshot::channel();
@@ -72,6 +81,26 @@ fn oneshot_is_one_allocation_and_leaves_nothing() {
         });
         assert_eq!(left, (0, 0));
     }
+}
+
+/// What a thread keeps for the next channels has a bound, and is used.
+#[test]
+fn a_thread_keeps_the_memory_of_few_oneshots() {
+    on_a_fresh_thread(|| {
+        let (kept, _) = left_by(|| {
+            let many: Vec<_> = (0..1_000).map(|_| oneshot::channel::<u64>()).collect();
+            drop(many);
+        });
+        assert!((0..=32).contains(&kept), "{kept} are kept");
+        let mut few = Vec::with_capacity(32);
+        let before = alive();
+        few.extend((0..kept).map(|_| oneshot::channel::<u64>()));
+        assert_eq!(alive(), before);
+        drop(few);
+        // Values that are too large for a kept piece come and go with the channel.
+        let left = left_by(|| drop(oneshot::channel::<[u64; 100]>()));
+        assert_eq!(left, (0, 0));
+    });
 }
 
 #[test]
