@@ -83,6 +83,8 @@ fn positions_are_independent() {
     });
 }
 
+/// As Linux has them.
+#[cfg(target_os = "linux")]
 #[test]
 fn errors_at_the_edges() {
     everywhere(|directory| async move {

@@ -58,7 +58,8 @@ impl UdpSocket {
     /// the first of `places`. Says how many; at least one, unless there are no places.
     ///
     /// # Errors
-    /// As for [`recv_from`](Self::recv_from).
+    /// As for [`recv_from`](Self::recv_from). On Windows one that does not fit its place is lost, and an
+    /// error if it is the first.
     ///
     /// # Cancel safety
     /// If the future is dropped before it is ready, no datagram was taken.
