@@ -5,7 +5,9 @@ mod fs_support;
 
 use fs_support::{Directory, everywhere, runtimes};
 use std::future::{Future, poll_fn};
-use std::io::{ErrorKind, IoSlice, SeekFrom};
+#[cfg(unix)]
+use std::io::ErrorKind;
+use std::io::{IoSlice, SeekFrom};
 use std::pin::pin;
 use std::task::Poll;
 #[cfg(target_os = "linux")]
