@@ -21,6 +21,11 @@ pub mod channel;
 pub mod coroutine;
 #[cfg(not(loom))]
 pub mod dispatch;
+// What of it has models.
+#[cfg(all(test, loom))]
+mod dispatch {
+    mod ready;
+}
 #[cfg(feature = "fs")]
 pub mod fs;
 pub mod future;

@@ -36,6 +36,7 @@
 //! Dispatchers are counted: clones are the same one. When the last is dropped, what was spawned there
 //! runs to its end, and with that the view is gone. The end of the runtime drops all tasks of all views.
 
+mod ready;
 mod unconfined;
 mod view;
 mod with;
@@ -60,6 +61,7 @@ const IO_PARALLELISM: usize = 64;
 pub struct Dispatcher {
     shared: Arc<Shared>,
     kind: Kind,
+    name: Option<Arc<str>>,
 }
 
 #[derive(Clone)]
@@ -100,10 +102,7 @@ pub fn io() -> Dispatcher {
     let shared = Handle::current().shared;
     let limit = IO_PARALLELISM.max(shared.config().workers);
     let view = shared.views.io(&shared, limit);
-    Dispatcher {
-        shared,
-        kind: Kind::View(view),
-    }
+    Dispatcher::new(shared, Kind::View(view))
 }
 
 /// A dispatcher of its own that runs `parallelism` tasks at a time, which may block.
@@ -163,10 +162,7 @@ pub fn single() -> Dispatcher {
 /// Outside of a runtime.
 #[track_caller]
 pub fn unconfined() -> Dispatcher {
-    Dispatcher {
-        shared: Handle::current().shared,
-        kind: Kind::Unconfined,
-    }
+    Dispatcher::new(Handle::current().shared, Kind::Unconfined)
 }
 
 /// Spawns a task in a dispatcher.
@@ -197,10 +193,7 @@ where
 impl Dispatcher {
     /// The workers of the given runtime.
     pub fn default_of(handle: &Handle) -> Dispatcher {
-        Dispatcher {
-            shared: handle.shared.clone(),
-            kind: Kind::Default,
-        }
+        Dispatcher::new(handle.shared.clone(), Kind::Default)
     }
 
     #[track_caller]
@@ -210,10 +203,34 @@ impl Dispatcher {
             "a dispatcher has to run at least one task at a time"
         );
         let view = View::new(&shared, base, parallelism);
+        Dispatcher::new(shared, Kind::View(view))
+    }
+
+    fn new(shared: Arc<Shared>, kind: Kind) -> Dispatcher {
         Dispatcher {
             shared,
-            kind: Kind::View(view),
+            kind,
+            name: None,
         }
+    }
+
+    /// The same dispatcher under a name, for diagnostics.
+    ///
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let database = tress::dispatch::io().limited_parallelism(4).named("database");
+    /// assert_eq!(database.name(), Some("database"));
+    /// assert!(format!("{database:?}").contains("database"));
+    /// # });
+    /// ```
+    pub fn named(mut self, name: &str) -> Dispatcher {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// The name it was given, if any.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
     }
 
     /// A view of this dispatcher that runs at most `parallelism` tasks at a time. They count in this
@@ -241,7 +258,7 @@ impl Dispatcher {
     pub fn parallelism(&self) -> Option<usize> {
         match &self.kind {
             Kind::Default => Some(self.shared.config().workers),
-            Kind::View(view) => Some(view.limit),
+            Kind::View(view) => Some(view.limit()),
             Kind::Unconfined => None,
         }
     }
@@ -264,6 +281,7 @@ impl fmt::Debug for Dispatcher {
             Kind::Unconfined => "unconfined",
         };
         f.debug_struct("Dispatcher")
+            .field("name", &self.name)
             .field("kind", &kind)
             .field("parallelism", &self.parallelism())
             .finish_non_exhaustive()

@@ -2,10 +2,10 @@
 //!
 //! A view has no threads. When a task becomes ready it goes to the view's queue; while fewer *drains*
 //! are under way than the limit allows, one more is sent to where the view gets its threads from: the
-//! workers, the blocking pool, or another view. A drain runs tasks until the queue is empty. The decision
-//! to end one is made under the lock under which it found nothing, so a task that is queued has a drain
-//! that will see it.
+//! workers, the blocking pool, or another view. A drain runs tasks until the queue is empty. Who owes a
+//! drain, and when one ends, is `ready.rs`'s affair.
 
+use super::ready::{Queued, Ready};
 use crate::runtime::Shared;
 use crate::sys::Mutex;
 use crate::task::{
@@ -13,7 +13,6 @@ use crate::task::{
     TaskRef,
 };
 use std::cell::Cell;
-use std::collections::VecDeque;
 use std::future::Future;
 use std::panic::Location;
 use std::pin::Pin;
@@ -26,21 +25,16 @@ const BATCH: usize = 32;
 
 pub(crate) struct View {
     owner: Owner,
-    state: Mutex<State>,
-    pub(super) limit: usize,
+    ready: Ready<Entry>,
     base: Base,
     shared: Weak<Shared>,
 }
 
-struct State {
-    ready: VecDeque<NonNull<Header>>,
-    drains: usize,
-    /// The runtime is shutting down.
-    closed: bool,
-}
+/// A queue entry: a SCHEDULED task.
+struct Entry(NonNull<Header>);
 
-// SAFETY: the queue holds entries of tasks that may run on any thread.
-unsafe impl Send for State {}
+// SAFETY: a view's tasks may run on any thread.
+unsafe impl Send for Entry {}
 
 /// Whose threads a view uses.
 pub(super) enum Base {
@@ -86,18 +80,17 @@ impl View {
     pub(super) fn new(shared: &Arc<Shared>, base: Base, limit: usize) -> Arc<View> {
         let view = Arc::new(View {
             owner: Owner::new(&OWNER_VTABLE),
-            state: Mutex::new(State {
-                ready: VecDeque::new(),
-                drains: 0,
-                closed: false,
-            }),
-            limit,
+            ready: Ready::new(limit),
             base,
             shared: Arc::downgrade(shared),
         });
         view.owner.set_parent(Arc::as_ptr(&view));
         shared.views.add(&view);
         view
+    }
+
+    pub(super) fn limit(&self) -> usize {
+        self.ready.limit()
     }
 
     pub(super) fn spawn<F>(
@@ -119,20 +112,11 @@ impl View {
 
     /// Queues a READY task, and sees to it that somebody runs it.
     fn push(self: &Arc<Self>, task: NonNull<Header>) {
-        {
-            let mut state = self.state.lock();
-            if !state.closed {
-                state.ready.push_back(task);
-                if state.drains == self.limit {
-                    return;
-                }
-                state.drains += 1;
-                drop(state);
-                return self.send_drain();
-            }
+        match self.ready.push(Entry(task)) {
+            Queued::Nothing => {}
+            Queued::SendDrain => self.send_drain(),
+            Queued::Refused(entry) => entry.refuse(),
         }
-        // SAFETY: it is in no queue, and may be dropped on any thread.
-        unsafe { TaskRef::refuse(task) };
     }
 
     fn send_drain(self: &Arc<Self>) {
@@ -155,27 +139,17 @@ impl View {
 
     /// Runs one task. False: there is none, and the drain has been counted out.
     fn run_one(&self) -> bool {
-        let task = {
-            let mut state = self.state.lock();
-            let Some(task) = state.ready.pop_front() else {
-                state.drains -= 1;
-                return false;
-            };
-            task
+        let Some(Entry(task)) = self.ready.next() else {
+            return false;
         };
         let before = CURRENT.replace(self);
         // SAFETY: it came out of the view's queue, and may run on any thread.
         let ran = unsafe { task::run(task) };
         CURRENT.set(before);
         if ran == Ran::Requeue {
-            let mut state = self.state.lock();
-            if !state.closed {
-                state.ready.push_back(task);
-                return true;
+            if let Err(entry) = self.ready.requeue(Entry(task)) {
+                entry.refuse();
             }
-            drop(state);
-            // SAFETY: it is in no queue.
-            unsafe { TaskRef::refuse(task) };
         }
         true
     }
@@ -205,19 +179,20 @@ impl View {
 
     /// Drops every task that is not being polled, and lets none in.
     fn close(&self) {
-        let ready = {
-            let mut state = self.state.lock();
-            state.closed = true;
-            std::mem::take(&mut state.ready)
-        };
+        let ready = self.ready.close();
         for task in self.live_tasks() {
             // SAFETY: tasks of a view may be dropped on any thread.
             let _ = unsafe { task.shut_down() };
         }
-        for task in ready {
-            // SAFETY: it was taken out of the queue.
-            unsafe { TaskRef::refuse(task) };
-        }
+        ready.into_iter().for_each(Entry::refuse);
+    }
+}
+
+impl Entry {
+    /// Cancels a task that is in no queue any more.
+    fn refuse(self) {
+        // SAFETY: the entry was its place in the queue, and it may be dropped on any thread.
+        unsafe { TaskRef::refuse(self.0) };
     }
 }
 
@@ -261,7 +236,7 @@ impl Drop for Drain {
         // It was refused or cut short: the runtime has shut down. The view may have been made after
         // that closed the others.
         if let Some(view) = self.0.take() {
-            view.state.lock().drains -= 1;
+            view.ready.lose_drain();
             view.close();
         }
     }

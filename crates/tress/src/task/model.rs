@@ -858,3 +858,48 @@ fn yield_vs_wake() {
         depot.finish();
     });
 }
+
+/// A coroutine's task: bound to its thread by its first poll, and dropped there, whatever the others do
+/// meanwhile.
+#[test]
+fn pin_vs_wake_vs_shutdown() {
+    struct Bound(thread::ThreadId);
+    impl Drop for Bound {
+        fn drop(&mut self) {
+            assert_eq!(thread::current().id(), self.0, "dropped elsewhere");
+        }
+    }
+    explore(3, || {
+        let depot = Depot::new();
+        let event = Event::new();
+        let wait = event.wait();
+        let handle = depot.spawn(async move {
+            crate::runtime::context::with(|cx| {
+                // SAFETY: the running task is alive.
+                unsafe { cx.task.get().unwrap().as_ref() }.state.pin(0);
+            });
+            let _bound = Bound(thread::current().id());
+            wait.await;
+        });
+        let closer = {
+            let depot = depot.clone();
+            thread::spawn(move || {
+                for task in depot.owner.live_tasks() {
+                    // SAFETY: it leaves a pinned task to its thread, and before the pin the future
+                    // may be dropped anywhere.
+                    let _ = unsafe { task.shut_down() };
+                }
+            })
+        };
+        let waker = thread::spawn(move || event.happen());
+        depot.drain();
+        closer.join().unwrap();
+        waker.join().unwrap();
+        depot.drain();
+        // Woken first, it may have come to its end.
+        if let Err(error) = result(handle) {
+            assert!(error.is_cancelled());
+        }
+        depot.finish();
+    });
+}
