@@ -6,6 +6,7 @@ use crate::blocking;
 use crate::scheduler::{self, Config, Counter, Current, Hook, Io, Multi};
 use crate::sys::SeedGenerator;
 use crate::task::Home;
+use crate::task::coop::Budget;
 use crate::time::Clock;
 use std::fmt;
 use std::io;
@@ -45,6 +46,7 @@ pub struct Builder {
     lifo_limit: u8,
     global_interval: Option<u32>,
     event_interval: Option<u32>,
+    budget: Option<u8>,
     spin: Duration,
     thread_name: Arc<dyn Fn() -> String + Send + Sync>,
     stack_size: Option<usize>,
@@ -93,6 +95,7 @@ impl Builder {
             lifo_limit: scheduler::MAX_LIFO_STREAK,
             global_interval: None,
             event_interval: None,
+            budget: None,
             spin: Duration::from_micros(50),
             thread_name: Arc::new(|| "tress-worker".into()),
             stack_size: None,
@@ -277,6 +280,23 @@ impl Builder {
         self
     }
 
+    /// Operations that a task may do in one poll, 1 to 254. Default: 128.
+    ///
+    /// A task that uses them up is made to wait at its next operation, and goes to the tail of its
+    /// queue, behind everything else that is ready: the soft budget of
+    /// [`task::coop`](crate::task::coop). A coroutine likewise. A smaller one makes tasks that find their
+    /// channels and sockets always ready share a worker more finely, at the cost of more switches.
+    ///
+    /// ```
+    /// let rt = tress::runtime::Builder::new_multi_thread().task_budget(32).build()?;
+    /// # drop(rt);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn task_budget(&mut self, operations: u8) -> &mut Self {
+        self.budget = Some(operations);
+        self
+    }
+
     /// Starts the threads of all workers when the runtime is built, instead of when there is work
     /// for them. Default: false.
     ///
@@ -340,6 +360,14 @@ impl Builder {
                 return Err(invalid(format!("{name} is 0, but must be at least 1")));
             }
         }
+        if self.budget.is_some_and(|n| Budget::of(n).is_none()) {
+            return Err(invalid(format!(
+                "task_budget is {}, but must be 1 to {}; to lift it for one future use \
+                 `task::unconstrained`",
+                self.budget.unwrap_or_default(),
+                Budget::MAX
+            )));
+        }
         if self.spin > Duration::from_millis(1) {
             return Err(invalid(format!(
                 "spin_window is {:?}, but spinning longer than 1ms only burns CPU",
@@ -398,6 +426,7 @@ impl Builder {
             on_park: self.on_park.clone(),
             on_unpark: self.on_unpark.clone(),
         };
+        let budget = self.budget.and_then(Budget::of).unwrap_or(Budget::DEFAULT);
         let start = Instant::now();
         let seeds = SeedGenerator::new(self.seed.unwrap_or_else(SeedGenerator::entropy));
         let scheduler = match self.kind {
@@ -422,6 +451,7 @@ impl Builder {
             clock: Clock::new(self.kind == Kind::Current),
             seeds,
             forced_yields: Counter::default(),
+            budget,
             time_enabled: self.enable_time,
             #[cfg(feature = "driver")]
             io_enabled: self.io.enabled,
@@ -497,6 +527,7 @@ impl fmt::Debug for Builder {
             .field("lifo_limit", &self.lifo_limit)
             .field("global_queue_interval", &self.global_interval)
             .field("event_interval", &self.event_interval)
+            .field("task_budget", &self.budget)
             .field("spin_window", &self.spin)
             .field("start_paused", &self.start_paused)
             .field("rng_seed", &self.seed)

@@ -24,6 +24,8 @@ pub(crate) struct Context {
     /// The running task asked to go to the tail of its queue.
     pub(crate) yielded: Cell<bool>,
     pub(crate) budget: Cell<Budget>,
+    /// What a poll begins with in the entered runtime.
+    full_budget: Cell<Budget>,
     /// Task ids set aside for this thread: next, end.
     pub(crate) ids: Cell<(u64, u64)>,
     pub(crate) rng: FastRand,
@@ -55,6 +57,7 @@ impl Context {
             task: Cell::new(None),
             yielded: Cell::new(false),
             budget: Cell::new(Budget::UNCONSTRAINED),
+            full_budget: Cell::new(Budget::DEFAULT),
             ids: Cell::new((0, 0)),
             rng: FastRand::new(0),
             rng_seeded: Cell::new(false),
@@ -113,6 +116,7 @@ impl Drop for TaskGuard {
 pub(crate) struct RuntimeGuard {
     current: Arc<Shared>,
     previous: *const Shared,
+    previous_budget: Budget,
     depth: usize,
 }
 
@@ -122,6 +126,7 @@ pub(crate) fn enter_runtime(shared: Arc<Shared>) -> RuntimeGuard {
         cx.depth.set(depth);
         RuntimeGuard {
             previous: cx.runtime.replace(Arc::as_ptr(&shared)),
+            previous_budget: cx.full_budget.replace(shared.budget),
             current: shared,
             depth,
         }
@@ -145,8 +150,15 @@ impl Drop for RuntimeGuard {
             }
             cx.depth.set(self.depth - 1);
             cx.runtime.set(self.previous);
+            cx.full_budget.set(self.previous_budget);
         });
     }
+}
+
+/// What a poll begins with here.
+#[inline]
+pub(crate) fn full_budget() -> Budget {
+    with(|cx| cx.full_budget.get())
 }
 
 /// The entered runtime, if there is one.
@@ -186,6 +198,7 @@ pub(crate) fn random_below(n: u32) -> u32 {
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) struct Surroundings {
     runtime: *const Shared,
+    full_budget: Budget,
     depth: usize,
     enter: Enter,
     local_set: *const LocalSetShared,
@@ -196,6 +209,7 @@ pub(crate) struct Surroundings {
 pub(crate) fn surroundings() -> Surroundings {
     with(|cx| Surroundings {
         runtime: cx.runtime.get(),
+        full_budget: cx.full_budget.get(),
         depth: cx.depth.get(),
         enter: cx.enter.get(),
         local_set: cx.local_set.get(),
@@ -211,6 +225,7 @@ pub(crate) fn exchange_surroundings(other: Surroundings) -> Surroundings {
     if present != other {
         with(|cx| {
             cx.runtime.set(other.runtime);
+            cx.full_budget.set(other.full_budget);
             cx.depth.set(other.depth);
             cx.enter.set(other.enter);
             cx.local_set.set(other.local_set);

@@ -70,6 +70,8 @@ pub(crate) struct Shared {
     pub(crate) clock: Clock,
     pub(crate) seeds: SeedGenerator,
     pub(crate) forced_yields: Counter,
+    /// What each poll of a task begins with.
+    pub(crate) budget: task::coop::Budget,
     pub(crate) time_enabled: bool,
     #[cfg(feature = "driver")]
     pub(crate) io_enabled: bool,

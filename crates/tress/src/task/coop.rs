@@ -1,7 +1,8 @@
 //! Cooperative scheduling: a task may do a bounded number of operations in one poll.
 //!
 //! A task that loops over something that is always ready would otherwise never return to the
-//! scheduler. Each poll of a task starts with a budget of 128 operations. Every leaf operation of
+//! scheduler. Each poll of a task starts with a budget of 128 operations, or what
+//! [`Builder::task_budget`](crate::runtime::Builder::task_budget) says. Every leaf operation of
 //! tress (channels, locks, timers, I/O, joins) takes one unit when it makes progress and returns
 //! `Pending` when none is left, having asked to be polled again; the task then goes to the tail of
 //! its queue. Futures of your own take part by calling [`poll_proceed`] or [`consume_budget`];
@@ -15,16 +16,23 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// Operations per poll (seed 002's `BUDGET_PER_TICK`, applied where Tokio applies it).
-const BUDGET: u8 = 128;
-
 /// What is left of the current poll's budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Budget(u8);
 
 impl Budget {
     pub(crate) const UNCONSTRAINED: Budget = Budget(u8::MAX);
-    const FULL: Budget = Budget(BUDGET);
+    /// Operations per poll (seed 002's `BUDGET_PER_TICK`, applied where Tokio applies it).
+    pub(crate) const DEFAULT: Budget = Budget(128);
+    /// The most that can be asked for.
+    pub(crate) const MAX: u8 = u8::MAX - 1;
+
+    /// A budget of 1 to [`MAX`](Budget::MAX) operations.
+    pub(crate) fn of(operations: u8) -> Option<Budget> {
+        (1..=Budget::MAX)
+            .contains(&operations)
+            .then_some(Budget(operations))
+    }
 
     fn take_one(self) -> Option<Budget> {
         match self {
@@ -50,7 +58,7 @@ fn with_budget<R>(budget: Budget, f: impl FnOnce() -> R) -> R {
 
 #[inline]
 pub(crate) fn with_fresh_budget<R>(f: impl FnOnce() -> R) -> R {
-    with_budget(Budget::FULL, f)
+    with_budget(context::full_budget(), f)
 }
 
 /// Runs `f` without a budget.
