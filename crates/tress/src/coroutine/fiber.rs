@@ -1,13 +1,15 @@
 //! A coroutine as a future: each poll goes on with it until it suspends.
 
+use super::deadline::{self, Deadline};
 use super::overflow::{self, Watched};
+use super::park::Coroutine;
 use super::stack::{self, Stack};
 use crate::runtime::{Shared, context};
-use crate::scheduler::Pinned;
-use crate::task::{Header, Home};
-use corosensei::{Coroutine, CoroutineResult, Yielder};
+use crate::scheduler::{self, Pinned};
+use crate::task::{self, Header, Home};
+use corosensei::{Coroutine as Stackful, CoroutineResult, Yielder};
 use std::any::Any;
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::future::Future;
 use std::marker::PhantomPinned;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -16,17 +18,27 @@ use std::ptr::{self, NonNull};
 use std::task::{Context, Poll};
 use std::thread;
 
-/// What a running coroutine knows of itself.
+/// What a running coroutine knows of itself. What every switch looks at comes first: a switch should
+/// touch as few cache lines as it can.
+#[repr(C)]
 pub(super) struct Control {
     pub(super) task: NonNull<Header>,
+    yielder: Cell<*const Yielder<(), ()>>,
+    /// The innermost limit on its time, or null.
+    pub(super) deadline: Cell<*const Deadline<'static>>,
+    /// It has to unwind, and may not suspend any more.
+    cancelled: Cell<bool>,
     /// The runtime that runs it; kept alive by its task.
     pub(super) shared: *const Shared,
     /// The bounds of its stack, for whoever handles a fault.
     pub(super) watched: Watched,
-    yielder: Cell<*const Yielder<(), ()>>,
-    /// It has to unwind, and may not suspend any more.
-    cancelled: Cell<bool>,
+    /// Made when somebody asks for it.
+    pub(super) identity: OnceCell<Coroutine>,
 }
+
+/// How often a coroutine goes to the tail of the queue, to be stolen, before it starts on a worker that
+/// has many already.
+const PATIENCE: u8 = 4;
 
 /// What a cancelled coroutine unwinds with.
 pub(super) struct Cancelled;
@@ -80,6 +92,9 @@ impl Control {
     #[inline]
     pub(super) fn suspend(&self) {
         self.check();
+        if !self.deadline.get().is_null() {
+            deadline::check(self);
+        }
         assert!(
             !thread::panicking(),
             "a coroutine cannot suspend while it unwinds: a destructor called `coroutine::wait`"
@@ -110,18 +125,24 @@ pub(super) struct Fiber<F, T> {
 }
 
 enum State<F, T> {
-    New { f: F, stack_size: usize },
+    New {
+        f: F,
+        stack_size: usize,
+        /// How often it may still put its start off.
+        patience: u8,
+    },
     Running(Running<T>),
     Done,
 }
 
+#[repr(C)]
 struct Running<T> {
-    /// None once it is done or was left behind.
-    coroutine: Option<Coroutine<(), (), thread::Result<T>, Stack>>,
-    control: Control,
-    home: Home,
     /// What it had entered when it suspended.
     inside: context::Surroundings,
+    home: Home,
+    /// None once it is done or was left behind.
+    coroutine: Option<Stackful<(), (), thread::Result<T>, Stack>>,
+    control: Control,
     /// Declared last: the worker counts it until its stack is gone.
     _pinned: Option<Pinned>,
 }
@@ -129,7 +150,11 @@ struct Running<T> {
 impl<F, T> Fiber<F, T> {
     pub(super) fn new(f: F, stack_size: usize) -> Fiber<F, T> {
         Fiber {
-            state: State::New { f, stack_size },
+            state: State::New {
+                f,
+                stack_size,
+                patience: PATIENCE,
+            },
             _pinned: PhantomPinned,
         }
     }
@@ -141,8 +166,13 @@ impl<F: FnOnce() -> T, T> Future for Fiber<F, T> {
     fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<T> {
         // SAFETY: nothing is moved out of a running coroutine's state.
         let state = unsafe { &mut self.get_unchecked_mut().state };
-        if let State::New { .. } = state {
-            let State::New { f, stack_size } = std::mem::replace(state, State::Done) else {
+        if let State::New { patience, .. } = state {
+            if *patience > 0 && scheduler::is_crowded() {
+                *patience -= 1;
+                task::requeue_after_poll();
+                return Poll::Pending;
+            }
+            let State::New { f, stack_size, .. } = std::mem::replace(state, State::Done) else {
                 unreachable!("seen above");
             };
             *state = State::Running(Running::start(f, stack_size));
@@ -195,13 +225,15 @@ impl<T> Running<T> {
         Running {
             // SAFETY: the closure lives as long as the coroutine, which does not outlive the future
             // that `f` came in: that is what `with_stack` asks a 'static bound for.
-            coroutine: Some(unsafe { Coroutine::with_stack_unchecked(stack, body) }),
+            coroutine: Some(unsafe { Stackful::with_stack_unchecked(stack, body) }),
             control: Control {
                 task,
                 shared,
                 watched,
                 yielder: Cell::new(ptr::null()),
                 cancelled: Cell::new(false),
+                deadline: Cell::new(ptr::null()),
+                identity: OnceCell::new(),
             },
             home: Home::here(),
             inside: context::surroundings(),

@@ -55,12 +55,16 @@
 //! [`sync_scope`](crate::task::LocalKey::sync_scope): other tasks of the thread would see the value.
 
 mod builder;
+mod deadline;
 mod fiber;
 mod overflow;
+mod park;
 mod scope;
 mod stack;
 
 pub use builder::{Builder, spawn};
+pub use deadline::timeout;
+pub use park::{Coroutine, current, park, park_timeout};
 pub use scope::{Scope, ScopedJoinHandle, scope};
 
 use crate::task;
@@ -85,6 +89,26 @@ use std::time::Duration;
 ///     coroutine::wait(inner).unwrap() + coroutine::wait(async { 1 })
 /// });
 /// assert_eq!(outer.await.unwrap(), 21);
+/// # });
+/// ```
+///
+/// Whatever is a future can be waited for: a `select!`, a
+/// [`channel::Select`](crate::channel::Select), a child process, another coroutine's handle.
+///
+/// ```
+/// use tress::{channel, coroutine};
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let (numbers, from_numbers) = channel::bounded(1);
+/// let (_words, from_words) = channel::bounded::<&str>(1);
+/// let task = coroutine::spawn(move || {
+///     let first = channel::Select::new()
+///         .recv(&from_numbers, |number| format!("{number:?}"))
+///         .recv(&from_words, |word| format!("{word:?}"));
+///     coroutine::wait(first.wait())
+/// });
+/// numbers.send(5).await.unwrap();
+/// assert_eq!(task.await.unwrap(), "Ok(5)");
 /// # });
 /// ```
 ///
@@ -142,7 +166,7 @@ pub fn sleep(duration: Duration) {
     wait(crate::time::sleep(duration));
 }
 
-/// Runs a part of a coroutine that an abort does not interrupt, as
+/// Runs a part of a coroutine that neither an abort nor a [`timeout`] around it interrupts, as
 /// [`task::shield`](crate::task::shield()) does for futures.
 ///
 /// ```
@@ -164,9 +188,37 @@ pub fn sleep(duration: Duration) {
 /// Outside of a coroutine.
 #[track_caller]
 pub fn shield<R>(f: impl FnOnce() -> R) -> R {
-    fiber::current("coroutine::shield").check();
+    let control = fiber::current("coroutine::shield");
+    control.check();
     let _raised = Raised::on_current();
-    f()
+    deadline::unlimited(control, f)
+}
+
+/// Has the calling coroutine been aborted? It unwinds where it next waits; one that computes for long
+/// can look here, and end earlier.
+///
+/// ```
+/// use tress::coroutine;
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let busy = coroutine::spawn(|| {
+///     while !coroutine::is_cancelled() {
+///         // A step of something long.
+/// #       std::thread::yield_now();
+///     }
+/// });
+/// busy.abort();
+/// let _ = busy.await;
+/// # });
+/// ```
+///
+/// # Panics
+/// Outside of a coroutine.
+#[track_caller]
+pub fn is_cancelled() -> bool {
+    let control = fiber::current("coroutine::is_cancelled");
+    // SAFETY: a coroutine's task outlives what runs on its stack.
+    unsafe { control.task.as_ref() }.is_cancelled()
 }
 
 /// Is the caller a coroutine? If so it may [`wait`].

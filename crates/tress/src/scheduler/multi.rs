@@ -55,6 +55,8 @@ pub(crate) struct Remote {
     pub(super) mail: Inject,
     /// How many more of them the worker itself has queued; see `Core::pinned_ready`.
     pub(super) pinned_ready: Counter,
+    /// How many tasks are pinned to it, ready or not.
+    pub(super) pinned: Counter,
     pub(super) owner: Owner,
     pub(super) rest: Arc<Rest>,
     pub(crate) timers: Arc<Timers>,
@@ -175,6 +177,7 @@ impl Multi {
                     lifo: LifoSlot::new(),
                     mail: Inject::new(),
                     pinned_ready: Counter::default(),
+                    pinned: Counter::default(),
                     owner: Owner::new(&OWNER_VTABLE),
                     timers: Arc::new(Timers::new(start, rest.clone())),
                     rest,

@@ -23,13 +23,10 @@ pub(crate) struct Pinned {
 }
 
 impl Pinned {
-    fn to(core: &Core) -> Pinned {
-        core.pinned.set(core.pinned.get() + 1);
+    fn to(worker: &Worker, core: &Core) -> Pinned {
+        core.count_pinned(worker, core.pinned.get() + 1);
         Pinned {
-            shared: context::with(|cx| {
-                // SAFETY: a core was reached through it.
-                unsafe { (*cx.worker.get()).shared() }
-            }),
+            shared: worker.shared(),
             _not_send: std::marker::PhantomData,
         }
     }
@@ -47,16 +44,51 @@ impl Pinned {
             if task.as_ref().pinned().is_none() {
                 task.as_ref().pin(core.index());
             }
-            Some(Pinned::to(core))
+            Some(Pinned::to(worker, core))
         }
     }
 }
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        if let Some(core) = current_worker(self.shared).and_then(Worker::core) {
-            core.pinned.set(core.pinned.get() - 1);
+        let worker = current_worker(self.shared);
+        if let Some((worker, core)) = worker.and_then(|worker| Some((worker, worker.core()?))) {
+            core.count_pinned(worker, core.pinned.get() - 1);
         }
+    }
+}
+
+/// More pinned tasks than twice another's, and so many, are a reason not to pin the next one at once.
+const UNEVEN: usize = 8;
+
+/// Should a task that is about to be pinned to this worker wait a little longer, so that one with far
+/// fewer of them can steal it? Where it starts it stays.
+pub(crate) fn is_crowded() -> bool {
+    let (worker, task) = context::with(|cx| (cx.worker.get(), cx.task.get()));
+    // SAFETY: set by this thread for as long as its worker lives, and the running task is alive.
+    let (worker, pinned) = unsafe {
+        let pinned = task.is_none_or(|task| task.as_ref().pinned().is_some());
+        (worker.as_ref(), pinned)
+    };
+    let Some(worker) = worker.filter(|_| !pinned) else {
+        return false;
+    };
+    let multi = worker.multi();
+    match worker.core() {
+        Some(core) if core.pinned.get() > UNEVEN && multi.config.stealing => {
+            let other = &multi.remotes[core.any_worker(multi.remotes.len())];
+            core.pinned.get() > 2 * other.pinned.get() as usize + UNEVEN
+        }
+        _ => false,
+    }
+}
+
+impl Core {
+    fn count_pinned(&self, worker: &Worker, pinned: usize) {
+        self.pinned.set(pinned);
+        worker.multi().remotes[self.index()]
+            .pinned
+            .set(pinned as u64);
     }
 }
 
@@ -78,7 +110,7 @@ impl Multi {
         let remote = &self.remotes[core.index()];
         remote.stats.spawned.bump();
         let owner = NonNull::from(&remote.owner);
-        let future = make(Pinned::to(core));
+        let future = make(Pinned::to(worker, core));
         // SAFETY: the core makes this thread the owner of its slab. The task is pinned before it is
         // queued; while the runtime closes the worker drops it, since it has been counted.
         unsafe {

@@ -39,7 +39,7 @@ const LIFO_AGE: Duration = Duration::from_micros(20);
 const LOOKS_PER_SCAN: u32 = 8;
 /// A worker that has nothing ready but pinned tasks tries to steal so often. It is not idle; but what it
 /// could take may be coroutines that have not started, and where they start they stay.
-const LOOKS_PER_THEFT: u32 = 32;
+const LOOKS_PER_THEFT: u32 = 8;
 /// A worker with tiny tasks that has run dry lets so many tasks gather in the global queue before
 /// it takes them, or waits for so many pauses of the processor: about half a microsecond.
 const GATHERED: usize = 16;
@@ -106,6 +106,12 @@ impl Core {
 
     pub(crate) fn index(&self) -> usize {
         self.index
+    }
+
+    /// One of so many workers, by chance.
+    #[cfg(all(feature = "coroutine", unix, not(loom)))]
+    pub(super) fn any_worker(&self, workers: usize) -> usize {
+        self.rng.below(workers as u32) as usize
     }
 
     pub(super) fn ring(&self) -> &Local {
@@ -193,12 +199,9 @@ impl Core {
         if has_pinned {
             let looked = self.pinned_looks.get().wrapping_add(1);
             self.pinned_looks.set(looked);
-            if looked % LOOKS_PER_THEFT == 0 && multi.config.stealing {
-                if let Some(task) = self.steal(multi, remote, 2) {
-                    return Some(task);
-                }
-            }
-            if let Some(task) = self.pop_pinned(remote) {
+            let thief = looked % LOOKS_PER_THEFT == 0 && multi.config.stealing;
+            let stolen = (thief && multi.remotes.len() > 1).then(|| self.steal(multi, remote, 2));
+            if let Some(task) = stolen.flatten().or_else(|| self.pop_pinned(remote)) {
                 return Some(task);
             }
         }

@@ -89,6 +89,12 @@ impl Header {
         self.state.pin(worker);
     }
 
+    /// Cancellation was asked for.
+    #[cfg(all(feature = "coroutine", unix, not(loom)))]
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.state.load().is_cancelled()
+    }
+
     pub(crate) fn id(&self) -> Id {
         self.id
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// A [`timeout`](super::timeout()) ended before its future did.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Elapsed(pub(super) ());
+pub struct Elapsed(pub(crate) ());
 
 impl fmt::Display for Elapsed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
