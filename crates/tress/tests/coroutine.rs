@@ -654,6 +654,300 @@ fn ten_thousand_wait_at_once() {
     });
 }
 
+/// Unparked before, during and after its park, by threads and coroutines.
+#[test]
+fn parks_until_it_is_unparked() {
+    each_runtime(|rt| {
+        rt.block_on(async {
+            let (tx, rx) = oneshot::channel();
+            let parked = coroutine::Builder::new().name("parked").spawn(move || {
+                let me = coroutine::current();
+                assert_eq!(coroutine::current().id(), me.id());
+                // Several before the park count as one.
+                me.unpark();
+                me.unpark();
+                coroutine::park();
+                assert!(!coroutine::park_timeout(Duration::from_millis(1)));
+                tx.send(me).unwrap();
+                for _ in 0..1000 {
+                    coroutine::park();
+                }
+            });
+            let coroutine = rx.await.unwrap();
+            assert_eq!(coroutine.name(), Some("parked"));
+            assert_eq!(coroutine.id(), parked.id());
+            let wakers: Vec<_> = (0..2)
+                .map(|_| {
+                    let (coroutine, task) = (coroutine.clone(), parked.abort_handle());
+                    std::thread::spawn(move || {
+                        while !task.is_finished() {
+                            coroutine.unpark();
+                            std::thread::yield_now();
+                        }
+                    })
+                })
+                .collect();
+            parked.await.unwrap();
+            for waker in wakers {
+                waker.join().unwrap();
+            }
+            // Nobody is there any more.
+            coroutine.unpark();
+        });
+    });
+}
+
+/// At each wait of what is limited: nothing is lost, destructors run, the coroutine goes on.
+#[test]
+fn a_timeout_unwinds_from_the_wait_and_no_further() {
+    each_runtime(|rt| {
+        rt.block_on(async {
+            let dropped = Arc::new(Mutex::new(Vec::new()));
+            let guards = dropped.clone();
+            let task = coroutine::spawn(move || {
+                let short = Duration::from_millis(1);
+                let long = Duration::from_secs(3600);
+                let waits: [fn(); 4] = [
+                    || coroutine::wait(std::future::pending()),
+                    || coroutine::sleep(Duration::from_secs(3600)),
+                    || loop {
+                        coroutine::yield_now();
+                    },
+                    || {
+                        coroutine::scope(|scope| {
+                            scope.spawn(|| coroutine::wait(std::future::pending::<()>()));
+                        });
+                    },
+                ];
+                for wait in waits {
+                    // The outer one passes: it is its error, whatever is inside.
+                    let late = coroutine::timeout(short, || {
+                        let _guard = OnDrop(guards.clone());
+                        let inner = coroutine::timeout(long, wait);
+                        unreachable!("{inner:?}");
+                    });
+                    assert!(late.is_err());
+                    // The inner one passes.
+                    let in_time = coroutine::timeout(long, || {
+                        let _guard = OnDrop(guards.clone());
+                        coroutine::timeout(short, wait)
+                    });
+                    assert!(in_time.unwrap().is_err());
+                }
+                // It cannot be swallowed.
+                let swallowed = coroutine::timeout(short, || {
+                    for _ in 0..3 {
+                        let waits = || coroutine::wait(std::future::pending::<()>());
+                        assert!(catch_unwind(AssertUnwindSafe(waits)).is_err());
+                    }
+                    coroutine::yield_now();
+                    unreachable!("the time is up");
+                });
+                assert!(swallowed.is_err());
+                // What is ready, or does not wait, is not interrupted.
+                assert_eq!(coroutine::timeout(Duration::ZERO, || 5), Ok(5));
+                let shielded = coroutine::timeout(short, || {
+                    coroutine::shield(|| {
+                        coroutine::sleep(Duration::from_millis(20));
+                        6
+                    })
+                });
+                assert_eq!(shielded, Ok(6));
+                let panicked = catch_unwind(AssertUnwindSafe(|| {
+                    coroutine::timeout(long, || panic!("its own")).unwrap_or(())
+                }));
+                let payload = panicked.unwrap_err();
+                assert_eq!(payload.downcast_ref::<&str>(), Some(&"its own"));
+                coroutine::yield_now();
+            });
+            task.await.unwrap();
+            assert_eq!(dropped.lock().unwrap().len(), 8);
+        });
+    });
+}
+
+#[test]
+fn an_abort_is_not_a_timeout() {
+    each_runtime(|rt| {
+        rt.block_on(async {
+            let (tx, rx) = oneshot::channel();
+            let task = coroutine::spawn(move || {
+                let _ = coroutine::timeout(Duration::from_secs(3600), || {
+                    tx.send(()).unwrap();
+                    coroutine::wait(std::future::pending::<()>());
+                });
+                unreachable!("it was aborted");
+            });
+            rx.await.unwrap();
+            task.abort();
+            assert!(task.await.unwrap_err().is_cancelled());
+        });
+    });
+}
+
+#[test]
+fn a_busy_coroutine_can_see_its_abort() {
+    let rt = workers(2);
+    rt.block_on(async {
+        let (tx, rx) = oneshot::channel();
+        let (seen_tx, seen_rx) = oneshot::channel();
+        let task = coroutine::spawn(move || {
+            assert!(!coroutine::is_cancelled());
+            tx.send(()).unwrap();
+            while !coroutine::is_cancelled() {
+                std::thread::yield_now();
+            }
+            seen_tx.send(()).unwrap();
+        });
+        rx.await.unwrap();
+        task.abort();
+        seen_rx.await.unwrap();
+        // It came to its end before it met the abort.
+        task.await.unwrap();
+    });
+}
+
+/// Random spawns, yields, channels, parks, timeouts, aborts and dropped handles, and in the end the
+/// runtime: every coroutine ends once, on the thread it began on.
+#[test]
+fn a_random_crowd_comes_to_its_end() {
+    fn random(state: &mut u64) -> u64 {
+        *state ^= *state << 13;
+        *state ^= *state >> 7;
+        *state ^= *state << 17;
+        *state
+    }
+    struct Lives(std::thread::ThreadId, Arc<AtomicUsize>);
+    impl Drop for Lives {
+        fn drop(&mut self) {
+            assert_eq!(std::thread::current().id(), self.0);
+            self.1.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+    for seed in 1..=8u64 {
+        let rt = workers(1 + seed as usize % 3);
+        let (begun, ended) = (Arc::<AtomicUsize>::default(), Arc::default());
+        rt.block_on(async {
+            let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            let (to_all, _) = tress::sync::broadcast::channel::<u64>(16);
+            let mut tasks = Vec::new();
+            for n in 0..400u64 {
+                let mut state = random(&mut state) ^ n;
+                let (begun, ended) = (begun.clone(), Arc::<AtomicUsize>::clone(&ended));
+                let mut from_all = to_all.subscribe();
+                tasks.push(coroutine::spawn(move || {
+                    begun.fetch_add(1, Ordering::SeqCst);
+                    let _lives = Lives(std::thread::current().id(), ended);
+                    for _ in 0..random(&mut state) % 40 {
+                        match random(&mut state) % 7 {
+                            0 => coroutine::yield_now(),
+                            1 => drop(coroutine::wait(from_all.recv())),
+                            2 => drop(coroutine::park_timeout(Duration::from_micros(50))),
+                            3 => drop(coroutine::timeout(Duration::from_micros(50), || {
+                                coroutine::wait(std::future::pending::<()>());
+                            })),
+                            4 => {
+                                let child = coroutine::spawn(coroutine::yield_now);
+                                if random(&mut state) % 2 == 0 {
+                                    coroutine::wait(child).unwrap();
+                                }
+                            }
+                            5 => coroutine::shield(coroutine::yield_now),
+                            _ => coroutine::wait(task::spawn_blocking(|| ())).unwrap(),
+                        }
+                    }
+                }));
+                if random(&mut state) % 4 == 0 {
+                    // Those who would receive it may all be gone.
+                    let _ = to_all.send(n);
+                }
+                match random(&mut state) % 6 {
+                    0 => drop(tasks.pop()),
+                    1 => {
+                        let chosen = random(&mut state) as usize % 400;
+                        tasks.get(chosen).inspect(|task| task.abort());
+                    }
+                    _ => {}
+                }
+            }
+            // Some are still waiting for a message when the runtime ends.
+            for task in tasks.drain(..200.min(tasks.len() / 2)) {
+                let _ = to_all.send(0);
+                if task.is_finished() {
+                    let _ = task.await;
+                }
+            }
+        });
+        drop(rt);
+        assert_eq!(begun.load(Ordering::SeqCst), ended.load(Ordering::SeqCst));
+    }
+}
+
+/// Whether this kernel has guards that do not split a mapping.
+fn has_light_guards() -> bool {
+    const MADV_GUARD_INSTALL: libc::c_int = 102;
+    // SAFETY: a page of our own, which nobody uses.
+    unsafe {
+        let page = libc::mmap(
+            std::ptr::null_mut(),
+            4096,
+            libc::PROT_READ,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+            -1,
+            0,
+        );
+        assert_ne!(page, libc::MAP_FAILED);
+        let guarded = libc::madvise(page, 4096, MADV_GUARD_INSTALL) == 0;
+        libc::munmap(page, 4096);
+        guarded
+    }
+}
+
+/// All of them wait at the same time, each on its own guarded stack: about 450 MB.
+#[test]
+fn a_hundred_thousand_wait_at_once() {
+    if !has_light_guards() {
+        eprintln!(
+            "a_hundred_thousand_wait_at_once: SKIPPED (the kernel has no MADV_GUARD_INSTALL: with \
+             mprotect a guard is a mapping, and vm.max_map_count allows about 32,000 of them)"
+        );
+        return;
+    }
+    let rt = workers(2);
+    let dropped = Arc::new(AtomicUsize::new(0));
+    struct Count(Arc<AtomicUsize>);
+    impl Drop for Count {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+    const CROWD: usize = 100_000;
+    rt.block_on(async {
+        let waiting = Arc::new(AtomicUsize::new(0));
+        let (open, gate) = tress::sync::watch::channel(false);
+        for _ in 0..CROWD {
+            let (waiting, mut gate) = (waiting.clone(), gate.clone());
+            let count = Count(dropped.clone());
+            coroutine::spawn(move || {
+                let _count = count;
+                waiting.fetch_add(1, Ordering::SeqCst);
+                coroutine::wait(gate.changed()).unwrap();
+                coroutine::wait(std::future::pending::<()>());
+            });
+        }
+        while waiting.load(Ordering::SeqCst) < CROWD {
+            task::yield_now().await;
+        }
+        assert_eq!(dropped.load(Ordering::SeqCst), 0);
+        let mappings = std::fs::read_to_string("/proc/self/maps").unwrap();
+        assert!(mappings.lines().count() < 20_000, "guards split mappings");
+        // Each of them can still go on.
+        open.send(true).unwrap();
+    });
+    drop(rt);
+    assert_eq!(dropped.load(Ordering::SeqCst), CROWD);
+}
+
 #[test]
 fn a_stack_that_cannot_be_had_is_a_panic_of_the_coroutine() {
     current().block_on(async {
