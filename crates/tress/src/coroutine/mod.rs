@@ -46,10 +46,23 @@
 //! without a message; code that catches it will meet it again at the next wait. [`shield`] defers it.
 //! A destructor that runs while the coroutine unwinds cannot wait: that aborts the process.
 //!
+//! [`timeout`] limits the time of a part of a coroutine by the same means.
+//!
+//! # Fairness
+//! A coroutine gives way where it waits. If what it waits for is always ready it is made to give way all
+//! the same, when the [budget](crate::runtime::Builder::task_budget) of a task is used up; one that
+//! computes for long can call [`yield_now`] now and then.
+//!
 //! # Stacks
 //! 256 KiB of address space by default ([`Builder::stack_size`]), of which only what was touched takes
 //! memory: a page or two. Each worker keeps the 64 stacks used last. Running into the end of a stack
 //! aborts the process with a message that names the coroutine.
+//!
+//! The guards below the stacks are `MADV_GUARD_INSTALL`'s where the kernel has them (Linux 6.13): a
+//! hundred thousand coroutines and more can be alive at once. Elsewhere they are made by `mprotect`, each
+//! of them splits a mapping, and with Linux's default `vm.max_map_count` of 65,530 there is room for about
+//! 32,000 stacks in a process; those that do not get one panic when they start, with a message that says
+//! so.
 //!
 //! Values of [`task_local!`](crate::task_local) are not set in a coroutine, and one must not wait inside
 //! [`sync_scope`](crate::task::LocalKey::sync_scope): other tasks of the thread would see the value.
