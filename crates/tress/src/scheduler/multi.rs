@@ -56,6 +56,7 @@ pub(crate) struct Remote {
     /// How many more of them the worker itself has queued; see `Core::pinned_ready`.
     pub(super) pinned_ready: Counter,
     /// How many tasks are pinned to it, ready or not.
+    #[cfg(all(feature = "coroutine", unix, not(loom)))]
     pub(super) pinned: Counter,
     pub(super) owner: Owner,
     pub(super) rest: Arc<Rest>,
@@ -177,6 +178,7 @@ impl Multi {
                     lifo: LifoSlot::new(),
                     mail: Inject::new(),
                     pinned_ready: Counter::default(),
+                    #[cfg(all(feature = "coroutine", unix, not(loom)))]
                     pinned: Counter::default(),
                     owner: Owner::new(&OWNER_VTABLE),
                     timers: Arc::new(Timers::new(start, rest.clone())),
