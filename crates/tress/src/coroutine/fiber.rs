@@ -92,13 +92,13 @@ impl Control {
     #[inline]
     pub(super) fn suspend(&self) {
         self.check();
-        if !self.deadline.get().is_null() {
-            deadline::check(self);
-        }
         assert!(
             !thread::panicking(),
             "a coroutine cannot suspend while it unwinds: a destructor called `coroutine::wait`"
         );
+        if !self.deadline.get().is_null() {
+            deadline::check(self);
+        }
         // SAFETY: set when the coroutine began, and it is the one that runs.
         unsafe { (*self.yielder.get()).suspend(()) };
         self.check();
