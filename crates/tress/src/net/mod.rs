@@ -4,7 +4,7 @@
 //! |---|---|
 //! | serve or make TCP connections | [`TcpListener`], [`TcpStream`]; with options set before, [`TcpSocket`] |
 //! | send and receive datagrams | [`UdpSocket`] |
-//! | talk to another process on this machine | `UnixListener`, `UnixStream`, `UnixDatagram`, `unix::pipe`; on Windows `windows::named_pipe` |
+//! | talk to another process on this machine | `UnixListener`, `UnixStream`, `UnixDatagram`, `UnixSeqpacket`, `unix::pipe`; on Windows `windows::named_pipe` |
 //! | read streams without asking the kernel each time | [`Pooled`] |
 //! | turn a name into addresses | [`lookup_host`] |
 //!
@@ -39,6 +39,7 @@
 
 mod addr;
 mod halves;
+mod messages;
 mod options;
 mod patience;
 pub(crate) mod pooled;
@@ -59,3 +60,6 @@ pub use udp::UdpSocket;
 #[cfg(unix)]
 #[doc(inline)]
 pub use unix::{UnixDatagram, UnixListener, UnixSocket, UnixStream};
+#[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
+#[doc(inline)]
+pub use unix::{UnixSeqpacket, UnixSeqpacketListener};

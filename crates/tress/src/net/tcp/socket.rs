@@ -68,9 +68,20 @@ impl TcpSocket {
         Ok(TcpSocket { inner })
     }
 
-    /// Makes it of a stream of the standard library that is not connected yet, made by another
-    /// library perhaps. It is put into non-blocking mode; if that cannot be, connecting or listening
-    /// says so.
+    /// Makes it of a socket that another library has made and set up, and that is not connected yet,
+    /// which the standard library has no type of its own for.
+    ///
+    /// [`connect`](Self::connect) and [`listen`](Self::listen) put it into non-blocking mode.
+    ///
+    /// ```
+    /// use tress::net::TcpSocket;
+    ///
+    /// let other = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None)?;
+    /// other.set_keepalive(true)?;
+    /// let socket = TcpSocket::from_std_stream(other.into());
+    /// assert!(socket.keepalive()?);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn from_std_stream(std_stream: std::net::TcpStream) -> TcpSocket {
         TcpSocket {
             inner: std_stream.into(),

@@ -13,8 +13,6 @@ use crate::net::addr::{self, ToSocketAddrs};
 use crate::net::readiness::{readiness_methods, socket_traits};
 use std::io;
 use std::net::SocketAddr;
-use std::task::{Context, Poll};
-use tress_driver::Direction;
 
 /// Sends and receives datagrams.
 ///
@@ -122,24 +120,6 @@ impl UdpSocket {
     }
 
     readiness_methods!();
-
-    /// Polls for something to receive. The waker of the last poll that receives is woken; of
-    /// [`readable`](Self::readable) any number may wait.
-    ///
-    /// # Errors
-    /// As for [`ready`](Self::ready).
-    pub fn poll_recv_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.io.poll_ready(cx, Direction::Read)
-    }
-
-    /// Polls for room to send. The waker of the last poll that sends is woken; of
-    /// [`writable`](Self::writable) any number may wait.
-    ///
-    /// # Errors
-    /// As for [`ready`](Self::ready).
-    pub fn poll_send_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.io.poll_ready(cx, Direction::Write)
-    }
 }
 
 socket_traits!(UdpSocket, std::net::UdpSocket);

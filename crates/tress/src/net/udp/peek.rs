@@ -1,6 +1,7 @@
 use super::UdpSocket;
 use super::receive::internet;
 use crate::io::{Interest, ReadBuf, uninterrupted};
+use crate::net::messages::poll_fill;
 use crate::net::readiness::Socket;
 use std::io;
 use std::mem::MaybeUninit;
@@ -35,7 +36,7 @@ impl UdpSocket {
             Ok((n, ()))
         };
         // SAFETY: peeking initialises as many bytes as it says.
-        unsafe { self.poll_fill(cx, buf, peek) }
+        unsafe { poll_fill(&self.io, cx, buf, peek) }
     }
 
     /// As [`peek`](Self::peek), without waiting.
@@ -77,7 +78,7 @@ impl UdpSocket {
             Ok((n, internet(from)?))
         };
         // SAFETY: peeking initialises as many bytes as it says.
-        unsafe { self.poll_fill(cx, buf, peek) }
+        unsafe { poll_fill(&self.io, cx, buf, peek) }
     }
 
     /// As [`peek_from`](Self::peek_from), without waiting.

@@ -6,43 +6,8 @@ use std::net::SocketAddr;
 use std::task::{Context, Poll};
 use tress_driver::Direction;
 
-/// Sending.
+/// Sending to anybody.
 impl UdpSocket {
-    /// Sends a datagram to the peer it is connected to.
-    ///
-    /// # Errors
-    /// What the system says: also of earlier datagrams that did not arrive.
-    ///
-    /// # Cancel safety
-    /// If the future is dropped before it is ready, nothing was sent.
-    pub async fn send(&self, buf: &[u8]) -> io::Result<usize> {
-        self.io
-            .io(Interest::WRITABLE, |socket| {
-                uninterrupted(|| socket.send(buf))
-            })
-            .await
-    }
-
-    /// As [`send`](Self::send), by poll. The waker of the last poll that sends is woken.
-    ///
-    /// # Errors
-    /// As for [`send`](Self::send).
-    pub fn poll_send(&self, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        self.io.poll_io(cx, Direction::Write, |socket| {
-            uninterrupted(|| socket.send(buf))
-        })
-    }
-
-    /// As [`send`](Self::send), without waiting.
-    ///
-    /// # Errors
-    /// `WouldBlock` if there is no room; else what the system says.
-    pub fn try_send(&self, buf: &[u8]) -> io::Result<usize> {
-        self.io.try_io(Interest::WRITABLE, |socket| {
-            uninterrupted(|| socket.send(buf))
-        })
-    }
-
     /// Sends a datagram to the first of the addresses.
     ///
     /// # Errors

@@ -1,5 +1,7 @@
 use std::fmt;
 use std::io;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net;
 use std::path::Path;
 
@@ -50,6 +52,32 @@ pub(super) fn of_path(path: &Path) -> io::Result<net::SocketAddr> {
         return address;
     }
     net::SocketAddr::from_pathname(path)
+}
+
+/// The address as the system names it.
+pub(super) fn of_system(address: &socket2::SockAddr) -> io::Result<SocketAddr> {
+    match address.as_unix() {
+        Some(address) => Ok(SocketAddr(address)),
+        // It says nothing at all about a socket without a name.
+        None => net::SocketAddr::from_pathname("").map(SocketAddr),
+    }
+}
+
+/// The address as the system wants it.
+#[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
+pub(super) fn to_system(address: &net::SocketAddr) -> io::Result<socket2::SockAddr> {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    if let Some(name) = abstract_names::name(address) {
+        let path = [&[0], name].concat();
+        return socket2::SockAddr::unix(std::ffi::OsStr::from_bytes(&path));
+    }
+    let Some(path) = address.as_pathname() else {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "the address has no name: make one with `SocketAddr::from_pathname`",
+        ));
+    };
+    socket2::SockAddr::unix(path)
 }
 
 #[cfg(any(target_os = "linux", target_os = "android"))]

@@ -1,17 +1,15 @@
 //! Datagrams within this machine.
 
-use super::SocketAddr;
+use super::{SocketAddr, addr};
 use crate::io::source::Source;
-use crate::io::{Interest, ReadBuf, Ready, uninterrupted};
-#[cfg(feature = "bytes")]
-use crate::net::readiness::fill;
-use crate::net::readiness::{Socket, readiness_methods, receive, socket_traits};
+use crate::io::{Interest, Ready, uninterrupted};
+use crate::net::messages::{Messages, message_methods, sender_methods};
+use crate::net::readiness::{readiness_methods, socket_traits};
 use std::io;
-use std::mem::MaybeUninit;
 use std::net::Shutdown;
 use std::os::unix::net;
 use std::path::Path;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use tress_driver::Direction;
 
 /// Sends and receives datagrams within this machine. None is lost: sending waits while the receiver's
@@ -49,7 +47,7 @@ impl UnixDatagram {
     where
         P: AsRef<Path>,
     {
-        let address = super::addr::of_path(path.as_ref())?;
+        let address = addr::of_path(path.as_ref())?;
         let socket = mio::net::UnixDatagram::bind_addr(&address)?;
         UnixDatagram::new(socket, "UnixDatagram::bind")
     }
@@ -124,59 +122,8 @@ impl UnixDatagram {
     }
 
     readiness_methods!();
-
-    /// Polls for something to receive. The waker of the last poll that receives is woken; of
-    /// [`readable`](Self::readable) any number may wait.
-    ///
-    /// # Errors
-    /// As for [`ready`](Self::ready).
-    pub fn poll_recv_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.io.poll_ready(cx, Direction::Read)
-    }
-
-    /// Polls for room to send. The waker of the last poll that sends is woken; of
-    /// [`writable`](Self::writable) any number may wait.
-    ///
-    /// # Errors
-    /// As for [`ready`](Self::ready).
-    pub fn poll_send_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.io.poll_ready(cx, Direction::Write)
-    }
-
-    /// Sends a datagram to the peer it is connected to.
-    ///
-    /// # Errors
-    /// What the system says.
-    ///
-    /// # Cancel safety
-    /// If the future is dropped before it is ready, nothing was sent.
-    pub async fn send(&self, buf: &[u8]) -> io::Result<usize> {
-        self.io
-            .io(Interest::WRITABLE, |socket| {
-                uninterrupted(|| socket.send(buf))
-            })
-            .await
-    }
-
-    /// As [`send`](Self::send), by poll. The waker of the last poll that sends is woken.
-    ///
-    /// # Errors
-    /// As for [`send`](Self::send).
-    pub fn poll_send(&self, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        self.io.poll_io(cx, Direction::Write, |socket| {
-            uninterrupted(|| socket.send(buf))
-        })
-    }
-
-    /// As [`send`](Self::send), without waiting.
-    ///
-    /// # Errors
-    /// `WouldBlock` if there is no room; else what the system says.
-    pub fn try_send(&self, buf: &[u8]) -> io::Result<usize> {
-        self.io.try_io(Interest::WRITABLE, |socket| {
-            uninterrupted(|| socket.send(buf))
-        })
-    }
+    message_methods!("datagram", "What the system says.", "What the system says.");
+    sender_methods!(SocketAddr, "What the system says.");
 
     /// Sends a datagram to the socket at a path.
     ///
@@ -227,101 +174,6 @@ impl UnixDatagram {
         })
     }
 
-    /// Receives a datagram and says how long it is.
-    ///
-    /// # Errors
-    /// What the system says.
-    ///
-    /// # Cancel safety
-    /// If the future is dropped before it is ready, no datagram was taken.
-    pub async fn recv(&self, buf: &mut [u8]) -> io::Result<usize> {
-        self.io
-            .io(Interest::READABLE, |socket| {
-                uninterrupted(|| socket.recv(buf))
-            })
-            .await
-    }
-
-    /// As [`recv`](Self::recv), by poll. The waker of the last poll that receives is woken.
-    ///
-    /// # Errors
-    /// As for [`recv`](Self::recv).
-    pub fn poll_recv(&self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let filled = |socket: &mio::net::UnixDatagram, room: &mut [MaybeUninit<u8>]| {
-            receive(socket, room).map(|n| (n, ()))
-        };
-        // SAFETY: receiving initialises as many bytes as it says.
-        unsafe { self.poll_fill(cx, buf, filled) }
-    }
-
-    /// As [`recv`](Self::recv), without waiting.
-    ///
-    /// # Errors
-    /// `WouldBlock` if there is nothing; else what the system says.
-    pub fn try_recv(&self, buf: &mut [u8]) -> io::Result<usize> {
-        self.io.try_io(Interest::READABLE, |socket| {
-            uninterrupted(|| socket.recv(buf))
-        })
-    }
-
-    /// Receives a datagram, and says how long it is and who it is from.
-    ///
-    /// # Errors
-    /// What the system says.
-    ///
-    /// # Cancel safety
-    /// If the future is dropped before it is ready, no datagram was taken.
-    pub async fn recv_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        self.io
-            .io(Interest::READABLE, |socket| take_from(socket, buf))
-            .await
-    }
-
-    /// As [`recv_from`](Self::recv_from), by poll. The waker of the last poll that receives is woken.
-    ///
-    /// # Errors
-    /// As for [`recv`](Self::recv).
-    pub fn poll_recv_from(
-        &self,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<SocketAddr>> {
-        // SAFETY: receiving initialises as many bytes as it says.
-        unsafe { self.poll_fill(cx, buf, receive_from) }
-    }
-
-    /// As [`recv_from`](Self::recv_from), without waiting.
-    ///
-    /// # Errors
-    /// `WouldBlock` if there is nothing; else what the system says.
-    pub fn try_recv_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        self.io
-            .try_io(Interest::READABLE, |socket| take_from(socket, buf))
-    }
-
-    /// Polls for a datagram that `f` puts into a buffer.
-    ///
-    /// # Safety
-    /// `f` initialises the bytes whose number it returns.
-    unsafe fn poll_fill<R>(
-        &self,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-        mut f: impl FnMut(&mio::net::UnixDatagram, &mut [MaybeUninit<u8>]) -> io::Result<(usize, R)>,
-    ) -> Poll<io::Result<R>> {
-        // SAFETY: nothing is de-initialised: `f` only writes bytes into it.
-        let room = unsafe { buf.unfilled_mut() };
-        let received = ready!(
-            self.io
-                .poll_io(cx, Direction::Read, |socket| f(socket, room))
-        );
-        let (n, result) = received?;
-        // SAFETY: by the caller's promise.
-        unsafe { buf.assume_init(n) };
-        buf.advance(n);
-        Poll::Ready(Ok(result))
-    }
-
     /// The address of this side.
     ///
     /// # Errors
@@ -355,99 +207,17 @@ impl UnixDatagram {
     }
 }
 
-/// Receiving into buffers that keep their place by themselves. What does not fit is lost.
-#[cfg(feature = "bytes")]
-impl UnixDatagram {
-    /// As [`recv`](Self::recv), into the room that a buffer offers.
-    ///
-    /// # Errors
-    /// As for [`recv`](Self::recv).
-    ///
-    /// # Cancel safety
-    /// As for [`recv`](Self::recv).
-    pub async fn recv_buf<B: bytes::BufMut>(&self, buf: &mut B) -> io::Result<usize> {
-        self.io
-            .io(Interest::READABLE, |socket| {
-                // SAFETY: receiving initialises as many bytes as it says.
-                unsafe { fill(buf, |room| receive(socket, room)) }
-            })
-            .await
+impl Messages for mio::net::UnixDatagram {
+    type Addr = SocketAddr;
+
+    fn take_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        let (n, from) = uninterrupted(|| self.recv_from(buf))?;
+        Ok((n, SocketAddr(from)))
     }
 
-    /// As [`recv_buf`](Self::recv_buf), without waiting.
-    ///
-    /// # Errors
-    /// `WouldBlock` if there is nothing; else what the system says.
-    pub fn try_recv_buf<B: bytes::BufMut>(&self, buf: &mut B) -> io::Result<usize> {
-        self.io.try_io(Interest::READABLE, |socket| {
-            // SAFETY: receiving initialises as many bytes as it says.
-            unsafe { fill(buf, |room| receive(socket, room)) }
-        })
+    fn sender(address: socket2::SockAddr) -> io::Result<SocketAddr> {
+        addr::of_system(&address)
     }
-
-    /// As [`recv_from`](Self::recv_from), into the room that a buffer offers.
-    ///
-    /// # Errors
-    /// As for [`recv`](Self::recv).
-    ///
-    /// # Cancel safety
-    /// As for [`recv`](Self::recv).
-    pub async fn recv_buf_from<B: bytes::BufMut>(
-        &self,
-        buf: &mut B,
-    ) -> io::Result<(usize, SocketAddr)> {
-        self.io
-            .io(Interest::READABLE, |socket| fill_from(socket, buf))
-            .await
-    }
-
-    /// As [`recv_buf_from`](Self::recv_buf_from), without waiting.
-    ///
-    /// # Errors
-    /// `WouldBlock` if there is nothing; else what the system says.
-    pub fn try_recv_buf_from<B: bytes::BufMut>(
-        &self,
-        buf: &mut B,
-    ) -> io::Result<(usize, SocketAddr)> {
-        self.io
-            .try_io(Interest::READABLE, |socket| fill_from(socket, buf))
-    }
-}
-
-fn take_from(socket: &mio::net::UnixDatagram, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-    let (n, from) = uninterrupted(|| socket.recv_from(buf))?;
-    Ok((n, SocketAddr(from)))
-}
-
-/// As many bytes are initialised afterwards as this says.
-fn receive_from(
-    socket: &mio::net::UnixDatagram,
-    room: &mut [MaybeUninit<u8>],
-) -> io::Result<(usize, SocketAddr)> {
-    let (n, from) = socket.attempt(|socket| socket.recv_from(room))?;
-    let from = match from.as_unix() {
-        Some(address) => address,
-        // The system says nothing at all about a sender without a name.
-        None => net::SocketAddr::from_pathname("")?,
-    };
-    Ok((n, SocketAddr(from)))
-}
-
-#[cfg(feature = "bytes")]
-fn fill_from<B: bytes::BufMut>(
-    socket: &mio::net::UnixDatagram,
-    buf: &mut B,
-) -> io::Result<(usize, SocketAddr)> {
-    let mut sender = None;
-    // SAFETY: receiving initialises as many bytes as it says.
-    let n = unsafe {
-        fill(buf, |room| {
-            let (n, from) = receive_from(socket, room)?;
-            sender = Some(from);
-            Ok(n)
-        })
-    }?;
-    Ok((n, sender.expect("set with the length")))
 }
 
 socket_traits!(UnixDatagram, net::UnixDatagram);

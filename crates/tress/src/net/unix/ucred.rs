@@ -1,4 +1,4 @@
-use super::{UnixStream, gid_t, pid_t, uid_t};
+use super::{gid_t, pid_t, uid_t};
 use std::io;
 use std::os::fd::AsRawFd;
 
@@ -28,7 +28,7 @@ impl UCred {
 }
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub(super) fn of_peer(stream: &UnixStream) -> io::Result<UCred> {
+pub(super) fn of_peer(stream: &impl AsRawFd) -> io::Result<UCred> {
     let mut peer = libc::ucred {
         pid: 0,
         uid: 0,
@@ -57,7 +57,7 @@ pub(super) fn of_peer(stream: &UnixStream) -> io::Result<UCred> {
 
 /// The BSDs and macOS tell no process this way.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub(super) fn of_peer(stream: &UnixStream) -> io::Result<UCred> {
+pub(super) fn of_peer(stream: &impl AsRawFd) -> io::Result<UCred> {
     let (mut uid, mut gid) = (0, 0);
     // SAFETY: both are written by the call only.
     if unsafe { libc::getpeereid(stream.as_raw_fd(), &raw mut uid, &raw mut gid) } != 0 {
