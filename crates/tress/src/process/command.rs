@@ -36,32 +36,89 @@ pub struct Command {
 impl Command {
     /// A program, by its path or by its name in `PATH`; without arguments, with the environment, the
     /// directory and the standard streams of this process.
+    ///
+    /// ```
+    /// # #[tress::main]
+    /// # async fn main() -> std::io::Result<()> {
+    /// use tress::process::Command;
+    ///
+    /// assert!(Command::new("true").status().await?.success());
+    /// let error = Command::new("no such program").spawn().unwrap_err();
+    /// assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn new<S: AsRef<OsStr>>(program: S) -> Command {
         Command::from(std::process::Command::new(program))
     }
 
     /// The standard library's command in it.
+    ///
+    /// ```
+    /// use tress::process::Command;
+    ///
+    /// let command = Command::new("ls");
+    /// assert_eq!(command.as_std().get_program(), "ls");
+    /// ```
     pub fn as_std(&self) -> &std::process::Command {
         &self.std
     }
 
     /// The standard library's command in it, to change what is not offered here.
+    ///
+    /// ```
+    /// use tress::process::Command;
+    ///
+    /// let mut command = Command::new("ls");
+    /// command.as_std_mut().arg("-l");
+    /// assert_eq!(command.as_std().get_args().count(), 1);
+    /// ```
     pub fn as_std_mut(&mut self) -> &mut std::process::Command {
         &mut self.std
     }
 
     /// The standard library's command; `kill_on_drop` is lost.
+    ///
+    /// ```
+    /// use tress::process::Command;
+    ///
+    /// let mut std = Command::new("true").into_std();
+    /// assert!(std.status()?.success());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn into_std(self) -> std::process::Command {
         self.std
     }
 
     /// One more argument.
+    ///
+    /// ```
+    /// # #[tress::main]
+    /// # async fn main() -> std::io::Result<()> {
+    /// use tress::process::Command;
+    ///
+    /// let output = Command::new("echo").arg("one argument, with spaces").output().await?;
+    /// assert_eq!(output.stdout, b"one argument, with spaces\n");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn arg<S: AsRef<OsStr>>(&mut self, arg: S) -> &mut Command {
         self.std.arg(arg);
         self
     }
 
     /// More arguments.
+    ///
+    /// ```
+    /// # #[tress::main]
+    /// # async fn main() -> std::io::Result<()> {
+    /// use tress::process::Command;
+    ///
+    /// let output = Command::new("echo").args(["a", "b"]).output().await?;
+    /// assert_eq!(output.stdout, b"a b\n");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn args<I, S>(&mut self, args: I) -> &mut Command
     where
         I: IntoIterator<Item = S>,
@@ -72,6 +129,18 @@ impl Command {
     }
 
     /// Sets a variable of the environment.
+    ///
+    /// ```
+    /// # #[tress::main]
+    /// # async fn main() -> std::io::Result<()> {
+    /// use tress::process::Command;
+    ///
+    /// let mut command = Command::new("sh");
+    /// let output = command.args(["-c", "echo $WHO"]).env("WHO", "me").output().await?;
+    /// assert_eq!(output.stdout, b"me\n");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn env<K, V>(&mut self, key: K, val: V) -> &mut Command
     where
         K: AsRef<OsStr>,
@@ -82,6 +151,18 @@ impl Command {
     }
 
     /// Sets variables of the environment.
+    ///
+    /// ```
+    /// # #[tress::main]
+    /// # async fn main() -> std::io::Result<()> {
+    /// use tress::process::Command;
+    ///
+    /// let mut command = Command::new("sh");
+    /// command.args(["-c", "echo $A$B"]).envs([("A", "1"), ("B", "2")]);
+    /// assert_eq!(command.output().await?.stdout, b"12\n");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn envs<I, K, V>(&mut self, vars: I) -> &mut Command
     where
         I: IntoIterator<Item = (K, V)>,
@@ -93,36 +174,113 @@ impl Command {
     }
 
     /// Takes a variable out of the environment.
+    ///
+    /// ```
+    /// # #[tress::main]
+    /// # async fn main() -> std::io::Result<()> {
+    /// use tress::process::Command;
+    ///
+    /// let mut command = Command::new("sh");
+    /// command.args(["-c", "echo ${HOME-none}"]).env_remove("HOME");
+    /// assert_eq!(command.output().await?.stdout, b"none\n");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn env_remove<K: AsRef<OsStr>>(&mut self, key: K) -> &mut Command {
         self.std.env_remove(key);
         self
     }
 
     /// Starts with an empty environment.
+    ///
+    /// ```
+    /// # #[tress::main]
+    /// # async fn main() -> std::io::Result<()> {
+    /// use tress::process::Command;
+    ///
+    /// let output = Command::new("/usr/bin/env").env_clear().env("ONLY", "this").output().await?;
+    /// assert_eq!(output.stdout, b"ONLY=this\n");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn env_clear(&mut self) -> &mut Command {
         self.std.env_clear();
         self
     }
 
     /// The directory it runs in.
+    ///
+    /// ```
+    /// # #[tress::main]
+    /// # async fn main() -> std::io::Result<()> {
+    /// use tress::process::Command;
+    ///
+    /// let output = Command::new("pwd").current_dir("/").output().await?;
+    /// assert_eq!(output.stdout, b"/\n");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn current_dir<P: AsRef<Path>>(&mut self, dir: P) -> &mut Command {
         self.std.current_dir(dir);
         self
     }
 
     /// Where its standard input comes from. Default: that of this process.
+    ///
+    /// ```
+    /// # #[tress::main]
+    /// # async fn main() -> std::io::Result<()> {
+    /// use std::process::Stdio;
+    /// use tress::process::Command;
+    ///
+    /// // At its end from the beginning.
+    /// let output = Command::new("cat").stdin(Stdio::null()).output().await?;
+    /// assert!(output.stdout.is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn stdin<T: Into<Stdio>>(&mut self, cfg: T) -> &mut Command {
         self.std.stdin(cfg);
         self
     }
 
     /// Where its standard output goes. Default: that of this process.
+    ///
+    /// ```
+    /// # #[tress::main]
+    /// # async fn main() -> std::io::Result<()> {
+    /// use std::process::Stdio;
+    /// use tress::process::Command;
+    ///
+    /// let mut command = Command::new("echo");
+    /// let status = command.arg("to nobody").stdout(Stdio::null()).status().await?;
+    /// assert!(status.success());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn stdout<T: Into<Stdio>>(&mut self, cfg: T) -> &mut Command {
         self.std.stdout(cfg);
         self
     }
 
     /// Where its standard error goes. Default: that of this process.
+    ///
+    /// ```
+    /// # #[tress::main]
+    /// # async fn main() -> std::io::Result<()> {
+    /// use std::process::Stdio;
+    /// use tress::io::AsyncReadExt;
+    /// use tress::process::Command;
+    ///
+    /// let mut command = Command::new("sh");
+    /// let mut child = command.args(["-c", "echo oh >&2"]).stderr(Stdio::piped()).spawn()?;
+    /// let mut text = String::new();
+    /// child.stderr.take().unwrap().read_to_string(&mut text).await?;
+    /// assert_eq!(text, "oh\n");
+    /// child.wait().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn stderr<T: Into<Stdio>>(&mut self, cfg: T) -> &mut Command {
         self.std.stderr(cfg);
         self
@@ -146,6 +304,14 @@ impl Command {
     }
 
     /// Whether the child is killed when it is dropped.
+    ///
+    /// ```
+    /// use tress::process::Command;
+    ///
+    /// let mut command = Command::new("sleep");
+    /// assert!(!command.get_kill_on_drop());
+    /// assert!(command.kill_on_drop(true).get_kill_on_drop());
+    /// ```
     pub fn get_kill_on_drop(&self) -> bool {
         self.kill_on_drop
     }
@@ -175,6 +341,17 @@ impl Command {
     }
 
     /// Starts the program at once; the future waits until it has ended. Pipes to it are closed.
+    ///
+    /// ```
+    /// # #[tress::main]
+    /// # async fn main() -> std::io::Result<()> {
+    /// use tress::process::Command;
+    ///
+    /// let status = Command::new("sh").args(["-c", "exit 3"]).status().await?;
+    /// assert_eq!(status.code(), Some(3));
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// As [`spawn`](Command::spawn) and [`Child::wait`].

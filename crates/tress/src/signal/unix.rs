@@ -22,6 +22,21 @@ macro_rules! kinds {
     ($($(#[$cfg:meta])? $name:ident = $signal:ident, $what:literal;)*) => {
         $(
             #[doc = concat!("`", stringify!($signal), "`: ", $what)]
+            ///
+            /// ```
+            /// use tress::signal::unix::{SignalKind, signal};
+            ///
+            /// # #[tress::main]
+            /// # async fn main() -> std::io::Result<()> {
+            #[doc = concat!("let kind = SignalKind::", stringify!($name), "();")]
+            /// let mut listener = signal(kind)?;
+            /// # unsafe extern "C" { fn raise(signal: i32) -> i32; }
+            /// # // SAFETY: the signal is handled.
+            /// # unsafe { raise(kind.as_raw_value()) };
+            /// listener.recv().await;
+            /// # Ok(())
+            /// # }
+            /// ```
             $(#[$cfg])?
             pub const fn $name() -> SignalKind {
                 SignalKind(libc::$signal)
@@ -31,12 +46,25 @@ macro_rules! kinds {
 }
 
 impl SignalKind {
-    /// A signal by its number.
+    /// A signal by its number: also those that have no name here.
+    ///
+    /// ```
+    /// use tress::signal::unix::SignalKind;
+    ///
+    /// const TERMINATE: SignalKind = SignalKind::from_raw(15);
+    /// assert_eq!(TERMINATE, SignalKind::terminate());
+    /// ```
     pub const fn from_raw(signum: std::os::raw::c_int) -> SignalKind {
         SignalKind(signum)
     }
 
     /// Its number.
+    ///
+    /// ```
+    /// use tress::signal::unix::SignalKind;
+    ///
+    /// assert_eq!(SignalKind::interrupt().as_raw_value(), 2);
+    /// ```
     pub const fn as_raw_value(&self) -> std::os::raw::c_int {
         self.0
     }
