@@ -377,6 +377,7 @@ impl Current {
             while polls < interval {
                 if ahead == 0 {
                     if self.root.take_woken() {
+                        self.note_busy(start.take());
                         let polled = coop::with_fresh_budget(|| future.as_mut().poll(&mut cx));
                         if let Poll::Ready(output) = polled {
                             return output;
@@ -394,15 +395,20 @@ impl Current {
                 self.run_task(core, task);
             }
             self.queue_depth.set(core.queue.borrow().len() as u64);
-            if let Some(start) = start {
-                self.stats.busy_ns.add(start.elapsed().as_nanos() as u64);
-            }
+            self.note_busy(start.take());
             if polls < interval {
                 self.park(shared, core);
             } else {
                 self.root.rest.turn();
             }
             self.fire_timers(shared);
+        }
+    }
+
+    /// Tasks have been run since then.
+    fn note_busy(&self, since: Option<Instant>) {
+        if let Some(since) = since {
+            self.stats.busy_ns.add(since.elapsed().as_nanos() as u64);
         }
     }
 
