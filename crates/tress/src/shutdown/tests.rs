@@ -108,7 +108,7 @@ fn long_lists_are_cut() {
 fn numbers_of_ended_work_are_used_again() {
     let shutdown = Shutdown::new();
     let kept = shutdown.start_named_work("kept").unwrap();
-    for _ in 0..1_000 {
+    for _ in 0..if cfg!(miri) { 20 } else { 1_000 } {
         drop(shutdown.start_work().unwrap());
     }
     assert_eq!(shutdown.scope.pending_count(), 1);
@@ -217,7 +217,7 @@ fn guards_end_from_any_thread() {
         .build()
         .unwrap();
     rt.block_on(async {
-        for _ in 0..200 {
+        for _ in 0..if cfg!(miri) { 5 } else { 200 } {
             let shutdown = Shutdown::new();
             let part = shutdown.child("part");
             for n in 0..8 {

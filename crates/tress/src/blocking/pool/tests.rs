@@ -9,9 +9,9 @@ use std::thread::{ThreadId, current, spawn, yield_now};
 
 const LONG: Duration = Duration::from_secs(3600);
 
-/// Interpreted by Miri, a tenth of the repetitions has to do.
+/// Interpreted by Miri, a few of the repetitions have to do.
 const fn few_if_slow(n: usize) -> usize {
-    if cfg!(miri) { n / 10 } else { n }
+    if cfg!(miri) { n / 100 + 2 } else { n }
 }
 
 /// A job of closures.
