@@ -85,7 +85,12 @@ fn select<'a>(cases: &'a [Case], selection: &Selection) -> Vec<(&'a Case, usize)
             .map_or_else(|| own.collect(), |only| vec![only]);
         workers.into_iter().map(move |workers| (case, workers))
     };
-    cases.iter().filter(matches).flat_map(variants).collect()
+    let mut selected: Vec<_> = cases.iter().filter(matches).flat_map(variants).collect();
+    // Cases that share a run stand next to each other.
+    let source = |case: &Case| cases.iter().position(|other| other.name == case.source.0);
+    let own = |case: &Case, workers| case.variants.iter().position(|it| it.workers == workers);
+    selected.sort_by_key(|(case, workers)| (source(case), own(case, *workers)));
+    selected
 }
 
 fn run(options: &Options) -> Result<(), String> {
@@ -128,7 +133,6 @@ fn run(options: &Options) -> Result<(), String> {
 /// Runs what the selected cases need, printing each table as it is there. What failed comes second.
 fn measure(selected: &[(&Case, usize)], options: &Options) -> (Vec<Table>, Vec<String>) {
     let (mut tables, mut failures) = (Vec::new(), Vec::new());
-    // Cases that share a run stand next to each other.
     let same_run =
         |a: &(&Case, usize), b: &(&Case, usize)| (a.0.source.0, a.1) == (b.0.source.0, b.1);
     for group in selected.chunk_by(same_run) {

@@ -131,7 +131,7 @@ impl<'a> Reader<'a> {
             return false;
         }
         self.block += 1;
-        if self.block % BATCH == 0 {
+        if self.block.is_multiple_of(BATCH) {
             self.reading.reads.fetch_add(BATCH as u64, Ordering::AcqRel);
             if self.block == BLOCKS {
                 self.block = 0;
