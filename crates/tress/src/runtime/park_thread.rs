@@ -38,11 +38,13 @@ pub(crate) fn block_on<F: Future>(
             return output;
         }
         let start = Instant::now();
+        spin.look_around(start);
         if spin.wait(start, || thread.0.is_notified()) {
             thread.0.park(Some(Duration::ZERO));
         } else {
+            let parked = Instant::now();
             while !thread.0.park(None) {}
-            spin.record_park(start.elapsed());
+            spin.record_park(start, parked, Instant::now());
         }
     }
 }

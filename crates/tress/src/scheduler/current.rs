@@ -481,14 +481,16 @@ impl Current {
             None => None,
         };
         let start = Instant::now();
+        core.spin.look_around(start);
         self.stats.park_unpark.bump();
         let short = timeout.is_some_and(|t| t < Duration::from_millis(1));
         if short || !self.spin(core, start) {
             // SAFETY: driving makes this thread the owner of the slab.
             unsafe { self.owner.tidy() };
             self.stats.parked.bump();
+            let parked = Instant::now();
             rest.park(timeout);
-            core.spin.record_park(start.elapsed());
+            core.spin.record_park(start, parked, Instant::now());
         } else {
             self.stats.spin_hits.bump();
             rest.take_token();

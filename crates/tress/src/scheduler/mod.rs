@@ -2,6 +2,7 @@
 
 mod adapt;
 mod batch;
+mod crowd;
 mod current;
 mod idle;
 mod inject;

@@ -8,9 +8,10 @@
 //!
 //! It never yields to the kernel while it spins, as seed 003 does: on a machine with other work that
 //! gives the core away for a whole time slice (4 ms measured), where a parked thread would have been
-//! woken at once. A spin that lasted much longer than its window was preempted: the machine is
-//! oversubscribed, and spinning stops until a wait has been short again.
+//! woken at once. Nor does it spin on a machine without cores to spare: see `crowd.rs`. A spin that
+//! lasted much longer than its window was preempted, and spinning stops until a wait has been short again.
 
+use super::crowd::Crowd;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -33,6 +34,7 @@ pub(crate) struct Spin {
     max_spinners: usize,
     /// One bit per wait, newest lowest: 1 = it ended within the window.
     history: Cell<u8>,
+    crowd: Crowd,
 }
 
 impl Spin {
@@ -41,6 +43,7 @@ impl Spin {
             window,
             max_spinners: cores / 2,
             history: Cell::new(0b11),
+            crowd: Crowd::new(),
         }
     }
 
@@ -52,15 +55,27 @@ impl Spin {
         self.history.set(self.history.get() << 1 | u8::from(short));
     }
 
-    /// Records a wait that ended in a park.
-    pub(crate) fn record_park(&self, waited: Duration) {
-        self.record(waited <= self.window * SHORT_PARK);
+    /// Looks, now and then, whether others want the core: spinning is off while they do.
+    pub(crate) fn look_around(&self, now: Instant) {
+        self.crowd.look(now);
+    }
+
+    /// Do others want the core?
+    #[inline]
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.crowd.is_crowded()
+    }
+
+    /// Records a wait that began at `start` and ended in a park, from `parked` until `now`.
+    pub(crate) fn record_park(&self, start: Instant, parked: Instant, now: Instant) {
+        self.record(now - start <= self.window * SHORT_PARK);
+        self.crowd.slept(now - parked);
     }
 
     /// Looks with `ready` until it says yes (true) or the window is over (false). Returns false at
     /// once if spinning does not pay or enough others do.
     pub(crate) fn wait(&self, start: Instant, mut ready: impl FnMut() -> bool) -> bool {
-        if !self.pays() {
+        if !self.pays() || self.crowd.is_crowded() {
             return false;
         }
         let others = SPINNERS.fetch_add(1, Ordering::Relaxed);
@@ -106,14 +121,15 @@ mod tests {
         let spin = Spin::new(Duration::from_micros(50), 8);
         let (short, long) = (Duration::from_micros(100), Duration::from_millis(1));
         assert!(spin.pays());
+        let start = Instant::now();
         for _ in 0..4 {
-            spin.record_park(long);
+            spin.record_park(start, start, start + long);
         }
         assert!(!spin.pays());
-        spin.record_park(short);
+        spin.record_park(start, start, start + short);
         assert!(!spin.pays());
-        spin.record_park(long);
-        spin.record_park(short);
+        spin.record_park(start, start, start + long);
+        spin.record_park(start, start, start + short);
         assert!(spin.pays());
     }
 

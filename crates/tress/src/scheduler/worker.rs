@@ -144,8 +144,10 @@ impl Core {
         if overflowed {
             remote.stats.overflows.bump();
         }
-        // A yielding task adds no work that was not there before; the tick's end notifies.
-        if overflowed || (order == Order::Newest && multi.config.stealing) {
+        // A yielding task adds no work that was not there before; the tick's end notifies. It does so
+        // too where there is no core to spare: another worker would only take this one's place.
+        let at_once = order == Order::Newest && multi.config.stealing && !self.spin.is_crowded();
+        if overflowed || at_once {
             multi.notify();
         }
     }
@@ -423,7 +425,10 @@ impl Worker {
                 // The global queue has waited long enough, whatever the number of polls.
                 core.until_global.set(0);
             }
-            if remote.rest.has_io() && now - core.last_turn.get() >= TURN_EVERY {
+            // A worker that has run dry looks there anyway, unless work keeps coming from outside.
+            let ran_dry = remote.queue_depth() == 0 && multi.inject.is_empty();
+            let turn_every = if ran_dry { LONG_TICK } else { TURN_EVERY };
+            if remote.rest.has_io() && now - core.last_turn.get() >= turn_every {
                 remote.rest.turn();
                 now = Instant::now();
                 core.last_turn.set(now);
@@ -497,6 +502,7 @@ impl Worker {
         let start = Instant::now();
         let awake = start - awake_since;
         remote.stats.busy_ns.add(awake.as_nanos() as u64);
+        core.spin.look_around(start);
         if remote.rest.has_io() {
             // Its own I/O before others' tasks.
             remote.rest.turn();
@@ -585,12 +591,13 @@ impl Worker {
             return Instant::now();
         }
         call(&multi.config.on_park);
+        let parked = Instant::now();
         // The hook may have made something ready. In our own slot nobody else would see it.
         if remote.queue_depth() == 0 {
             let timeout = remote
                 .timers
                 .next_due()
-                .map(|due| due.saturating_duration_since(Instant::now()));
+                .map(|due| due.saturating_duration_since(parked));
             remote.stats.parked.bump();
             remote.stats.park_unpark.bump();
             remote.rest.park(timeout);
@@ -602,7 +609,7 @@ impl Worker {
         }
         multi.monitor.watch();
         let now = Instant::now();
-        core.spin.record_park(now - start);
+        core.spin.record_park(start, parked, now);
         now
     }
 }

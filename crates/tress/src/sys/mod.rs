@@ -17,11 +17,13 @@ use model as imp;
 pub(crate) use imp::{Arc, Mutex, MutexGuard, UnsafeCell, atomic, full_fence, thread};
 
 mod cache;
+mod cpu_clock;
 mod park;
 mod rand;
 mod ticker;
 
 pub(crate) use cache::{CachePadded, prefetch};
+pub(crate) use cpu_clock::thread_cpu_time;
 pub(crate) use park::Parker;
 pub(crate) use rand::{FastRand, SeedGenerator};
 pub(crate) use ticker::Ticker;
