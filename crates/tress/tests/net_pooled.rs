@@ -3,7 +3,7 @@
 
 mod net_support;
 
-use net_support::{alone, on_each_backend, on_each_runtime};
+use net_support::{alone, on_each_backend, on_each_runtime, sockets};
 use std::future::{Future, poll_fn};
 use std::io::{Read, Write};
 use std::pin::{Pin, pin};
@@ -324,15 +324,6 @@ fn dropping_a_stream_at_every_point_gives_its_buffers_back() {
             assert_eq!(now, *before.get_or_insert(now), "step {step}");
         }
     });
-}
-
-/// How many sockets this process has. Other descriptors may belong to threads of an earlier runtime that
-/// are about to end.
-fn sockets() -> usize {
-    let all = std::fs::read_dir("/proc/self/fd").unwrap();
-    all.filter_map(|fd| std::fs::read_link(fd.unwrap().path()).ok())
-        .filter(|target| target.to_string_lossy().starts_with("socket:"))
-        .count()
 }
 
 /// Waits until every buffer is back.
