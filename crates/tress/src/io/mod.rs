@@ -64,6 +64,7 @@ mod lines;
 pub(crate) mod offload;
 mod operation;
 #[cfg(feature = "driver")]
+#[cfg_attr(not(feature = "net"), allow(dead_code, reason = "mostly for sockets"))]
 pub(crate) mod owned;
 mod pipe;
 mod read;
@@ -81,6 +82,7 @@ mod repeat;
         target_arch = "powerpc64"
     )
 ))]
+#[cfg_attr(not(feature = "net"), allow(dead_code, reason = "mostly for sockets"))]
 pub(crate) mod ring;
 #[cfg(all(
     feature = "driver",
@@ -96,6 +98,7 @@ pub(crate) mod ring;
     ))
 ))]
 #[path = "no_ring.rs"]
+#[cfg_attr(not(feature = "net"), allow(dead_code, reason = "mostly for sockets"))]
 pub(crate) mod ring;
 mod seek;
 mod seek_ext;

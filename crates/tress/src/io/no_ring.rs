@@ -86,7 +86,7 @@ pub(super) fn write<T: tress_driver::Source, B>(
 }
 
 #[cfg(feature = "net")]
-pub(crate) use pooled::{Pool, PoolBuffer, Receive};
+pub(crate) use pooled::{Next, Pool, PoolBuffer, Receive};
 
 #[cfg(feature = "net")]
 mod pooled {
@@ -109,26 +109,22 @@ mod pooled {
             match *self {}
         }
 
-        pub(crate) fn receive<T: tress_driver::Source>(&self, _: &Source<T>) -> Receive {
+        pub(crate) fn begin<T: tress_driver::Source>(
+            &self,
+            _: &Source<T>,
+            _: &mut Context<'_>,
+        ) -> (Receive, Next) {
             match *self {}
         }
     }
+
+    pub(crate) type Next = Poll<Option<io::Result<PoolBuffer>>>;
 
     #[derive(Debug)]
     pub(crate) enum Receive {}
 
     impl Receive {
-        pub(crate) fn poll_begin(
-            &mut self,
-            _: &mut Context<'_>,
-        ) -> Poll<Option<io::Result<PoolBuffer>>> {
-            match *self {}
-        }
-
-        pub(crate) fn poll_next(
-            &mut self,
-            _: &mut Context<'_>,
-        ) -> Option<Poll<Option<io::Result<PoolBuffer>>>> {
+        pub(crate) fn poll_next(&mut self, _: &mut Context<'_>) -> Option<Next> {
             match *self {}
         }
 

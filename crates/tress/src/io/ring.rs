@@ -8,7 +8,7 @@ mod receive;
 
 pub(crate) use held::{Descriptor, Held};
 #[cfg(feature = "net")]
-pub(crate) use receive::{Pool, Receive};
+pub(crate) use receive::{Next, Pool, Receive};
 #[cfg(feature = "net")]
 pub(crate) use tress_driver::PoolBuffer;
 
@@ -18,6 +18,13 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use tress_driver::op::{self, Operation};
 use tress_driver::{Buffer, BufferMut, Submission};
+
+impl<T: Descriptor> Source<T> {
+    /// The descriptor, for an operation to keep open.
+    fn lend(&self) -> Arc<OwnedFd> {
+        self.inner.lend()
+    }
+}
 
 /// Receives from a socket.
 #[cfg(feature = "net")]

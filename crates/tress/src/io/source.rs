@@ -26,7 +26,7 @@ pub(crate) struct Source<T: tress_driver::Source> {
     interest: Interest,
     assumed: Ready,
     runtime: IoHandle,
-    inner: Held<T>,
+    pub(super) inner: Held<T>,
 }
 
 // A panic leaves nothing half done: the parts change in single steps, under locks of their own.
@@ -106,6 +106,7 @@ impl<T: tress_driver::Source> Source<T> {
     ///
     /// # Errors
     /// If a duplicate is needed for that, and there are no more descriptors.
+    #[cfg_attr(not(feature = "net"), allow(dead_code, reason = "mostly for sockets"))]
     pub(crate) fn reclaim(self) -> io::Result<T>
     where
         T: Descriptor,
@@ -114,16 +115,8 @@ impl<T: tress_driver::Source> Source<T> {
         self.inner.reclaim()
     }
 
-    /// The descriptor, for an operation to keep open.
-    #[cfg(unix)]
-    pub(super) fn lend(&self) -> std::sync::Arc<std::os::fd::OwnedFd>
-    where
-        T: Descriptor,
-    {
-        self.inner.lend()
-    }
-
     /// The runtime that it belongs to.
+    #[cfg_attr(not(feature = "net"), allow(dead_code, reason = "mostly for sockets"))]
     pub(crate) fn runtime(&self) -> &IoHandle {
         &self.runtime
     }

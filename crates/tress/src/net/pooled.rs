@@ -211,11 +211,7 @@ impl Receive {
             // Begun, or begun again, with the pool of the worker that this is.
             None => {
                 let begun = source.runtime().with_pool(|pool| match pool {
-                    Pool::Ring(pool) => {
-                        let mut receive = pool.receive(source);
-                        let polled = receive.poll_begin(cx);
-                        (Receive::Ring(receive), Some(polled))
-                    }
+                    Pool::Ring(pool) => of_ring(pool.begin(source, cx)),
                     Pool::Shelf(shelf) => (Receive::Shelf(Waiter(Box::new(shelf.clone()))), None),
                 });
                 let (receive, polled) = begun?;
@@ -229,6 +225,10 @@ impl Receive {
         progress.made_progress();
         Poll::Ready(next.transpose().map(|next| next.map(PooledBuf::of_ring)))
     }
+}
+
+fn of_ring((receive, polled): (ring::Receive, ring::Next)) -> (Receive, Option<ring::Next>) {
+    (Receive::Ring(receive), Some(polled))
 }
 
 enum Took {

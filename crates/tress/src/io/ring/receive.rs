@@ -29,30 +29,29 @@ impl Pool {
         self.pool.available()
     }
 
-    pub(crate) fn receive<T: Descriptor>(&self, source: &Source<T>) -> Receive {
+    /// Begins to receive. For the thread that has the driver, or wakes who has it.
+    pub(crate) fn begin<T: Descriptor>(
+        &self,
+        source: &Source<T>,
+        cx: &mut Context<'_>,
+    ) -> (Receive, Next) {
         let receive = RecvMulti::new(source.lend(), &self.pool);
-        Receive(self.driver.submit_multi(receive))
+        let mut receive = Receive(self.driver.submit_multi(receive));
+        let polled = receive.0.poll_next(cx);
+        (receive, polled)
     }
 }
 
-/// A receive that goes on, once it was begun.
+/// What came next; None at the end.
+pub(crate) type Next = Poll<Option<io::Result<PoolBuffer>>>;
+
+/// A receive that goes on.
 #[derive(Debug)]
 pub(crate) struct Receive(Multishot<RecvMulti<Arc<OwnedFd>>>);
 
 impl Receive {
-    /// Begins it, and is as `poll_next` then. For the thread that has the driver, or wakes who has it.
-    pub(crate) fn poll_begin(
-        &mut self,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<io::Result<PoolBuffer>>> {
-        self.0.poll_next(cx)
-    }
-
-    /// What came next; None at the end. None instead of a poll if it has to be begun (again).
-    pub(crate) fn poll_next(
-        &mut self,
-        cx: &mut Context<'_>,
-    ) -> Option<Poll<Option<io::Result<PoolBuffer>>>> {
+    /// None if it has to be begun again.
+    pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Option<Next> {
         self.0.poll_started(cx)
     }
 
