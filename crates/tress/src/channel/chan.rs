@@ -178,7 +178,7 @@ impl<L: Lane> Chan<L> {
     pub(crate) fn try_claim(&self) -> Result<L::Spot, Refusal> {
         let tail = self.tail();
         let free = !self.is_bounded()
-            || (!self.shared.waiting.load(Ordering::Relaxed) && self.is_free(tail));
+            || (!self.shared.waiting.load(Ordering::Relaxed) && self.places(tail, 1) > 0);
         if tail.is_open() && free {
             if let Some(spot) = self.claim_at(tail) {
                 return Ok(spot);

@@ -31,13 +31,8 @@ impl<L: Lane> Chan<L> {
         capacity.saturating_sub(distance(tail.position(), head) + tail.reserved())
     }
 
-    /// Is a place free at `tail`, by the head that was seen last?
-    #[inline(always)]
-    pub(crate) fn is_free(&self, tail: Tail) -> bool {
-        self.places_at(tail, self.tail.head_seen.load(Ordering::Acquire)) > 0
-    }
-
     /// Places free at `tail`, up to `wanted`. Zero may mean that `tail` is out of date.
+    #[inline(always)]
     pub(crate) fn places(&self, tail: Tail, wanted: u64) -> u64 {
         let seen = self.tail.head_seen.load(Ordering::Acquire);
         if self.places_at(tail, seen) >= wanted {
