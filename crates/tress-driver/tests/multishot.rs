@@ -260,7 +260,9 @@ fn closing_ends_receives_that_run_and_that_starve() {
     let mut cx = Context::from_waker(&waker);
     assert!(starving.poll_next(&mut cx).is_pending());
     let report = driver.close(Duration::from_secs(10));
-    assert_eq!((report.cancelled, report.remaining), (2, 0));
+    // On 6.12 the first has ended by itself: it looked for the next buffer at once.
+    assert!((1..=2).contains(&report.cancelled), "{report:?}");
+    assert_eq!(report.remaining, 0);
     assert_eq!(count.get(), 1);
     for receive in [&mut holding, &mut starving] {
         let error = block_on(&driver, receive.next()).unwrap().unwrap_err();
