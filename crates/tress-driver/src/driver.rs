@@ -20,6 +20,10 @@ const BELL: mio::Token = mio::Token(usize::MAX);
 const RING: mio::Token = mio::Token(usize::MAX - 1);
 /// How long to wait before operations are offered again to a kernel that would not take them.
 const FULL: Duration = Duration::from_millis(1);
+/// How long a drain waits before it looks again and lets the owner in: on Linux 5.10 and 6.1 a wait for the
+/// end of a cancelled operation was seen to sleep through it, while the thread that had submitted the
+/// operation waited for the lock.
+const AGAIN: Duration = Duration::from_millis(10);
 
 /// Waits for I/O and wakes who waits for it. See the [crate's documentation](crate).
 ///
@@ -429,7 +433,8 @@ impl Driver {
             let mut selector = self.selector.lock();
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             let mut wakers = self.spare_wakers();
-            let looked = self.look(&mut selector, left, &mut wakers);
+            let wait = left.map_or(AGAIN, |left| left.min(AGAIN));
+            let looked = self.look(&mut selector, Some(wait), &mut wakers);
             drop(selector);
             self.wake(wakers);
             if looked.is_err() || left.is_some_and(|left| left.is_zero()) {
