@@ -112,6 +112,7 @@ pub enum Flow {
 
 /// The life of an actor, as a future. A block and not a function, whose parameters would lie in the
 /// future twice.
+#[allow(clippy::manual_async_fn)]
 fn live<A: Actor>(
     mut actor: A,
     mut cx: Cx<A::Msg>,
