@@ -29,10 +29,10 @@ pub(crate) fn workers(metrics: &RuntimeMetrics) -> String {
         row(&mut out, &format!("{i:>6}"), w, w.busy.as_secs_f64());
     }
     let sum = rows.iter().fold(WorkerMetrics::default(), |mut sum, w| {
-        sum.tasks_spawned += w.tasks_spawned;
+        sum.tasks_submitted += w.tasks_submitted;
         sum.tasks_polled += w.tasks_polled;
         sum.tasks_stolen += w.tasks_stolen;
-        sum.times_parked += w.times_parked;
+        sum.park_events += w.park_events;
         sum.lifo_hits += w.lifo_hits;
         sum.queue_depth += w.queue_depth;
         sum.busy += w.busy;
@@ -46,7 +46,12 @@ fn row(out: &mut String, name: &str, w: &WorkerMetrics, busy: f64) {
     writeln!(
         out,
         "{name}{:>12}{:>12}{:>12}{:>12}{:>12}{:>12}{busy:>6.2}s",
-        w.tasks_spawned, w.tasks_polled, w.tasks_stolen, w.times_parked, w.lifo_hits, w.queue_depth,
+        w.tasks_submitted,
+        w.tasks_polled,
+        w.tasks_stolen,
+        w.park_events,
+        w.lifo_hits,
+        w.queue_depth,
     )
     .expect("writing to a string cannot fail");
 }

@@ -30,6 +30,7 @@ mod dispatch {
 pub mod fs;
 pub mod future;
 pub mod io;
+mod json;
 #[doc(hidden)]
 pub mod macros;
 #[cfg(feature = "net")]
@@ -47,6 +48,7 @@ pub mod sync;
 mod sys;
 pub mod task;
 pub mod time;
+pub mod trace;
 mod words;
 
 pub use task::spawn;

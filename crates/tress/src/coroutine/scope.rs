@@ -138,7 +138,7 @@ impl<'scope> Scope<'scope, '_> {
         // is gone: it has ended, or `tear_down` has dropped it.
         let body = unsafe { std::mem::transmute::<Box<dyn FnOnce() + 'scope>, Body>(body) };
         let slot: Slot = Rc::new(RefCell::new(Some(Box::pin(Fiber::new(body, STACK_SIZE)))));
-        let (id, origin) = (Id::next(), Origin::new(Location::caller(), None));
+        let (id, origin) = (Id::next(), Origin::unnamed(Location::caller()));
         let future = |pinned| Shell {
             slot: slot.clone(),
             _pinned: pinned,

@@ -57,6 +57,14 @@ impl<T> Ready<T> {
         self.limit
     }
 
+    /// What is queued and how many drains there are, for one who must not wait; none if it cannot be
+    /// had soon.
+    #[cfg(not(loom))]
+    pub(super) fn look(&self) -> Option<(usize, usize)> {
+        let state = self.state.lock_soon()?;
+        Some((state.queue.len(), state.drains))
+    }
+
     /// Adds what became ready.
     pub(super) fn push(&self, task: T) -> Queued<T> {
         let mut state = self.state.lock();

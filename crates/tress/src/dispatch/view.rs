@@ -7,6 +7,7 @@
 
 use super::ready::{Queued, Ready};
 use crate::runtime::Shared;
+use crate::scheduler::Counter;
 use crate::sys::Mutex;
 use crate::task::{
     self, Header, Id, JoinHandle, Keep, Order, Origin, Owner, OwnerVTable, Ran, Slab, Source,
@@ -28,6 +29,21 @@ pub(crate) struct View {
     ready: Ready<Entry>,
     base: Base,
     shared: Weak<Shared>,
+    number: u64,
+    submitted: Counter,
+    completed: Counter,
+    polled: Counter,
+}
+
+/// What a view has done and has in hand.
+pub(crate) struct ViewStats {
+    pub(crate) name: String,
+    pub(crate) limit: usize,
+    /// Ready tasks and drains under way; none if its lock could not be had.
+    pub(crate) now: Option<(usize, usize)>,
+    pub(crate) submitted: u64,
+    pub(crate) completed: u64,
+    pub(crate) polled: u64,
 }
 
 /// A queue entry: a SCHEDULED task.
@@ -83,6 +99,10 @@ impl View {
             ready: Ready::new(limit),
             base,
             shared: Arc::downgrade(shared),
+            number: shared.views.made.number(),
+            submitted: Counter::default(),
+            completed: Counter::default(),
+            polled: Counter::default(),
         });
         view.owner.set_parent(Arc::as_ptr(&view));
         shared.views.add(&view);
@@ -103,9 +123,10 @@ impl View {
         F::Output: Send + 'static,
     {
         let owner = NonNull::from(&self.owner);
-        let (id, origin) = (Id::next(), Origin::new(at, None));
+        let (id, origin) = (Id::next(), Origin::unnamed(at));
         // SAFETY: the owner has its parent; the bounds are what any thread needs to run it.
         let (task, handle) = unsafe { task::new(future, owner, Source::System, id, origin) };
+        self.submitted.add_shared(1);
         self.push(task);
         handle
     }
@@ -142,10 +163,14 @@ impl View {
         let Some(Entry(task)) = self.ready.next() else {
             return false;
         };
+        self.polled.add_shared(1);
         let before = CURRENT.replace(self);
         // SAFETY: it came out of the view's queue, and may run on any thread.
         let ran = unsafe { task::run(task) };
         CURRENT.set(before);
+        if ran == Ran::Complete {
+            self.completed.add_shared(1);
+        }
         if ran == Ran::Requeue {
             if let Err(entry) = self.ready.requeue(Entry(task)) {
                 entry.refuse();
@@ -169,6 +194,26 @@ impl View {
             };
         }
         false
+    }
+
+    /// What threads it uses, the number of its making and its limit.
+    fn name(&self) -> String {
+        match &self.base {
+            Base::Workers => format!("workers-{}", self.number),
+            Base::Pool => format!("pool-{}", self.number),
+            Base::View(under) => format!("{}/{}", under.name(), self.number),
+        }
+    }
+
+    fn stats(&self, is_io: bool) -> ViewStats {
+        ViewStats {
+            name: if is_io { "io".into() } else { self.name() },
+            limit: self.limit(),
+            now: self.ready.look(),
+            submitted: self.submitted.get(),
+            completed: self.completed.get(),
+            polled: self.polled.get(),
+        }
     }
 
     fn live_tasks(&self) -> Vec<TaskRef> {
@@ -248,6 +293,7 @@ pub(crate) struct Views {
     all: Mutex<Vec<Weak<View>>>,
     /// The one that all who ask for `io` share.
     io: Mutex<Option<Arc<View>>>,
+    made: Counter,
 }
 
 impl Views {
@@ -269,6 +315,30 @@ impl Views {
 
     fn alive(&self) -> Vec<Arc<View>> {
         self.all.lock().iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// What each view has done; none if they could not be looked at.
+    pub(crate) fn stats(&self) -> Option<Vec<ViewStats>> {
+        let all: Vec<_> = self
+            .all
+            .lock_soon()?
+            .iter()
+            .filter_map(Weak::upgrade)
+            .collect();
+        let io = self.io.lock_soon()?.clone();
+        let is_io = |view: &Arc<View>| io.as_ref().is_some_and(|io| Arc::ptr_eq(io, view));
+        Some(all.iter().map(|view| view.stats(is_io(view))).collect())
+    }
+
+    /// Their tasks, for one who must not wait; false if some could not be had.
+    pub(crate) fn try_live_tasks(&self, tasks: &mut Vec<TaskRef>) -> bool {
+        let Some(all) = self.all.lock_soon() else {
+            return false;
+        };
+        let all: Vec<_> = all.iter().filter_map(Weak::upgrade).collect();
+        all.iter().fold(true, |whole, view| {
+            view.owner.try_live_tasks(tasks) && whole
+        })
     }
 
     /// Tasks of all views that are not over.

@@ -1,3 +1,4 @@
+use super::diagnostics::Diagnostics;
 use super::handle::Id;
 use super::local_runtime::{LocalOptions, LocalRuntime};
 use super::runtime::Runtime;
@@ -5,9 +6,10 @@ use super::{Scheduler, Shared};
 use crate::blocking;
 use crate::scheduler::{self, Config, Counter, Current, Hook, Io, Multi};
 use crate::sys::SeedGenerator;
-use crate::task::Home;
 use crate::task::coop::Budget;
+use crate::task::{Home, Names};
 use crate::time::Clock;
+use crate::trace::{Sections, Tracer};
 use std::fmt;
 use std::io;
 use std::sync::Arc;
@@ -60,6 +62,7 @@ pub struct Builder {
     start_paused: bool,
     seed: Option<u64>,
     name: Option<String>,
+    pub(super) diagnostics: Diagnostics,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +71,7 @@ enum Kind {
     Current,
 }
 
-fn invalid(text: String) -> io::Error {
+pub(super) fn invalid(text: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, text)
 }
 
@@ -109,6 +112,7 @@ impl Builder {
             start_paused: false,
             seed: None,
             name: None,
+            diagnostics: Diagnostics::default(),
         }
     }
 
@@ -411,6 +415,11 @@ impl Builder {
         } else {
             self.workers
         };
+        let diagnostics = self.diagnostics.resolve()?;
+        let tracks = match self.kind {
+            Kind::Multi => workers,
+            Kind::Current => 1,
+        };
         let config = Config {
             workers,
             stealing: self.stealing,
@@ -425,13 +434,15 @@ impl Builder {
             on_stop: self.on_stop.clone(),
             on_park: self.on_park.clone(),
             on_unpark: self.on_unpark.clone(),
+            tracer: Arc::new(Tracer::new(diagnostics.tracer(), tracks)),
+            slow_polls: diagnostics.slow_polls.clone(),
         };
         let budget = self.budget.and_then(Budget::of).unwrap_or(Budget::DEFAULT);
         let start = Instant::now();
         let seeds = SeedGenerator::new(self.seed.unwrap_or_else(SeedGenerator::entropy));
         let scheduler = match self.kind {
             Kind::Multi => Scheduler::Multi(Multi::new(config, start, &seeds, || self.new_io())?),
-            Kind::Current => Scheduler::Current(Current::new(config, start, self.new_io())),
+            Kind::Current => Scheduler::Current(Current::new(config, start, self.new_io())?),
         };
         let shared = Arc::new(Shared {
             scheduler,
@@ -452,6 +463,9 @@ impl Builder {
             seeds,
             forced_yields: Counter::default(),
             budget,
+            names: Names::default(),
+            sections: Sections::default(),
+            trace_file: diagnostics.trace_file.clone(),
             time_enabled: self.enable_time,
             #[cfg(feature = "driver")]
             io_enabled: self.io.enabled,
@@ -470,6 +484,7 @@ impl Builder {
             }
             Scheduler::Current(current) => current.adopt(Arc::as_ptr(&shared)),
         }
+        diagnostics.install(&shared)?;
         if self.start_paused {
             // The zero of the wheel too: sleeps of whole milliseconds then end on the dot.
             shared.clock.pause_at(start);
@@ -532,6 +547,7 @@ impl fmt::Debug for Builder {
             .field("start_paused", &self.start_paused)
             .field("rng_seed", &self.seed)
             .field("name", &self.name)
+            .field("diagnostics", &self.diagnostics)
             .finish_non_exhaustive()
     }
 }

@@ -2,9 +2,11 @@ use super::blocking_task::SpawnBlockingError;
 use super::metrics::RuntimeMetrics;
 use super::{Scheduler, Shared, context, enter_driving, park_thread};
 use crate::task::{Batch, JoinHandle};
+use crate::trace::{Section, SectionGuard, Trace};
 use crate::words;
 use std::fmt;
 use std::future::Future;
+use std::io;
 use std::marker::PhantomData;
 use std::num::NonZeroU64;
 use std::panic::Location;
@@ -45,6 +47,15 @@ pub enum RuntimeFlavor {
     CurrentThread,
     /// Tasks run on worker threads that steal from each other.
     MultiThread,
+}
+
+impl RuntimeFlavor {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            RuntimeFlavor::CurrentThread => "current_thread",
+            RuntimeFlavor::MultiThread => "multi_thread",
+        }
+    }
 }
 
 /// A number that no other runtime, and no other `LocalSet`, of this process has had or will have.
@@ -216,6 +227,76 @@ impl Handle {
     /// The name given to the [builder](super::Builder::name), if any.
     pub fn name(&self) -> Option<&str> {
         self.shared.name.as_deref()
+    }
+
+    /// The record of what the runtime's workers do.
+    pub fn trace(&self) -> Trace {
+        Trace::new(self.shared.clone())
+    }
+
+    /// Writes what every worker, queue, task, coroutine, timer and I/O driver of the runtime is doing.
+    ///
+    /// It may be called from any thread, above all from one that has nothing to do with the runtime
+    /// while that is stuck: it takes no lock for which it would have to wait, and says "busy" for what
+    /// it could not have. The environment variable `TRESS_DUMP`, set to a signal's name such as
+    /// `SIGUSR1`, has the dumps of all runtimes written to the standard error output when the process
+    /// gets that signal.
+    ///
+    /// How often a task was woken and when it was last polled is known of tasks with a
+    /// [name](crate::task::Builder::name), and of all while a [trace](Handle::trace) is recorded.
+    ///
+    /// Tasks of a [`LocalSet`](crate::task::LocalSet) and the future in `block_on` are not in it.
+    ///
+    /// ```
+    /// let rt = tress::runtime::Runtime::new()?;
+    /// let task = tress::task::Builder::new().name("waits for ever");
+    /// task.spawn_on(std::future::pending::<()>(), rt.handle())?;
+    /// let mut dump = Vec::new();
+    /// rt.handle().debug_dump(&mut dump)?;
+    /// assert!(String::from_utf8(dump).unwrap().contains("waits for ever"));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn debug_dump(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        self.shared.dump(out)
+    }
+
+    /// Adds a part to the runtime's [dump](Handle::debug_dump) and [metrics](Handle::metrics), for
+    /// as long as the returned guard is kept.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicU64, Ordering};
+    /// use tress::runtime::Samples;
+    /// use tress::trace::Section;
+    ///
+    /// #[derive(Default)]
+    /// struct Orders(AtomicU64);
+    ///
+    /// impl Section for Orders {
+    ///     fn name(&self) -> &str {
+    ///         "orders"
+    ///     }
+    ///     fn dump(&self, out: &mut dyn std::io::Write) -> std::io::Result<()> {
+    ///         writeln!(out, "{} orders", self.0.load(Ordering::Relaxed))
+    ///     }
+    ///     fn metrics(&self, out: &mut Samples) {
+    ///         let orders = self.0.load(Ordering::Relaxed) as f64;
+    ///         out.counter("orders_total", "Orders taken.", &[], orders);
+    ///     }
+    /// }
+    ///
+    /// let rt = tress::runtime::Runtime::new()?;
+    /// let orders = Arc::new(Orders::default());
+    /// let _section = rt.handle().add_section(orders.clone());
+    /// orders.0.fetch_add(3, Ordering::Relaxed);
+    /// assert!(rt.metrics().to_prometheus().contains("orders_total 3"));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn add_section(&self, section: Arc<dyn Section>) -> SectionGuard {
+        SectionGuard::add(&self.shared, section)
     }
 
     /// What the runtime has done so far.

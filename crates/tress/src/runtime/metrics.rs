@@ -1,5 +1,15 @@
+mod fields;
+mod samples;
+mod text;
+
+#[cfg(all(test, not(loom)))]
+mod tests;
+
+pub use samples::Samples;
+
 use super::{Scheduler, Shared};
 use crate::scheduler::{Io, WorkerStats};
+use crate::task::Name;
 use std::fmt;
 use std::sync::Arc;
 use std::thread::ThreadId;
@@ -30,28 +40,39 @@ pub struct RuntimeMetrics {
 impl std::panic::UnwindSafe for RuntimeMetrics {}
 impl std::panic::RefUnwindSafe for RuntimeMetrics {}
 
-/// What one worker has done: the statistics of seed 002 and a few more.
+/// What one worker has done: the counters of seeds 004 and 002, by their names, and a few more.
+///
+/// A *tick* is a nanosecond.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WorkerMetrics {
     /// Tasks spawned from this worker.
-    pub tasks_spawned: u64,
+    pub tasks_submitted: u64,
     /// Tasks that finished on this worker.
     pub tasks_completed: u64,
     /// Polls.
     pub tasks_polled: u64,
     /// Tasks taken from other workers.
     pub tasks_stolen: u64,
-    /// Operations that took them.
-    pub steal_operations: u64,
-    /// Times the worker parked.
-    pub times_parked: u64,
+    /// Looks at the other workers' queues for something to take.
+    pub steal_attempts: u64,
+    /// Those that took something.
+    pub steal_successes: u64,
+    /// Moving average of the time a poll takes.
+    pub avg_run_ticks: u64,
+    /// The longest of the polls that were timed: the first of each tick of the worker, and every one
+    /// that was a tick by itself, as long ones are.
+    pub max_run_ticks: u64,
+    /// Times the local queue overflowed into the global one.
+    pub inject_queue_overflows: u64,
+    /// Times the worker went to sleep.
+    pub park_events: u64,
+    /// Times it woke up.
+    pub unpark_events: u64,
     /// Tasks taken from the LIFO slot.
     pub lifo_hits: u64,
     /// Batches fetched from the global queue.
     pub global_batch_fetches: u64,
-    /// Times the local queue overflowed into the global one.
-    pub overflows: u64,
     /// Tasks queued by this worker on itself.
     pub local_schedules: u64,
     /// Times spinning found work and saved a park.
@@ -70,22 +91,67 @@ pub struct WorkerMetrics {
     pub queue_depth: usize,
     /// Time spent running tasks.
     pub busy: Duration,
-    /// Moving average of the time a poll takes.
-    pub mean_poll: Duration,
+}
+
+/// What one dispatcher has done; see [`dispatch`](crate::dispatch).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DispatcherMetrics {
+    /// `default`, `io`, or whose threads a view uses and the number of its making.
+    pub name: String,
+    /// Most tasks it runs at a time.
+    pub parallelism: usize,
+    /// How many run its tasks now. Of `default`: workers that are awake.
+    pub running: usize,
+    /// Its tasks that are ready and wait.
+    pub queue_depth: usize,
+    /// Tasks spawned there.
+    pub tasks_submitted: u64,
+    /// Tasks that finished there.
+    pub tasks_completed: u64,
+    /// Polls.
+    pub tasks_polled: u64,
+}
+
+/// What the tasks of one name have done.
+///
+/// 1,024 names are told apart; the tasks of all others are counted together, as `(other)`. Those of a
+/// [`LocalSet`](crate::task::LocalSet) are not counted by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NameMetrics {
+    /// The name.
+    pub name: String,
+    /// Tasks spawned with it.
+    pub tasks_submitted: u64,
+    /// Those of them that ended, in whichever way.
+    pub tasks_completed: u64,
+    /// Their polls.
+    pub tasks_polled: u64,
+    /// Mean time of a poll, in nanoseconds; one of sixteen is timed.
+    pub avg_run_ticks: u64,
+    /// The longest of those that were timed.
+    pub max_run_ticks: u64,
 }
 
 impl WorkerMetrics {
     fn read(stats: &WorkerStats, queue_depth: usize, io: &Io) -> WorkerMetrics {
+        let parked = stats.parked.get();
+        let asleep = stats.park_unpark.get() & 1;
         WorkerMetrics {
-            tasks_spawned: stats.spawned.get(),
+            tasks_submitted: stats.spawned.get(),
             tasks_completed: stats.completed.get(),
             tasks_polled: stats.polled.get(),
             tasks_stolen: stats.stolen.get(),
-            steal_operations: stats.steals.get(),
-            times_parked: stats.parked.get(),
+            steal_attempts: stats.steal_attempts.get(),
+            steal_successes: stats.steals.get(),
+            avg_run_ticks: stats.mean_poll_ns.get(),
+            max_run_ticks: stats.max_poll_ns.get(),
+            inject_queue_overflows: stats.overflows.get(),
+            park_events: parked,
+            unpark_events: parked - asleep.min(parked),
             lifo_hits: stats.lifo_hits.get(),
             global_batch_fetches: stats.global_batches.get(),
-            overflows: stats.overflows.get(),
             local_schedules: stats.local_schedules.get(),
             spin_hits: stats.spin_hits.get(),
             timers_fired: stats.timers_fired.get(),
@@ -94,7 +160,6 @@ impl WorkerMetrics {
             pool_buffers_taken: io.pool_taken(),
             queue_depth,
             busy: Duration::from_nanos(stats.busy_ns.get()),
-            mean_poll: Duration::from_nanos(stats.mean_poll_ns.get()),
         }
     }
 }
@@ -149,6 +214,96 @@ impl RuntimeMetrics {
         (0..self.num_workers()).map(|i| self.worker(i))
     }
 
+    /// What each dispatcher has done: the workers as `default`, and every view that exists.
+    ///
+    /// ```
+    /// let rt = tress::runtime::Runtime::new()?;
+    /// rt.block_on(async {
+    ///     let one = tress::dispatch::default().limited_parallelism(1);
+    ///     tress::dispatch::spawn_on(&one, async {}).await.unwrap();
+    ///     let all = tress::runtime::Handle::current().metrics().dispatchers();
+    ///     assert_eq!(all[0].name, "default");
+    ///     assert_eq!((all[1].parallelism, all[1].tasks_submitted), (1, 1));
+    /// });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn dispatchers(&self) -> Vec<DispatcherMetrics> {
+        let awake = match &self.shared.scheduler {
+            Scheduler::Multi(multi) => multi.awake(),
+            Scheduler::Current(current) => usize::from(current.stats.park_unpark.get() & 1 == 0),
+        };
+        let completed = match &self.shared.scheduler {
+            Scheduler::Multi(multi) => multi.outside_completed.get(),
+            Scheduler::Current(current) => current.outside_completed.get(),
+        };
+        #[cfg_attr(loom, allow(unused_mut))]
+        let mut all = vec![DispatcherMetrics {
+            name: "default".into(),
+            parallelism: self.num_workers(),
+            running: awake,
+            queue_depth: self.global_queue_depth()
+                + self.workers().map(|w| w.queue_depth).sum::<usize>(),
+            tasks_submitted: self.spawned_tasks_count(),
+            tasks_completed: completed + self.workers().map(|w| w.tasks_completed).sum::<u64>(),
+            tasks_polled: self.total_polled(),
+        }];
+        #[cfg(not(loom))]
+        all.extend(
+            self.shared
+                .views
+                .stats()
+                .unwrap_or_default()
+                .into_iter()
+                .map(|view| {
+                    let (queue_depth, running) = view.now.unwrap_or_default();
+                    DispatcherMetrics {
+                        name: view.name,
+                        parallelism: view.limit,
+                        running,
+                        queue_depth,
+                        tasks_submitted: view.submitted,
+                        tasks_completed: view.completed,
+                        tasks_polled: view.polled,
+                    }
+                }),
+        );
+        all
+    }
+
+    /// What the tasks of each name have done, in the order of the names.
+    ///
+    /// ```
+    /// let rt = tress::runtime::Runtime::new()?;
+    /// rt.block_on(async {
+    ///     tress::task::Builder::new().name("adder").spawn(async { 1 + 1 })?.await.unwrap();
+    ///     let names = tress::runtime::Handle::current().metrics().names();
+    ///     assert_eq!((names[0].name.as_str(), names[0].tasks_submitted), ("adder", 1));
+    ///     # Ok::<(), std::io::Error>(())
+    /// })?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn names(&self) -> Vec<NameMetrics> {
+        let all = self.shared.names.all().unwrap_or_default();
+        let one = |name: &Arc<Name>| NameMetrics {
+            name: name.text().to_owned(),
+            tasks_submitted: name.submitted.get(),
+            tasks_completed: name.completed.get(),
+            tasks_polled: name.polled.get(),
+            avg_run_ticks: name.mean_ns(),
+            max_run_ticks: name.max_ns(),
+        };
+        all.iter().map(one).collect()
+    }
+
+    /// What others have added.
+    fn section_samples(&self) -> Samples {
+        let mut samples = Samples::default();
+        for section in self.shared.sections.all().unwrap_or_default() {
+            section.metrics(&mut samples);
+        }
+        samples
+    }
+
     /// Tasks that have been spawned and have not finished.
     pub fn num_alive_tasks(&self) -> usize {
         match &self.shared.scheduler {
@@ -163,7 +318,7 @@ impl RuntimeMetrics {
             Scheduler::Multi(multi) => multi.outside_spawned(),
             Scheduler::Current(current) => current.outside_spawned(),
         };
-        outside + self.workers().map(|w| w.tasks_spawned).sum::<u64>()
+        outside + self.workers().map(|w| w.tasks_submitted).sum::<u64>()
     }
 
     /// Polls by all workers.
@@ -178,7 +333,7 @@ impl RuntimeMetrics {
 
     /// Times any worker parked.
     pub fn total_parked(&self) -> u64 {
-        self.workers().map(|w| w.times_parked).sum()
+        self.workers().map(|w| w.park_events).sum()
     }
 
     /// Operations that all workers have given to io_uring: reads and writes with owned buffers, receives

@@ -19,6 +19,7 @@
 mod blocking_task;
 mod builder;
 pub(crate) mod context;
+mod diagnostics;
 #[cfg(feature = "driver")]
 pub(crate) mod driver;
 mod handle;
@@ -32,7 +33,7 @@ mod shutdown;
 pub use builder::Builder;
 pub use handle::{EnterGuard, Handle, Id, RuntimeFlavor, TryCurrentError};
 pub use local_runtime::{LocalOptions, LocalRuntime};
-pub use metrics::{RuntimeMetrics, WorkerMetrics};
+pub use metrics::{DispatcherMetrics, NameMetrics, RuntimeMetrics, Samples, WorkerMetrics};
 pub use runtime::Runtime;
 pub use shutdown::{ShutdownReport, StuckTask};
 #[cfg(feature = "driver")]
@@ -46,13 +47,15 @@ pub use blocking_task::SpawnBlockingError;
 use crate::blocking::Pool;
 use crate::scheduler::{Counter, Current, Multi, New, Rest};
 use crate::sys::SeedGenerator;
-use crate::task::{self, Batch, Header, JoinHandle, Origin, TaskRef};
+use crate::task::{self, Batch, Counted, Header, JoinHandle, Names, Origin, TaskRef};
 use crate::time::{Armed, Clock, Timers};
+use crate::trace::Sections;
 use crate::words;
 use context::Enter;
 use std::fmt;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
+use std::path::PathBuf;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -72,6 +75,10 @@ pub(crate) struct Shared {
     pub(crate) forced_yields: Counter,
     /// What each poll of a task begins with.
     pub(crate) budget: task::coop::Budget,
+    pub(crate) names: Names,
+    pub(crate) sections: Sections,
+    /// Where the trace goes at the end.
+    trace_file: Option<PathBuf>,
     pub(crate) time_enabled: bool,
     #[cfg(feature = "driver")]
     pub(crate) io_enabled: bool,
@@ -148,8 +155,23 @@ impl Shared {
         name: Option<&str>,
         at: &'static Location<'static>,
     ) -> JoinHandle<F::Output> {
+        // SAFETY: by the caller's promise.
+        unsafe {
+            match name {
+                None => self.submit(future, Origin::unnamed(at)),
+                Some(name) => {
+                    let (name, counted) = self.names.get(name);
+                    self.submit(Counted::new(future, counted), Origin::named(at, name))
+                }
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for `spawn_unchecked`.
+    #[inline]
+    unsafe fn submit<F: Future>(&self, future: F, origin: Origin) -> JoinHandle<F::Output> {
         let id = task::Id::next();
-        let origin = Origin::new(at, name);
         // SAFETY: by the caller's promise.
         unsafe {
             match &self.scheduler {
@@ -208,8 +230,25 @@ impl Shared {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
+        match name {
+            None => self.make_blocking(future, Origin::unnamed(at)),
+            Some(name) => {
+                let (name, counted) = self.names.get(name);
+                self.make_blocking(Counted::new(future, counted), Origin::named(at, name))
+            }
+        }
+    }
+
+    fn make_blocking<F>(
+        &self,
+        future: F,
+        origin: Origin,
+    ) -> (NonNull<Header>, JoinHandle<F::Output>)
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
         let id = task::Id::next();
-        let origin = Origin::new(at, name);
         // SAFETY: the bounds are what the pool's threads need; the caller runs or refuses it.
         unsafe {
             match &self.scheduler {
@@ -231,7 +270,7 @@ impl Shared {
         F::Output: Send + 'static,
     {
         let id = task::Id::next();
-        let origin = Origin::new(at, None);
+        let origin = Origin::unnamed(at);
         // SAFETY: the bounds are what any thread needs.
         unsafe {
             match &self.scheduler {

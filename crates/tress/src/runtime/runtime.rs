@@ -82,6 +82,7 @@ impl Runtime {
             }
             Scheduler::Current(current) => {
                 let _entered = enter_driving(shared, false);
+                current.start_monitor(shared);
                 current.block_on(shared, future)
             }
         }

@@ -1,6 +1,7 @@
 //! The end of a runtime. The order is documented at `Runtime::shutdown_timeout`.
 
 use super::context::{self, Enter};
+use super::diagnostics;
 use super::{Scheduler, Shared};
 use crate::{task, words};
 use std::fmt;
@@ -111,6 +112,9 @@ pub(super) fn run(shared: &Arc<Shared>, timeout: Option<Duration>) -> ShutdownRe
             running: task.is_running(),
         })
         .collect();
+    if let Some(path) = &shared.trace_file {
+        diagnostics::write_trace(shared, path);
+    }
     ShutdownReport {
         tasks,
         blocking: pool.still_running,

@@ -37,7 +37,7 @@ impl<T> New<T> {
         for future in futures {
             // SAFETY: by the caller's promise.
             let (task, handle) =
-                unsafe { task::new(future, owner, source, Id::next(), Origin::new(at, None)) };
+                unsafe { task::new(future, owner, source, Id::next(), Origin::unnamed(at)) };
             self.tasks.push(task);
             self.handles.push(handle);
         }

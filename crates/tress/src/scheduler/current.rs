@@ -3,6 +3,7 @@
 
 use super::Config;
 use super::inject::Inject;
+use super::monitor::Monitor;
 use super::outside::Outside;
 use super::rest::{Io, Rest};
 use super::spin::Spin;
@@ -15,9 +16,11 @@ use crate::task::{
     TaskRef,
 };
 use crate::time::{Armed, Timers};
+use crate::trace::Recorder;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::Future;
+use std::io;
 use std::pin::Pin;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -48,6 +51,10 @@ pub(crate) struct Current {
     pub(crate) queue_depth: Counter,
     closing: AtomicBool,
     slot: std::sync::Mutex<CoreSlot>,
+    /// Looks for slow polls, if that was asked for.
+    monitor: Option<Monitor>,
+    /// Somebody drives the runtime and is not asleep.
+    awake: AtomicBool,
 }
 
 struct CoreSlot {
@@ -62,6 +69,11 @@ struct Core {
     queue: RefCell<VecDeque<NonNull<Header>>>,
     spin: Spin,
     until_global: Cell<u32>,
+    recorder: Recorder,
+    /// Moving average of the time a poll takes.
+    mean: Cell<Duration>,
+    /// Polls that are in it.
+    noted: Cell<u64>,
 }
 
 // SAFETY: the queue holds entries of tasks, which belong to whoever has the core.
@@ -120,6 +132,7 @@ unsafe fn schedule(owner: NonNull<Owner>, task: NonNull<Header>, _: Order) {
         let shared = owner.as_ref().parent::<Shared>();
         let local = with_driving(shared, |driving| {
             (*shared).current().stats.local_schedules.bump();
+            driving.core().recorder.ready(task);
             driving.core().queue.borrow_mut().push_back(task);
         });
         if local.is_none() {
@@ -141,14 +154,19 @@ fn with_driving<R>(shared: *const Shared, f: impl FnOnce(&Driving) -> R) -> Opti
 }
 
 impl Current {
-    pub(crate) fn new(config: Config, start: Instant, io: Io) -> Current {
+    pub(crate) fn new(config: Config, start: Instant, io: Io) -> io::Result<Current> {
+        let slow_polls = config.slow_polls.as_ref();
+        let monitor = slow_polls.map(|slow| Monitor::new(Some(slow)));
         let rest = Arc::new(Rest::new(io));
         let core = Core {
             queue: RefCell::new(VecDeque::new()),
             spin: Spin::new(config.spin, config.cores),
             until_global: Cell::new(GLOBAL_INTERVAL),
+            recorder: Recorder::new(config.tracer.clone(), 0),
+            mean: Cell::new(Duration::ZERO),
+            noted: Cell::new(0),
         };
-        Current {
+        Ok(Current {
             config,
             owner: Owner::new(&OWNER_VTABLE),
             outside: Outside::new(&OWNER_VTABLE),
@@ -168,6 +186,28 @@ impl Current {
                 core: Some(Box::new(core)),
                 waiting: Vec::new(),
             }),
+            monitor: monitor.transpose()?,
+            awake: AtomicBool::new(false),
+        })
+    }
+
+    /// Starts the monitor's thread, if there is to be one.
+    pub(crate) fn start_monitor(&self, shared: &Arc<Shared>) {
+        if let Some(monitor) = &self.monitor {
+            monitor.start(shared);
+        }
+    }
+
+    pub(crate) fn is_awake(&self) -> bool {
+        self.awake.load(Ordering::Acquire)
+    }
+
+    fn set_awake(&self, awake: bool) {
+        if let Some(monitor) = &self.monitor {
+            self.awake.store(awake, Ordering::Release);
+            if awake {
+                monitor.watch();
+            }
         }
     }
 
@@ -364,6 +404,8 @@ impl Current {
         };
         driving.begin(self);
         let core = driving.core();
+        core.recorder.adopted();
+        self.set_awake(true);
         *self.thread.lock() = Some(std::thread::current().id());
         self.root.woken.store(true, Ordering::Release);
         let waker = Waker::from(self.root.clone());
@@ -374,10 +416,11 @@ impl Current {
         loop {
             let mut polls = 0;
             let mut start = None;
+            let mut record_at = 0;
             while polls < interval {
                 if ahead == 0 {
                     if self.root.take_woken() {
-                        self.note_busy(start.take());
+                        self.note_busy(core, start.take());
                         let polled = coop::with_fresh_budget(|| future.as_mut().poll(&mut cx));
                         if let Poll::Ready(output) = polled {
                             return output;
@@ -389,13 +432,21 @@ impl Current {
                     ahead = 0;
                     break;
                 };
-                start.get_or_insert_with(Instant::now);
+                let begun = *start.get_or_insert_with(Instant::now);
                 polls += 1;
                 ahead = ahead.saturating_sub(1);
-                self.run_task(core, task);
+                if polls == 1 {
+                    record_at = self.begin_recording(core, begun);
+                }
+                if polls == record_at {
+                    record_at += core.recorder.every();
+                    self.run_recorded(core, task);
+                } else {
+                    self.run_task(core, task);
+                }
             }
             self.queue_depth.set(core.queue.borrow().len() as u64);
-            self.note_busy(start.take());
+            self.note_busy(core, start.take());
             if polls < interval {
                 self.park(shared, core);
             } else {
@@ -406,9 +457,18 @@ impl Current {
     }
 
     /// Tasks have been run since then.
-    fn note_busy(&self, since: Option<Instant>) {
-        if let Some(since) = since {
-            self.stats.busy_ns.add(since.elapsed().as_nanos() as u64);
+    fn note_busy(&self, core: &Core, since: Option<Instant>) {
+        let Some(since) = since else { return };
+        let took = since.elapsed();
+        self.stats.busy_ns.add(took.as_nanos() as u64);
+        let polled = self.stats.polled.get();
+        let polls = polled - core.noted.replace(polled);
+        if let Some(mean) = took.checked_div(polls as u32) {
+            core.mean.set((core.mean.get() * 9 + mean) / 10);
+            self.stats
+                .mean_poll_ns
+                .set(core.mean.get().as_nanos() as u64);
+            self.stats.max_poll_ns.raise(mean.as_nanos() as u64);
         }
     }
 
@@ -435,6 +495,22 @@ impl Current {
             Ran::Complete => self.stats.completed.bump(),
             Ran::Requeue => core.queue.borrow_mut().push_back(task),
         }
+    }
+
+    /// A tick begins with a poll. Which of its polls, counted from 1, is the first to be recorded? 0:
+    /// none is.
+    fn begin_recording(&self, core: &Core, now: Instant) -> u32 {
+        let io = || self.root.rest.io.events();
+        core.recorder.begin_tick(now, &self.stats, io)
+    }
+
+    /// The same, with a record of it.
+    #[cold]
+    fn run_recorded(&self, core: &Core, task: NonNull<Header>) {
+        // SAFETY: the task came out of this scheduler's queue.
+        let begun = unsafe { core.recorder.begin(task, self.stats.polled.get()) };
+        self.run_task(core, task);
+        core.recorder.end(begun);
     }
 
     /// Fires what is due.
@@ -489,7 +565,9 @@ impl Current {
             unsafe { self.owner.tidy() };
             self.stats.parked.bump();
             let parked = Instant::now();
-            rest.park(timeout);
+            self.set_awake(false);
+            core.recorder.park(|| rest.park(timeout));
+            self.set_awake(true);
             core.spin.record_park(start, parked, Instant::now());
         } else {
             self.stats.spin_hits.bump();
@@ -553,12 +631,20 @@ impl Current {
             .collect()
     }
 
+    /// Everything that owns tasks, blocking closures included.
+    pub(crate) fn owners(&self) -> impl Iterator<Item = &Owner> {
+        [&self.owner, self.outside.owner(), self.blocking.owner()].into_iter()
+    }
+
     /// Refuses new tasks and drops all there are, on this thread.
     pub(crate) fn close(&self) {
         if self.closing.swap(true, Ordering::AcqRel) {
             return;
         }
         self.outside.close();
+        if let Some(monitor) = &self.monitor {
+            monitor.stop();
+        }
         // Nobody drives any more: the runtime is being dropped.
         let Some(core) = self.take_core() else { return };
         // Tasks that wake each other while they are dropped must not queue locally.
@@ -627,7 +713,9 @@ impl Drop for Driving {
         });
         if let Some(core) = self.core.take() {
             // SAFETY: `drive` borrows the runtime for longer than this.
-            unsafe { (*self.shared).current().put_core(core) };
+            let current = unsafe { (*self.shared).current() };
+            current.set_awake(false);
+            current.put_core(core);
         }
     }
 }

@@ -21,6 +21,7 @@ mod worker;
 #[cfg(all(test, loom))]
 mod model;
 
+pub(crate) use adapt::MAX_TICK;
 pub(crate) use batch::New;
 pub(crate) use current::{Current, Driving};
 pub(crate) use multi::Multi;
@@ -31,6 +32,7 @@ pub(crate) use spin::Spin;
 pub(crate) use stats::{Counter, WorkerStats};
 pub(crate) use worker::{MAX_LIFO_STREAK, Worker, block_in_place};
 
+use crate::trace::{SlowPolls, Tracer};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -52,6 +54,8 @@ pub(crate) struct Config {
     pub(crate) on_stop: Option<Hook>,
     pub(crate) on_park: Option<Hook>,
     pub(crate) on_unpark: Option<Hook>,
+    pub(crate) tracer: Arc<Tracer>,
+    pub(crate) slow_polls: Option<SlowPolls>,
 }
 
 /// Calls a user's hook.

@@ -9,10 +9,14 @@
 //! sets the monitor's alarm; the monitor's thread runs when that goes off, if the worker is still
 //! awake then it stays around. No protocol depends on it: it bounds the harm that a misbehaving
 //! poll does, nothing else.
+//!
+//! Where slow polls are to be told of, the monitor does that too, and then also for a current-thread
+//! runtime, which has none otherwise.
 
 use super::multi::Multi;
-use crate::runtime::Shared;
+use crate::runtime::{Scheduler, Shared};
 use crate::sys::{Ticker, full_fence};
+use crate::trace::{Detector, SlowPolls};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -20,6 +24,9 @@ use std::time::{Duration, Instant};
 
 /// Time between two looks.
 const PERIOD: Duration = Duration::from_millis(5);
+/// Enough to look around; and to find names for addresses and run a user's function.
+const STACK: usize = 64 * 1024;
+const STACK_TO_TELL: usize = 2 * 1024 * 1024;
 
 pub(crate) struct Monitor {
     ticker: Arc<Ticker>,
@@ -27,11 +34,15 @@ pub(crate) struct Monitor {
     /// The monitor waits without an alarm: whoever wakes a worker must set one.
     asleep: Arc<AtomicBool>,
     stopped: Arc<AtomicBool>,
+    period: Duration,
+    stack_size: usize,
 }
 
 impl Monitor {
-    pub(super) fn new() -> io::Result<Monitor> {
+    pub(super) fn new(slow_polls: Option<&SlowPolls>) -> io::Result<Monitor> {
         Ok(Monitor {
+            period: slow_polls.map_or(PERIOD, |slow| slow.period().min(PERIOD)),
+            stack_size: slow_polls.map_or(STACK, |_| STACK_TO_TELL),
             ticker: Arc::new(Ticker::new()?),
             started: AtomicBool::new(false),
             asleep: Arc::new(AtomicBool::new(false)),
@@ -50,11 +61,12 @@ impl Monitor {
             asleep: self.asleep.clone(),
             stopped: self.stopped.clone(),
             shared: Arc::downgrade(shared),
+            period: self.period,
         };
-        self.ticker.arm(PERIOD);
+        self.ticker.arm(self.period);
         let _ = std::thread::Builder::new()
             .name("tress-monitor".into())
-            .stack_size(64 * 1024)
+            .stack_size(self.stack_size)
             .spawn(move || watch.run());
     }
 
@@ -65,7 +77,7 @@ impl Monitor {
         // once more, while we left the parked set first and then look whether it sleeps.
         full_fence();
         if self.asleep.load(Ordering::Relaxed) && self.asleep.swap(false, Ordering::AcqRel) {
-            self.ticker.arm(PERIOD);
+            self.ticker.arm(self.period);
         }
     }
 
@@ -81,11 +93,14 @@ struct Watch {
     stopped: Arc<AtomicBool>,
     /// Weak: a runtime that is dropped must not wait for its monitor.
     shared: Weak<Shared>,
+    period: Duration,
 }
 
 impl Watch {
     fn run(self) {
         let mut polled = Vec::new();
+        let mut detector = None;
+        let mut last = None;
         loop {
             self.ticker.wait();
             let Some(shared) = self.shared.upgrade() else {
@@ -94,12 +109,11 @@ impl Watch {
             if self.stopped.load(Ordering::Acquire) {
                 return;
             }
-            let multi = shared.multi();
-            if multi.idle.all_are_parked() {
+            if all_are_parked(&shared) {
                 polled.clear();
                 self.asleep.store(true, Ordering::Release);
                 full_fence();
-                if multi.idle.all_are_parked() && !self.stopped.load(Ordering::Acquire) {
+                if all_are_parked(&shared) && !self.stopped.load(Ordering::Acquire) {
                     continue;
                 }
                 if !self.asleep.swap(false, Ordering::AcqRel) {
@@ -107,10 +121,39 @@ impl Watch {
                     continue;
                 }
             } else {
-                look(multi, &mut polled);
+                if let Some(config) = &shared.config().slow_polls {
+                    let detector = detector.get_or_insert_with(|| Detector::new(config.clone()));
+                    tell_of_slow_polls(&shared, detector);
+                }
+                let now = Instant::now();
+                if let Scheduler::Multi(multi) = &shared.scheduler {
+                    // Slow polls may have to be noticed sooner than it is worth helping them.
+                    if last.is_none_or(|last| now - last >= PERIOD) {
+                        last = Some(now);
+                        look(multi, &mut polled);
+                    }
+                }
             }
-            self.ticker.arm(PERIOD);
+            self.ticker.arm(self.period);
         }
+    }
+}
+
+fn all_are_parked(shared: &Shared) -> bool {
+    match &shared.scheduler {
+        Scheduler::Multi(multi) => multi.idle.all_are_parked(),
+        Scheduler::Current(current) => !current.is_awake(),
+    }
+}
+
+fn tell_of_slow_polls(shared: &Shared, detector: &mut Detector) {
+    match &shared.scheduler {
+        Scheduler::Multi(multi) => {
+            for (index, remote) in multi.remotes.iter().enumerate() {
+                detector.look(shared, index, remote.stats.polled.get());
+            }
+        }
+        Scheduler::Current(current) => detector.look(shared, 0, current.stats.polled.get()),
     }
 }
 

@@ -59,7 +59,7 @@ pub(crate) struct Remote {
     #[cfg(all(feature = "coroutine", unix, not(loom)))]
     pub(super) pinned: Counter,
     pub(super) owner: Owner,
-    pub(super) rest: Arc<Rest>,
+    pub(crate) rest: Arc<Rest>,
     pub(crate) timers: Arc<Timers>,
     pub(crate) stats: WorkerStats,
     /// The core, while no thread has it: before the worker first runs, and in `block_in_place`.
@@ -76,6 +76,22 @@ impl Remote {
             + usize::from(!self.lifo.is_empty())
             + self.mail.len()
             + self.pinned_ready.get() as usize
+    }
+}
+
+impl Remote {
+    /// What is where, for people.
+    pub(crate) fn queues(&self) -> String {
+        let lifo = if self.lifo.is_empty() {
+            "empty"
+        } else {
+            "full"
+        };
+        format!(
+            "{} tasks in the ring, LIFO slot {lifo}, {} bound to this worker",
+            self.steal.len(),
+            self.mail.len()
+        )
     }
 }
 
@@ -192,7 +208,7 @@ impl Multi {
             .collect();
         Ok(Multi {
             idle: IdleSet::all_parked(config.workers),
-            monitor: Monitor::new()?,
+            monitor: Monitor::new(config.slow_polls.as_ref())?,
             remotes,
             inject: Inject::new(),
             outside: Outside::new(&OWNER_VTABLE),
@@ -540,6 +556,16 @@ impl Multi {
         }
     }
 
+    pub(crate) fn worker_is_parked(&self, worker: usize) -> bool {
+        self.idle.is_parked(worker)
+    }
+
+    /// Workers that are not parked.
+    pub(crate) fn awake(&self) -> usize {
+        let awake = |index: &usize| !self.idle.is_parked(*index);
+        (0..self.remotes.len()).filter(awake).count()
+    }
+
     pub(crate) fn outside_spawned(&self) -> u64 {
         self.outside.spawned()
     }
@@ -569,6 +595,12 @@ impl Multi {
             .flat_map(Owner::live_tasks)
             .filter(|task| !task.is_complete())
             .collect()
+    }
+
+    /// Everything that owns tasks, blocking closures included.
+    pub(crate) fn owners(&self) -> impl Iterator<Item = &Owner> {
+        let workers = self.remotes.iter().map(|r| &r.owner);
+        workers.chain([self.outside.owner(), self.blocking.owner()])
     }
 
     /// Refuses new tasks and sends the workers home. Steps 1 to 3 of `runtime/shutdown.rs`.

@@ -19,6 +19,18 @@ impl Counter {
         self.0.store(value, Ordering::Relaxed);
     }
 
+    /// The writer's function, for a maximum.
+    pub(crate) fn raise(&self, value: u64) {
+        if value > self.get() {
+            self.set(value);
+        }
+    }
+
+    /// For a maximum that several threads write.
+    pub(crate) fn raise_shared(&self, value: u64) {
+        self.0.fetch_max(value, Ordering::Relaxed);
+    }
+
     #[inline]
     pub(crate) fn bump(&self) {
         self.add(1);
@@ -27,6 +39,11 @@ impl Counter {
     /// For counters that several threads write.
     pub(crate) fn add_shared(&self, n: u64) {
         self.0.fetch_add(n, Ordering::Relaxed);
+    }
+
+    /// Counts one more, from any thread; the first gets 0.
+    pub(crate) fn number(&self) -> u64 {
+        self.0.fetch_add(1, Ordering::Relaxed)
     }
 
     #[inline]
@@ -45,6 +62,8 @@ pub(crate) struct WorkerStats {
     /// Tasks taken from others, and the operations that took them.
     pub(crate) stolen: Counter,
     pub(crate) steals: Counter,
+    /// Looks at others' queues for something to take.
+    pub(crate) steal_attempts: Counter,
     pub(crate) parked: Counter,
     /// Parks and unparks: odd while parked.
     pub(crate) park_unpark: Counter,
@@ -55,6 +74,8 @@ pub(crate) struct WorkerStats {
     pub(crate) spin_hits: Counter,
     pub(crate) busy_ns: Counter,
     pub(crate) mean_poll_ns: Counter,
+    /// The longest of the polls that were timed.
+    pub(crate) max_poll_ns: Counter,
     pub(crate) timers_fired: Counter,
     /// Written by the monitor.
     pub(crate) slow_polls: Counter,

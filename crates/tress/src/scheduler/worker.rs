@@ -13,6 +13,7 @@ use crate::sys::FastRand;
 use crate::task::coop;
 use crate::task::{self, Header, Order, Owner, Ran};
 use crate::time::Timers;
+use crate::trace::Recorder;
 use crate::words;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -71,6 +72,7 @@ pub(crate) struct Core {
     pinned_first: Cell<bool>,
     /// How often it has found nothing else to do.
     pinned_looks: Cell<u32>,
+    recorder: Recorder,
     /// Used while it spins: how many polls each of the others had begun, and when that changed.
     seen: RefCell<Vec<(u64, Instant)>>,
 }
@@ -100,6 +102,7 @@ impl Core {
             pinned_ready: RefCell::default(),
             pinned_first: Cell::new(false),
             pinned_looks: Cell::new(0),
+            recorder: Recorder::new(config.tracer.clone(), index),
             seen: RefCell::new(Vec::new()),
         }
     }
@@ -122,6 +125,8 @@ impl Core {
     pub(crate) fn schedule_pinned(&self, worker: &Worker, task: NonNull<Header>) {
         let remote = &worker.multi().remotes[self.index];
         remote.stats.local_schedules.bump();
+        // SAFETY: the task is READY in our hands.
+        unsafe { self.recorder.ready(task) };
         self.push_pinned(remote, task);
     }
 
@@ -131,6 +136,8 @@ impl Core {
         let multi = worker.multi();
         let remote = &multi.remotes[self.index];
         remote.stats.local_schedules.bump();
+        // SAFETY: the task is READY in our hands.
+        unsafe { self.recorder.ready(task) };
         let pushed = match order {
             // A push into the empty slot wakes nobody: this worker is about to run it. Waking a
             // thief here is what cost others a quarter of their throughput.
@@ -269,18 +276,20 @@ impl Core {
     fn steal(&self, multi: &Multi, remote: &Remote, min: u32) -> Option<NonNull<Header>> {
         let n = multi.remotes.len();
         let start = self.rng.below(n as u32) as usize;
+        remote.stats.steal_attempts.bump();
         (start..n)
             .chain(0..start)
             .filter(|&victim| victim != self.index)
-            .map(|victim| &multi.remotes[victim].steal)
-            .filter(|ring| ring.len() >= min)
-            .find_map(|ring| self.steal_from(ring, remote))
+            .map(|victim| (victim, &multi.remotes[victim].steal))
+            .filter(|(_, ring)| ring.len() >= min)
+            .find_map(|(victim, ring)| self.steal_from(victim, ring, remote))
     }
 
-    fn steal_from(&self, ring: &Steal, remote: &Remote) -> Option<NonNull<Header>> {
+    fn steal_from(&self, victim: usize, ring: &Steal, remote: &Remote) -> Option<NonNull<Header>> {
         let (task, taken) = ring.steal_into(&self.ring)?;
         remote.stats.steals.bump();
         remote.stats.stolen.add(u64::from(taken));
+        self.recorder.steal(taken, victim);
         Some(task)
     }
 
@@ -293,6 +302,7 @@ impl Core {
         now: Instant,
         seen: &mut [(u64, Instant)],
     ) -> Option<NonNull<Header>> {
+        remote.stats.steal_attempts.bump();
         for (index, (polled, since)) in seen.iter_mut().enumerate() {
             let victim = &multi.remotes[index];
             if index == self.index {
@@ -305,7 +315,7 @@ impl Core {
             let age = now - *since;
             let len = victim.steal.len();
             if len >= 2 || (len == 1 && age >= LONE_AGE) {
-                if let Some(task) = self.steal_from(&victim.steal, remote) {
+                if let Some(task) = self.steal_from(index, &victim.steal, remote) {
                     return Some(task);
                 }
             }
@@ -313,11 +323,19 @@ impl Core {
                 if let Some(task) = victim.lifo.take() {
                     remote.stats.steals.bump();
                     remote.stats.stolen.bump();
+                    self.recorder.steal(1, index);
                     return Some(task);
                 }
             }
         }
         None
+    }
+
+    /// A tick begins. Which of its polls, counted from 1, is the first to be recorded? 0: none is.
+    #[inline]
+    fn begin_recording(&self, remote: &Remote, now: Instant) -> u32 {
+        let io = || remote.rest.io.events();
+        self.recorder.begin_tick(now, &remote.stats, io)
     }
 
     /// Is there anything a worker could take?
@@ -360,12 +378,15 @@ impl Worker {
     fn adopt(&self, core: Box<Core>) {
         let remote = &self.multi().remotes[core.index];
         *remote.thread.lock() = Some(std::thread::current().id());
+        core.recorder.adopted();
         self.core.set(NonNull::new(Box::into_raw(core)));
         context::with(|cx| cx.slab.set(Some(Owner::slab(NonNull::from(&remote.owner)))));
     }
 
     fn give_up(&self) -> Option<Box<Core>> {
         let core = self.core.take()?;
+        // SAFETY: ours until it is given away below.
+        unsafe { core.as_ref() }.recorder.leave_poll();
         context::with(|cx| cx.slab.set(None));
         // SAFETY: from `Box::into_raw` in `adopt`, and taken out of the cell just now.
         Some(unsafe { Box::from_raw(core.as_ptr()) })
@@ -382,34 +403,25 @@ impl Worker {
             }
             remote.timers.fire(now, &remote.stats.timers_fired);
             let start = now;
-            let mut polls = 0;
-            let tick = core.adapt.tick();
-            while polls < tick {
-                let Some(task) = core.next(multi, remote) else {
-                    break;
-                };
-                polls += 1;
-                if !self.run_task(core, remote, task) || multi.is_closing() {
-                    return;
-                }
-                // Polls may have become longer since the tick's length was chosen.
-                if polls < tick
-                    && CLOCK_AT & 1 << (polls & 127) != 0
-                    && start.elapsed() >= LONG_TICK
-                {
-                    break;
-                }
-            }
+            let Some(polls) = self.run_tick(core, multi, remote, start) else {
+                return;
+            };
             if polls == 0 {
                 let (found, at) = self.find_work_or_park(core, multi, remote, start);
                 now = at;
                 if let Some(task) = found {
-                    if !self.run_task(core, remote, task) {
+                    let going_on = if core.begin_recording(remote, at) == 1 {
+                        self.run_recorded(core, remote, task)
+                    } else {
+                        self.run_task(core, remote, task)
+                    };
+                    if !going_on {
                         return;
                     }
                     now = Instant::now();
                     core.adapt.record(1, now - at);
                     remote.stats.busy_ns.add((now - at).as_nanos() as u64);
+                    remote.stats.max_poll_ns.raise((now - at).as_nanos() as u64);
                 }
                 continue;
             }
@@ -421,6 +433,9 @@ impl Worker {
                 .stats
                 .mean_poll_ns
                 .set(core.adapt.average().as_nanos() as u64);
+            // Of one poll, or else no more than the longest of them.
+            let mean = took.as_nanos() as u64 / u64::from(polls);
+            remote.stats.max_poll_ns.raise(mean);
             if took >= LONG_TICK {
                 // The global queue has waited long enough, whatever the number of polls.
                 core.until_global.set(0);
@@ -440,8 +455,69 @@ impl Worker {
         }
     }
 
+    /// Runs tasks for a tick. Returns how many polls that were, or none if the worker has to stop.
+    #[inline(always)]
+    fn run_tick(&self, core: &Core, multi: &Multi, remote: &Remote, start: Instant) -> Option<u32> {
+        match core.begin_recording(remote, start) {
+            0 => self.run_tasks::<false>(core, multi, remote, start, 0),
+            record_at => self.run_recorded_tasks(core, multi, remote, start, record_at),
+        }
+    }
+
+    #[cold]
+    fn run_recorded_tasks(
+        &self,
+        core: &Core,
+        multi: &Multi,
+        remote: &Remote,
+        start: Instant,
+        record_at: u32,
+    ) -> Option<u32> {
+        self.run_tasks::<true>(core, multi, remote, start, record_at)
+    }
+
+    /// `record_at`: if any are recorded, the first poll that is.
+    #[inline(always)]
+    fn run_tasks<const RECORDED: bool>(
+        &self,
+        core: &Core,
+        multi: &Multi,
+        remote: &Remote,
+        start: Instant,
+        mut record_at: u32,
+    ) -> Option<u32> {
+        let mut polls = 0;
+        let tick = core.adapt.tick();
+        while polls < tick {
+            let Some(task) = core.next(multi, remote) else {
+                break;
+            };
+            polls += 1;
+            let going_on = if RECORDED && polls == record_at {
+                record_at += core.recorder.every();
+                self.run_recorded(core, remote, task)
+            } else {
+                self.run_task(core, remote, task)
+            };
+            if !going_on || multi.is_closing() {
+                return None;
+            }
+            // Polls may have become longer since the tick's length was chosen.
+            if polls < tick && CLOCK_AT & 1 << (polls & 127) != 0 {
+                let took = start.elapsed();
+                if polls == 1 {
+                    remote.stats.max_poll_ns.raise(took.as_nanos() as u64);
+                }
+                if took >= LONG_TICK {
+                    break;
+                }
+            }
+        }
+        Some(polls)
+    }
+
     /// Runs one task. False if the core went away meanwhile: the task blocked in place.
-    #[inline]
+    #[inline(always)]
     fn run_task(&self, core: &Core, remote: &Remote, task: NonNull<Header>) -> bool {
         if core.searching.get() {
             self.stop_searching(core);
@@ -476,6 +552,18 @@ impl Worker {
                 false
             }
         }
+    }
+
+    /// The same, with a record of it.
+    #[cold]
+    fn run_recorded(&self, core: &Core, remote: &Remote, task: NonNull<Header>) -> bool {
+        // SAFETY: the task came out of one of this scheduler's queues.
+        let begun = unsafe { core.recorder.begin(task, remote.stats.polled.get()) };
+        let going_on = self.run_task(core, remote, task);
+        if going_on {
+            core.recorder.end(begun);
+        }
+        going_on
     }
 
     /// Work was found. If this was the last searcher, whoever was not woken because of it must be
@@ -600,7 +688,7 @@ impl Worker {
                 .map(|due| due.saturating_duration_since(parked));
             remote.stats.parked.bump();
             remote.stats.park_unpark.bump();
-            remote.rest.park(timeout);
+            core.recorder.park(|| remote.rest.park(timeout));
             remote.stats.park_unpark.bump();
         }
         call(&multi.config.on_unpark);

@@ -24,6 +24,10 @@ impl<T> Mutex<T> {
         self.0.lock().unwrap()
     }
 
+    pub(crate) fn lock_soon(&self) -> Option<MutexGuard<'_, T>> {
+        self.0.try_lock().ok()
+    }
+
     pub(crate) fn into_inner(self) -> T {
         self.0.into_inner().unwrap()
     }

@@ -1,6 +1,6 @@
 //! The standard library's primitives, as the runtime uses them.
 
-use std::sync::PoisonError;
+use std::sync::{PoisonError, TryLockError};
 
 pub(crate) use std::sync::{Arc, MutexGuard};
 
@@ -14,6 +14,9 @@ pub(crate) mod thread {
     pub(crate) use std::thread::{Builder, JoinHandle, yield_now};
 }
 
+/// Looks at a lock that somebody else has, before [`Mutex::lock_soon`] gives it up.
+const LOOKS: usize = 256;
+
 /// A mutex that does not poison: every critical section in this crate leaves its
 /// data consistent before it can run foreign code.
 #[derive(Debug, Default)]
@@ -26,6 +29,18 @@ impl<T> Mutex<T> {
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// For those who must not wait for somebody who may be stuck: tries for a moment.
+    pub(crate) fn lock_soon(&self) -> Option<MutexGuard<'_, T>> {
+        for _ in 0..LOOKS {
+            match self.0.try_lock() {
+                Ok(guard) => return Some(guard),
+                Err(TryLockError::Poisoned(error)) => return Some(error.into_inner()),
+                Err(TryLockError::WouldBlock) => thread::yield_now(),
+            }
+        }
+        None
     }
 
     pub(crate) fn into_inner(self) -> T {

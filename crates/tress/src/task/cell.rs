@@ -15,6 +15,7 @@ use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU16, AtomicU32};
 use std::task::{Context, Poll};
 
 #[repr(C)]
@@ -50,6 +51,7 @@ impl<F: Future> Vtables<F> {
         take_output: take_output::<F>,
         drop_output: drop_output::<F>,
         free: free::<F, true>,
+        type_name: std::any::type_name::<F>,
     };
     const SYSTEM: &'static VTable = &VTable {
         poll: poll::<F>,
@@ -57,6 +59,7 @@ impl<F: Future> Vtables<F> {
         take_output: take_output::<F>,
         drop_output: drop_output::<F>,
         free: free::<F, false>,
+        type_name: std::any::type_name::<F>,
     };
 }
 
@@ -91,6 +94,8 @@ pub(super) unsafe fn new<F: Future>(
         (&raw mut (*cell).header.vtable).write(vtable);
         (&raw mut (*cell).header.output_taken).write(UnsafeCell::new(false));
         (&raw mut (*cell).header.polling).write(AtomicBool::new(false));
+        (&raw mut (*cell).header.polls).write(AtomicU16::new(0));
+        (&raw mut (*cell).header.last_poll).write(AtomicU32::new(0));
         (&raw mut (*cell).header.owner).write(owner);
         (&raw mut (*cell).header.join_waker).write(UnsafeCell::new(None));
         (&raw mut (*cell).header.id).write(id);

@@ -7,19 +7,26 @@
 //! |---|---|
 //! | `state` | everybody, by the transitions in `state.rs` |
 //! | `vtable`, `owner`, `id`, `origin` | written at spawn, then read by everybody |
+//! | `polls`, `last_poll` | written by the thread that holds the task RUNNING, if polls are recorded; read by dumps |
 //! | `output_taken` | the join side, once COMPLETE |
 //! | `polling` | written by the thread that runs the task, read for reports |
 //! | `join_waker` | the `JoinHandle` or the completer, as `JOIN_WAKER` says |
 //! | the stage behind the header | the thread that runs the task; the join side once COMPLETE |
 
 use super::id::Id;
+use super::name::Name;
 use super::owner::Owner;
 use super::state::State;
+use crate::runtime::context;
 use crate::sys::UnsafeCell;
 use crate::sys::atomic::AtomicBool;
+use crate::trace::{Clock, Scale};
 use std::panic::Location;
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::task::{Context, Waker};
+use std::time::Duration;
 
 /// The part of a task that does not depend on its future's type.
 #[repr(C)]
@@ -29,6 +36,8 @@ pub(crate) struct Header {
     pub(super) output_taken: UnsafeCell<bool>,
     /// A poll is going on.
     pub(super) polling: AtomicBool,
+    pub(super) polls: AtomicU16,
+    pub(super) last_poll: AtomicU32,
     pub(super) owner: NonNull<Owner>,
     pub(super) join_waker: UnsafeCell<Option<Waker>>,
     pub(super) id: Id,
@@ -48,6 +57,7 @@ pub(super) struct VTable {
     pub(super) drop_output: unsafe fn(NonNull<Header>),
     /// Frees the cell, whose stage is empty.
     pub(super) free: unsafe fn(NonNull<Header>),
+    pub(super) type_name: fn() -> &'static str,
 }
 
 impl Header {
@@ -106,6 +116,38 @@ impl Header {
     pub(crate) fn location(&self) -> &'static Location<'static> {
         self.origin.location()
     }
+
+    /// What an event ring says of the task.
+    pub(crate) fn label(&self) -> Label {
+        self.origin.label()
+    }
+
+    /// Counts a poll of the task that is running, if it has a name.
+    pub(super) fn note_named_poll() {
+        if let Some(task) = context::with(|cx| cx.task.get()) {
+            // SAFETY: the running task is alive.
+            unsafe { task.as_ref() }.origin.note_poll();
+        }
+    }
+
+    /// What kind of future it is.
+    pub(crate) fn type_name(&self) -> &'static str {
+        (self.vtable.type_name)()
+    }
+
+    /// Counts a poll that stands for so many, and begins in the given millisecond of the tracer's life.
+    pub(crate) fn note_polls(&self, polls: u32, ms: u32) {
+        let polls = u16::try_from(polls).unwrap_or(u16::MAX);
+        let polls = self.polls.load(Ordering::Relaxed).saturating_add(polls);
+        self.polls.store(polls, Ordering::Relaxed);
+        self.last_poll.store(ms, Ordering::Relaxed);
+    }
+
+    /// Polls that were counted, up to 65,535, and when the last recorded one began; none if there were none.
+    pub(crate) fn polls(&self) -> Option<(u16, u32)> {
+        let polls = self.polls.load(Ordering::Relaxed);
+        (polls > 0).then(|| (polls, self.last_poll.load(Ordering::Relaxed)))
+    }
 }
 
 /// Where a task was spawned and, if it has one, its name, in one word.
@@ -116,39 +158,77 @@ pub(crate) struct Origin(NonNull<()>);
 
 struct Named {
     location: &'static Location<'static>,
-    name: Box<str>,
+    name: Arc<Name>,
+    polls: AtomicU32,
+    /// When the last one began, by the clock of traces.
+    last_poll: AtomicU64,
 }
 
 const NAMED: usize = 1;
 
 impl Origin {
+    /// For tasks of no runtime's table: those of a `LocalSet`.
     pub(crate) fn new(location: &'static Location<'static>, name: Option<&str>) -> Origin {
-        const { assert!(align_of::<Location<'_>>() > NAMED && align_of::<Named>() > NAMED) };
         match name {
-            None => Origin(NonNull::from(location).cast()),
-            Some(name) => {
-                let named = Box::new(Named {
-                    location,
-                    name: name.into(),
-                });
-                let raw = Box::into_raw(named).map_addr(|a| a | NAMED);
-                Origin(NonNull::new(raw).expect("boxes have an address").cast())
-            }
+            None => Origin::unnamed(location),
+            Some(name) => Origin::named(location, Name::new(name, false)),
         }
     }
 
-    fn named(&self) -> Option<*mut Named> {
+    pub(crate) fn unnamed(location: &'static Location<'static>) -> Origin {
+        const {
+            assert!(align_of::<Location<'_>>() > NAMED && align_of::<Named>() > NAMED);
+            assert!(align_of::<Name>() > NAMED);
+        };
+        Origin(NonNull::from(location).cast())
+    }
+
+    pub(crate) fn named(location: &'static Location<'static>, name: Arc<Name>) -> Origin {
+        let raw = Box::into_raw(Box::new(Named {
+            location,
+            name,
+            polls: AtomicU32::new(0),
+            last_poll: AtomicU64::new(0),
+        }))
+        .map_addr(|a| a | NAMED);
+        Origin(NonNull::new(raw).expect("boxes have an address").cast())
+    }
+
+    fn boxed(&self) -> Option<*mut Named> {
         let raw = self.0.as_ptr().cast::<Named>();
         (raw.addr() & NAMED != 0).then(|| raw.map_addr(|a| a & !NAMED))
     }
 
     pub(crate) fn name(&self) -> Option<&str> {
         // SAFETY: a tagged word is a box we own and never change.
-        self.named().map(|named| unsafe { &*(*named).name })
+        self.boxed().map(|named| unsafe { (*named).name.text() })
+    }
+
+    /// Counts a poll of a task that has a name. The caller holds the task RUNNING.
+    fn note_poll(&self) {
+        if let Some(named) = self.boxed() {
+            // SAFETY: as in `name`.
+            let named = unsafe { &*named };
+            let polls = named.polls.load(Ordering::Relaxed).saturating_add(1);
+            named.last_poll.store(Clock::new().now(), Ordering::Relaxed);
+            named.polls.store(polls, Ordering::Relaxed);
+        }
+    }
+
+    /// Polls of a task that has a name, and the time since the last one began; none before the first.
+    pub(super) fn polls(&self) -> Option<(u64, Duration)> {
+        // SAFETY: as in `name`.
+        let named = unsafe { &*self.boxed()? };
+        let polls = named.polls.load(Ordering::Relaxed);
+        let since = Clock::new()
+            .now()
+            .saturating_sub(named.last_poll.load(Ordering::Relaxed));
+        let since = Duration::from_nanos(Scale::measure().length(since));
+        (polls > 0).then_some((polls.into(), since))
     }
 
     pub(crate) fn location(&self) -> &'static Location<'static> {
-        match self.named() {
+        match self.boxed() {
             // SAFETY: as in `name`.
             Some(named) => unsafe { (*named).location },
             // SAFETY: an untagged word is the reference it was made from.
@@ -157,9 +237,54 @@ impl Origin {
     }
 }
 
+/// What stands for a task in an event ring: its name if the runtime's table has that, else where it was
+/// spawned. Unlike an [`Origin`] it is worth something after the task's end.
+#[derive(Clone, Copy)]
+pub(crate) struct Label(u64);
+
+impl Label {
+    pub(crate) fn word(self) -> u64 {
+        self.0
+    }
+
+    /// What a label's word says; nothing of 0.
+    ///
+    /// # Safety
+    /// The word is 0 or a label's, and the table of names that the task was named in is alive.
+    pub(crate) unsafe fn read<'a>(
+        word: u64,
+    ) -> (Option<&'a str>, Option<&'static Location<'static>>) {
+        let address = word as usize & !NAMED;
+        if address == 0 {
+            return (None, None);
+        }
+        if word as usize & NAMED != 0 {
+            // SAFETY: a listed name, which its table keeps.
+            let name = unsafe { &*ptr::with_exposed_provenance::<Name>(address) };
+            (Some(name.text()), None)
+        } else {
+            // SAFETY: the address of a static location.
+            let location = unsafe { &*ptr::with_exposed_provenance::<Location<'static>>(address) };
+            (None, Some(location))
+        }
+    }
+}
+
+impl Origin {
+    pub(crate) fn label(&self) -> Label {
+        // SAFETY: as in `name`.
+        let name = self.boxed().map(|named| unsafe { &(*named).name });
+        let address = match name.filter(|name| name.is_listed()) {
+            Some(name) => Arc::as_ptr(name).expose_provenance() | NAMED,
+            None => ptr::from_ref(self.location()).expose_provenance(),
+        };
+        Label(address as u64)
+    }
+}
+
 impl Drop for Origin {
     fn drop(&mut self) {
-        if let Some(named) = self.named() {
+        if let Some(named) = self.boxed() {
             // SAFETY: made by `Box::into_raw` in `new`, and dropped only here.
             drop(unsafe { Box::from_raw(named) });
         }

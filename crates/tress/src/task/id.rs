@@ -36,6 +36,16 @@ impl Id {
     }
 }
 
+impl Id {
+    pub(crate) fn get(self) -> u64 {
+        self.0.get()
+    }
+
+    pub(crate) fn from_raw(number: u64) -> Option<Id> {
+        NonZeroU64::new(number).map(Id)
+    }
+}
+
 impl fmt::Display for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

@@ -25,6 +25,7 @@ pub mod batch;
 mod builder;
 mod cell;
 pub mod coop;
+mod describe;
 mod error;
 mod header;
 mod home;
@@ -33,6 +34,7 @@ mod join;
 pub mod join_set;
 mod local;
 mod local_set;
+mod name;
 mod owner;
 mod run;
 pub mod scope;
@@ -62,12 +64,16 @@ pub use spawn::{block_in_place, spawn, spawn_blocking};
 pub use yield_now::{YieldNow, yield_now};
 
 pub(crate) use cell::Source;
-pub(crate) use header::{Header, Origin};
+pub(crate) use header::{Header, Label, Origin};
 pub(crate) use home::Home;
 pub(crate) use local_set::Set as LocalSetShared;
+#[cfg(all(test, not(loom)))]
+pub(crate) use name::MAX_NAMES;
+pub(crate) use name::{Counted, Name, Names};
 pub(crate) use owner::{Order, Owner, OwnerVTable};
 pub(crate) use run::{Ran, TaskRef, run};
 pub(crate) use slab::{Keep, Slab};
+pub(crate) use waker::task_id;
 
 use state::Wake;
 use std::future::Future;

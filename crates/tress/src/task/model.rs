@@ -79,7 +79,7 @@ impl Depot {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        let origin = Origin::new(Location::caller(), None);
+        let origin = Origin::unnamed(Location::caller());
         let owner = NonNull::from(&self.owner);
         // SAFETY: the future is `Send` and `'static`; the depot outlives it, since `finish` is
         // called on every one.

@@ -9,7 +9,7 @@
 use super::header::Header;
 use super::slab::{Class, Keep, Slab};
 use crate::runtime::context;
-use crate::sys::Mutex;
+use crate::sys::{Mutex, MutexGuard};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -203,7 +203,22 @@ impl Owner {
         // SAFETY: the counts were raised for us.
         self.slab
             .for_each(|task| tasks.push(unsafe { super::TaskRef::from_raw(task) }));
-        let list = self.large.lock();
+        Owner::walk_large(&self.large.lock(), &mut tasks);
+        tasks
+    }
+
+    /// The same, for one who must not wait: false if a list could not be had, and what is in it is
+    /// missing.
+    pub(crate) fn try_live_tasks(&self, tasks: &mut Vec<super::TaskRef>) -> bool {
+        // SAFETY: the counts were raised for us.
+        let small = self
+            .slab
+            .try_for_each(|task| tasks.push(unsafe { super::TaskRef::from_raw(task) }));
+        let large = self.large.lock_soon();
+        small && large.map(|list| Owner::walk_large(&list, tasks)).is_some()
+    }
+
+    fn walk_large(list: &MutexGuard<'_, LargeList>, tasks: &mut Vec<super::TaskRef>) {
         let mut next = list.head;
         while let Some(links) = NonNull::new(next) {
             // SAFETY: linked cells are allocated and their state word is initialised; the lock
@@ -216,7 +231,6 @@ impl Owner {
                 next = large.next;
             }
         }
-        tasks
     }
 
     /// Collects remote frees and gives empty pages back.

@@ -23,8 +23,8 @@
 //! a cell did happens before its reuse. The reclaim stack hands over pages the same way.
 
 use super::header::Header;
-use crate::sys::Mutex;
 use crate::sys::atomic::{AtomicPtr, AtomicU64, Ordering};
+use crate::sys::{Mutex, MutexGuard};
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::cell::Cell;
 use std::mem::MaybeUninit;
@@ -589,8 +589,17 @@ impl Slab {
     }
 
     /// Calls `f` with every cell whose count could be raised; `f` owns that reference.
-    pub(crate) fn for_each(&self, mut f: impl FnMut(NonNull<Header>)) {
-        let pages = self.pages.lock();
+    pub(crate) fn for_each(&self, f: impl FnMut(NonNull<Header>)) {
+        Slab::walk(&self.pages.lock(), f);
+    }
+
+    /// The same, unless the list of pages cannot be had soon. True if it could.
+    pub(crate) fn try_for_each(&self, f: impl FnMut(NonNull<Header>)) -> bool {
+        let pages = self.pages.lock_soon();
+        pages.map(|pages| Slab::walk(&pages, f)).is_some()
+    }
+
+    fn walk(pages: &MutexGuard<'_, Vec<NonNull<Page>>>, mut f: impl FnMut(NonNull<Header>)) {
         for &page in pages.iter() {
             // SAFETY: pages in the vector are live while its lock is held. A slot's state word is
             // an initialised atomic from the page's birth on; a live count means an initialised

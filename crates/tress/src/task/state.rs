@@ -171,6 +171,27 @@ impl Snapshot {
         self.0 & CANCELLED != 0
     }
 
+    pub(crate) fn is_ready(self) -> bool {
+        self.lifecycle() == READY
+    }
+
+    pub(crate) fn is_notified(self) -> bool {
+        self.0 & NOTIFIED != 0
+    }
+
+    pub(crate) fn is_detached(self) -> bool {
+        self.0 & DETACHED != 0
+    }
+
+    /// For people.
+    pub(crate) fn lifecycle_name(self) -> &'static str {
+        match self.lifecycle() {
+            IDLE => "idle",
+            READY => "ready",
+            _ => "complete",
+        }
+    }
+
     pub(crate) fn has_join_interest(self) -> bool {
         self.0 & JOIN_INTEREST != 0
     }
@@ -203,17 +224,12 @@ impl Snapshot {
 
 impl fmt::Debug for Snapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lifecycle = match self.lifecycle() {
-            IDLE => "idle",
-            READY => "ready",
-            _ => "complete",
-        };
         f.debug_struct("State")
-            .field("lifecycle", &lifecycle)
-            .field("notified", &(self.0 & NOTIFIED != 0))
+            .field("lifecycle", &self.lifecycle_name())
+            .field("notified", &self.is_notified())
             .field("cancelled", &self.is_cancelled())
             .field("join_interest", &self.has_join_interest())
-            .field("detached", &(self.0 & DETACHED != 0))
+            .field("detached", &self.is_detached())
             .field("join_waker", &self.has_join_waker())
             .field("pinned", &self.pinned())
             .field("shield", &self.shield_depth())

@@ -1,6 +1,7 @@
 //! Wakers: a task's address and a vtable, 16 bytes, counted in the state word.
 
 use super::header::Header;
+use super::id::Id;
 use super::owner::{Order, Owner};
 use super::state::Wake;
 use std::mem::ManuallyDrop;
@@ -34,6 +35,12 @@ pub(super) unsafe fn borrowed(task: NonNull<Header>) -> Borrowed {
 #[inline]
 pub(super) fn is_for(waker: &Waker, task: NonNull<Header>) -> bool {
     waker.data() == task.as_ptr().cast_const().cast() && waker.vtable() == &VTABLE
+}
+
+/// The id of the task that a waker wakes, if it is one of ours.
+pub(crate) fn task_id(waker: &Waker) -> Option<Id> {
+    // SAFETY: a waker of ours holds a reference to its task.
+    (waker.vtable() == &VTABLE).then(|| unsafe { header(waker.data()).as_ref() }.id())
 }
 
 fn header(data: *const ()) -> NonNull<Header> {

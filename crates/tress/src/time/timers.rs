@@ -44,6 +44,14 @@ pub(crate) struct Timers {
     rest: Arc<Rest>,
 }
 
+/// A timer, for dumps.
+pub(crate) struct Waiting {
+    /// Milliseconds until it fires.
+    pub(crate) in_ms: u64,
+    /// The task it wakes, if it wakes one.
+    pub(crate) task: Option<crate::task::Id>,
+}
+
 struct Inner {
     wheel: Wheel,
     closed: bool,
@@ -198,6 +206,33 @@ impl Timers {
                 waker.wake();
             }
         }
+    }
+
+    /// When each timer is due and which task it wakes, the next one first, but no more than `most`;
+    /// and how many there are. None if the wheel cannot be had soon.
+    pub(crate) fn look(&self, most: usize) -> Option<(Vec<Waiting>, usize)> {
+        let inner = self.wheel.lock_soon()?;
+        let now = self.tick_at(Instant::now());
+        let mut all = Vec::new();
+        inner.wheel.for_each(|node, expiry| {
+            let in_ms = match expiry {
+                Expiry::At(tick) => tick.saturating_sub(now),
+                Expiry::After(ticks) => ticks,
+            };
+            // SAFETY: a linked node belongs to a pinned entry whose waker is there, and the lock is
+            // held.
+            let entry = unsafe { node.cast::<Entry>().as_ref() };
+            let task = entry.waker.with(|slot| {
+                // SAFETY: as above.
+                unsafe { (*slot).as_ref() }.and_then(crate::task::task_id)
+            });
+            all.push(Waiting { in_ms, task });
+        });
+        drop(inner);
+        let len = all.len();
+        all.sort_by_key(|timer| timer.in_ms);
+        all.truncate(most);
+        Some((all, len))
     }
 
     #[cfg(all(test, loom))]

@@ -432,6 +432,20 @@ impl Wheel {
         self.pop_front(place)
     }
 
+    /// Calls `f` with every node and when it is due, in no order.
+    pub(crate) fn for_each(&self, mut f: impl FnMut(NonNull<Node>, Expiry)) {
+        for list in &self.lists {
+            let mut next = list.head;
+            while let Some(node) = next {
+                // SAFETY: a node of one of our lists is alive, and ours while we have the wheel.
+                unsafe {
+                    f(node, self.expiry(node));
+                    next = node.as_ref().next.get();
+                }
+            }
+        }
+    }
+
     /// Where the clock has to stop next: the start of the first occupied slot,
     /// and its place. If only the overflow list has nodes, the time to read it.
     #[inline]

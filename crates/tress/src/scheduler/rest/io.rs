@@ -72,6 +72,26 @@ impl Io {
         self.driver.get()
     }
 
+    /// What the driver has done and has in hand, for people.
+    pub(crate) fn describe(&self) -> Option<String> {
+        let driver = self.made()?;
+        let metrics = driver.metrics();
+        Some(format!(
+            "{:?}, {} sources, {} operations under way, {} events in {} looks, {} by others",
+            driver.backend(),
+            metrics.registered,
+            metrics.in_flight,
+            metrics.events,
+            metrics.turns,
+            metrics.adoptions
+        ))
+    }
+
+    /// Events handled so far.
+    pub(crate) fn events(&self) -> u64 {
+        self.made().map_or(0, |driver| driver.metrics().events)
+    }
+
     /// The driver, if it has anything to wait for.
     #[inline]
     pub(super) fn in_use(&self) -> Option<&Arc<Driver>> {

@@ -24,6 +24,14 @@ impl Io {
         None
     }
 
+    pub(crate) fn describe(&self) -> Option<String> {
+        None
+    }
+
+    pub(crate) fn events(&self) -> u64 {
+        0
+    }
+
     pub(super) fn in_use(&self) -> Option<&Driver> {
         None
     }

@@ -1,0 +1,285 @@
+//! What the builder and the environment say about diagnostics.
+
+use super::Shared;
+use super::builder::{Builder, invalid};
+use crate::trace::{self, SlowPoll, SlowPollCallback, SlowPolls, Trace};
+use std::env::VarError;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// Events that a worker's ring has room for, unless the builder says something else.
+const RING_SIZE: usize = 16_384;
+const MAX_RING_SIZE: usize = 1 << 24;
+
+/// What the builder was told. What it was not told the environment may say.
+#[derive(Clone, Default)]
+pub(super) struct Diagnostics {
+    events: Option<usize>,
+    every: Option<u32>,
+    slow_poll: Option<Duration>,
+    on_slow_poll: Option<SlowPollCallback>,
+    slow_poll_backtrace: bool,
+}
+
+impl fmt::Debug for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Diagnostics")
+            .field("trace_events", &self.events)
+            .field("trace_every", &self.every)
+            .field("slow_poll_threshold", &self.slow_poll)
+            .field("slow_poll_backtrace", &self.slow_poll_backtrace)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The two together.
+pub(super) struct Resolved {
+    events: Option<usize>,
+    every: Option<u32>,
+    /// Where the trace goes when the runtime ends.
+    pub(super) trace_file: Option<PathBuf>,
+    pub(super) slow_polls: Option<SlowPolls>,
+    /// The signal at which the runtime is dumped.
+    dump: Option<i32>,
+}
+
+impl Builder {
+    /// Records what the workers do from the start, into rings of so many events for each worker, up to
+    /// 16,777,216; 0 turns it off. Default: off, unless the environment variable `TRESS_TRACE` names a
+    /// file for the trace to be written to when the runtime ends; then 16,384.
+    ///
+    /// [`Handle::trace`](super::Handle::trace) switches it on and off at any time.
+    ///
+    /// ```
+    /// let rt = tress::runtime::Builder::new_multi_thread().trace_events(1 << 16).build()?;
+    /// assert!(rt.handle().trace().is_on());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn trace_events(&mut self, events: usize) -> &mut Self {
+        self.diagnostics.events = Some(events);
+        self
+    }
+
+    /// Of how many polls one is recorded; 1 for all of them. Default: as many as take a hundredth of
+    /// the time.
+    pub fn trace_every(&mut self, polls: u32) -> &mut Self {
+        self.diagnostics.every = Some(polls);
+        self
+    }
+
+    /// Tells of polls that take longer than this, once for each: to the function given to
+    /// [`on_slow_poll`](Builder::on_slow_poll), else on the standard error output. Default: off, unless
+    /// the environment variable `TRESS_SLOW_POLL_MS` says how many milliseconds are too long; `50` or,
+    /// with backtraces, `50,backtrace`.
+    ///
+    /// A thread looks at every worker each half of that time, but at most once a millisecond and at
+    /// least every five, and sleeps while the workers do. What it tells of has therefore lasted for the
+    /// threshold and up to one look more.
+    ///
+    /// ```
+    /// use std::sync::mpsc;
+    /// use std::time::Duration;
+    ///
+    /// let (tell, told) = mpsc::channel();
+    /// let rt = tress::runtime::Builder::new_multi_thread()
+    ///     .worker_threads(1)
+    ///     .slow_poll_threshold(Duration::from_millis(5))
+    ///     .on_slow_poll(move |slow| tell.send(slow.name.clone()).unwrap())
+    ///     .build()?;
+    /// rt.block_on(async {
+    ///     let bad = tress::task::Builder::new().name("bad").spawn(async move {
+    ///         // Blocks its worker until it has been told of.
+    ///         assert_eq!(told.recv().unwrap().as_deref(), Some("bad"));
+    ///     });
+    ///     bad.unwrap().await.unwrap();
+    /// });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn slow_poll_threshold(&mut self, threshold: Duration) -> &mut Self {
+        self.diagnostics.slow_poll = Some(threshold);
+        self
+    }
+
+    /// What to do about slow polls. Called on the runtime's monitor thread, which does nothing else
+    /// meanwhile.
+    pub fn on_slow_poll<F>(&mut self, f: F) -> &mut Self
+    where
+        F: Fn(&SlowPoll) + Send + Sync + 'static,
+    {
+        self.diagnostics.on_slow_poll = Some(Arc::new(f));
+        self
+    }
+
+    /// Whether slow polls are told of with a backtrace of what they are doing. Default: no.
+    ///
+    /// On Linux with glibc the worker's thread is sent the signal SIGURG, whose handler notes where it is.
+    /// A system call that it sits in may be interrupted by that, as by any signal. Elsewhere there is
+    /// no backtrace. Names of functions need the feature `diagnostics`.
+    pub fn slow_poll_backtrace(&mut self, yes: bool) -> &mut Self {
+        self.diagnostics.slow_poll_backtrace = yes;
+        self
+    }
+}
+
+impl Diagnostics {
+    pub(super) fn resolve(&self) -> io::Result<Resolved> {
+        if self.every == Some(0) {
+            return Err(invalid("trace_every is 0, but must be at least 1".into()));
+        }
+        if let Some(events) = self.events.filter(|events| *events > MAX_RING_SIZE) {
+            return Err(invalid(format!(
+                "trace_events is {events}, but at most {MAX_RING_SIZE} are possible"
+            )));
+        }
+        if self.slow_poll == Some(Duration::ZERO) {
+            return Err(invalid(
+                "slow_poll_threshold is 0, but every poll takes longer".into(),
+            ));
+        }
+        let trace_file = variable("TRESS_TRACE")?.map(PathBuf::from);
+        Ok(Resolved {
+            events: self.events.or(trace_file.as_ref().map(|_| RING_SIZE)),
+            every: self.every,
+            trace_file,
+            slow_polls: self.slow_polls()?,
+            dump: dump_signal()?,
+        })
+    }
+
+    fn slow_polls(&self) -> io::Result<Option<SlowPolls>> {
+        let text = variable("TRESS_SLOW_POLL_MS")?;
+        let said = text.as_deref().map(parse_slow_poll).transpose()?;
+        let (threshold, backtrace) = match (self.slow_poll, said) {
+            (Some(threshold), _) => (threshold, self.slow_poll_backtrace),
+            (None, Some((threshold, backtrace))) => {
+                (threshold, backtrace || self.slow_poll_backtrace)
+            }
+            (None, None) => return Ok(None),
+        };
+        Ok(Some(SlowPolls {
+            threshold,
+            callback: self.on_slow_poll.clone(),
+            backtrace,
+        }))
+    }
+}
+
+/// Milliseconds, and whether there are to be backtraces.
+fn parse_slow_poll(text: &str) -> io::Result<(Duration, bool)> {
+    let (number, backtrace) = match text.strip_suffix(",backtrace") {
+        Some(number) => (number, true),
+        None => (text, false),
+    };
+    match number.parse() {
+        Ok(ms) if ms > 0 => Ok((Duration::from_millis(ms), backtrace)),
+        _ => Err(invalid(format!(
+            "TRESS_SLOW_POLL_MS is {text:?}, but must be a whole number of milliseconds from 1 on, \
+             such as 50 or 50,backtrace"
+        ))),
+    }
+}
+
+#[cfg(all(unix, not(loom)))]
+fn dump_signal() -> io::Result<Option<i32>> {
+    let Some(text) = variable("TRESS_DUMP")? else {
+        return Ok(None);
+    };
+    match trace::parse_signal(&text) {
+        Some(signal) => Ok(Some(signal)),
+        None => Err(invalid(format!(
+            "TRESS_DUMP is {text:?}, but must be a signal, such as SIGUSR1"
+        ))),
+    }
+}
+
+#[cfg(not(all(unix, not(loom))))]
+fn dump_signal() -> io::Result<Option<i32>> {
+    match variable("TRESS_DUMP")? {
+        None => Ok(None),
+        Some(_) => Err(invalid(
+            "TRESS_DUMP is set, but there are no such signals on this system: use \
+             Handle::debug_dump"
+                .into(),
+        )),
+    }
+}
+
+impl Resolved {
+    pub(super) fn tracer(&self) -> trace::Config {
+        trace::Config {
+            on: self.events.is_some_and(|events| events > 0),
+            size: self
+                .events
+                .filter(|events| *events > 0)
+                .unwrap_or(RING_SIZE),
+            every: self.every,
+            watched: self.slow_polls.is_some(),
+        }
+    }
+
+    /// What concerns the whole process.
+    pub(super) fn install(&self, shared: &Arc<Shared>) -> io::Result<()> {
+        if let Some(slow_polls) = &self.slow_polls {
+            slow_polls.prepare();
+        }
+        if let Some(signal) = self.dump {
+            dump_on(signal, shared)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(all(unix, not(loom)))]
+use trace::dump_on;
+
+#[cfg(not(all(unix, not(loom))))]
+fn dump_on(_: i32, _: &Arc<Shared>) -> io::Result<()> {
+    unreachable!("no signal was accepted")
+}
+
+/// Writes the trace at the end of a runtime. The second runtime of a process, and each further one, gets
+/// a file of its own.
+pub(super) fn write_trace(shared: &Arc<Shared>, path: &Path) {
+    static WRITTEN: AtomicUsize = AtomicUsize::new(0);
+    let number = WRITTEN.fetch_add(1, Ordering::Relaxed) + 1;
+    let path = numbered(path, number);
+    let written = File::create(&path).and_then(|file| {
+        let mut out = BufWriter::new(file);
+        Trace::new(shared.clone()).write_chrome(&mut out)?;
+        out.flush()
+    });
+    if let Err(error) = written {
+        // There is nobody left to return it to.
+        eprintln!(
+            "tress: the trace could not be written to {}, which TRESS_TRACE names: {error}",
+            path.display()
+        );
+    }
+}
+
+/// `trace.json`, then `trace-2.json` and so on.
+fn numbered(path: &Path, number: usize) -> PathBuf {
+    if number == 1 {
+        return path.to_owned();
+    }
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let mut name = format!("{stem}-{number}");
+    if let Some(extension) = path.extension() {
+        name = format!("{name}.{}", extension.to_string_lossy());
+    }
+    path.with_file_name(name)
+}
+
+/// An environment variable that is set and not empty.
+fn variable(name: &str) -> io::Result<Option<String>> {
+    match std::env::var(name) {
+        Ok(text) => Ok(Some(text).filter(|text| !text.is_empty())),
+        Err(VarError::NotPresent) => Ok(None),
+        Err(VarError::NotUnicode(_)) => Err(invalid(format!("{name} is not valid Unicode"))),
+    }
+}

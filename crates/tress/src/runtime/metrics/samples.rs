@@ -1,0 +1,136 @@
+use std::fmt::Write as _;
+
+/// Numbers for people and machines: what a [`Section`](crate::trace::Section) adds to a runtime's
+/// metrics.
+///
+/// ```
+/// let mut samples = tress::runtime::Samples::default();
+/// samples.counter("jobs_total", "Jobs done.", &[("queue", "mail")], 7.0);
+/// samples.gauge("jobs_waiting", "Jobs that wait.", &[("queue", "mail")], 2.0);
+/// assert!(samples.to_prometheus().contains("jobs_total{queue=\"mail\"} 7\n"));
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Samples {
+    families: Vec<Family>,
+}
+
+#[derive(Debug, Clone)]
+struct Family {
+    name: String,
+    help: &'static str,
+    kind: Kind,
+    samples: Vec<(Vec<(String, String)>, f64)>,
+}
+
+/// Does a number only grow?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Counter,
+    Gauge,
+}
+
+impl Samples {
+    /// Adds a number that only grows. By Prometheus's custom its name ends in `_total`.
+    pub fn counter(
+        &mut self,
+        name: &str,
+        help: &'static str,
+        labels: &[(&str, &str)],
+        value: f64,
+    ) -> &mut Self {
+        self.add(Kind::Counter, name, help, labels, value)
+    }
+
+    /// Adds a number that goes up and down.
+    pub fn gauge(
+        &mut self,
+        name: &str,
+        help: &'static str,
+        labels: &[(&str, &str)],
+        value: f64,
+    ) -> &mut Self {
+        self.add(Kind::Gauge, name, help, labels, value)
+    }
+
+    /// Samples of one name are kept together, as the text format wants it.
+    pub(crate) fn add(
+        &mut self,
+        kind: Kind,
+        name: &str,
+        help: &'static str,
+        labels: &[(&str, &str)],
+        value: f64,
+    ) -> &mut Self {
+        let labels = labels
+            .iter()
+            .map(|&(name, value)| (name.to_owned(), value.to_owned()))
+            .collect();
+        match self.families.iter_mut().find(|family| family.name == name) {
+            Some(family) => family.samples.push((labels, value)),
+            None => self.families.push(Family {
+                name: name.to_owned(),
+                help,
+                kind,
+                samples: vec![(labels, value)],
+            }),
+        }
+        self
+    }
+
+    /// Everything in Prometheus's text format, version 0.0.4.
+    pub fn to_prometheus(&self) -> String {
+        let mut text = String::new();
+        for family in &self.families {
+            let name = valid_name(&family.name);
+            let kind = match family.kind {
+                Kind::Counter => "counter",
+                Kind::Gauge => "gauge",
+            };
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "# HELP {name} {}", escaped(family.help, false));
+            let _ = writeln!(text, "# TYPE {name} {kind}");
+            for (labels, value) in &family.samples {
+                text.push_str(&name);
+                for (n, (label, value)) in labels.iter().enumerate() {
+                    let open = if n == 0 { '{' } else { ',' };
+                    let (label, value) = (valid_name(label), escaped(value, true));
+                    let _ = write!(text, "{open}{label}=\"{value}\"");
+                }
+                let close = if labels.is_empty() { "" } else { "}" };
+                let _ = writeln!(text, "{close} {value}");
+            }
+        }
+        text
+    }
+
+    /// Calls `f` with name, labels and value of each sample.
+    pub(crate) fn for_each(&self, mut f: impl FnMut(&str, &[(String, String)], f64)) {
+        for family in &self.families {
+            for (labels, value) in &family.samples {
+                f(&family.name, labels, *value);
+            }
+        }
+    }
+}
+
+/// Letters, digits and underscores, the first one no digit.
+fn valid_name(name: &str) -> String {
+    let valid = |(at, c): (usize, char)| {
+        let good = c.is_ascii_alphabetic() || c == '_' || (at > 0 && c.is_ascii_digit());
+        if good { c } else { '_' }
+    };
+    name.chars().enumerate().map(valid).collect()
+}
+
+fn escaped(text: &str, quotes: bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '"' if quotes => out.push_str("\\\""),
+            c => out.push(c),
+        }
+    }
+    out
+}

@@ -1,0 +1,234 @@
+//! The dump: what everything is doing, for people, also when nothing moves any more.
+//!
+//! No lock is waited for. What is read are counters with one writer each, atomics, and lists behind locks
+//! that are held for moments only; if one cannot be had in 256 looks the dump says so and goes on.
+
+use super::event::EventKind;
+use crate::runtime::{Scheduler, Shared};
+use crate::scheduler::{Current, Multi, Rest, WorkerStats};
+use crate::task::TaskRef;
+use crate::time::Timers;
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::time::Duration;
+
+/// Lines about tasks, and about the timers or events of one worker.
+const MOST_TASKS: usize = 10_000;
+const MOST_TIMERS: usize = 100;
+const MOST_EVENTS: usize = 16;
+
+const BUSY: &str = "busy: somebody has had its lock for too long";
+
+impl Shared {
+    /// See `Handle::debug_dump`.
+    pub(crate) fn dump(&self, out: &mut dyn Write) -> io::Result<()> {
+        let name = self.name.as_deref().unwrap_or("without a name");
+        writeln!(
+            out,
+            "tress runtime {}, {name}, {:?}",
+            self.id,
+            self.flavor()
+        )?;
+        match &self.scheduler {
+            Scheduler::Multi(multi) => self.dump_multi(out, multi)?,
+            Scheduler::Current(current) => self.dump_current(out, current)?,
+        }
+        let pool = self.blocking.metrics();
+        writeln!(
+            out,
+            "blocking pool: {} threads, {} of them idle, {} closures waiting",
+            pool.threads, pool.idle, pool.queued
+        )?;
+        #[cfg(not(loom))]
+        self.dump_views(out)?;
+        self.dump_tasks(out)?;
+        self.dump_events(out)?;
+        let Some(sections) = self.sections.all() else {
+            return writeln!(out, "sections: {BUSY}");
+        };
+        for section in sections {
+            writeln!(out, "{}:", section.name())?;
+            section.dump(out)?;
+        }
+        Ok(())
+    }
+
+    fn dump_multi(&self, out: &mut dyn Write, multi: &Multi) -> io::Result<()> {
+        let state = if multi.is_closing() {
+            ", shutting down"
+        } else {
+            ""
+        };
+        writeln!(
+            out,
+            "{} workers, {} of them awake, {} tasks alive{state}",
+            multi.remotes.len(),
+            multi.awake(),
+            multi.alive()
+        )?;
+        writeln!(out, "global queue: {} tasks", multi.inject.len())?;
+        for (index, remote) in multi.remotes.iter().enumerate() {
+            let thread = match remote.thread.lock_soon().as_deref() {
+                Some(Some(thread)) => format!("{thread:?}"),
+                Some(None) => "no thread yet".into(),
+                None => BUSY.into(),
+            };
+            let doing = match multi.worker_is_parked(index) {
+                true => "parked".to_owned(),
+                false => self.doing(index),
+            };
+            writeln!(out, "worker {index}, {thread}: {doing}")?;
+            writeln!(out, "  queues: {}", remote.queues())?;
+            self.dump_worker(out, &remote.stats, &remote.timers, &remote.rest)?;
+        }
+        Ok(())
+    }
+
+    fn dump_current(&self, out: &mut dyn Write, current: &Current) -> io::Result<()> {
+        writeln!(out, "{} tasks alive", current.alive())?;
+        writeln!(out, "queue from outside: {} tasks", current.inject.len())?;
+        let doing = match current.stats.park_unpark.get() & 1 {
+            1 => "parked".to_owned(),
+            _ => self.doing(0),
+        };
+        writeln!(out, "worker 0, the thread in block_on: {doing}")?;
+        let queued = current.queue_depth.get();
+        writeln!(out, "  queue: {queued} tasks at its last tick")?;
+        self.dump_worker(out, &current.stats, &current.timers, current.rest())
+    }
+
+    /// What a worker that is awake does.
+    fn doing(&self, worker: usize) -> String {
+        match self.config().tracer.running(worker) {
+            Some(task) => format!("polls task {task}"),
+            None => "awake".to_owned(),
+        }
+    }
+
+    fn dump_worker(
+        &self,
+        out: &mut dyn Write,
+        stats: &WorkerStats,
+        timers: &Timers,
+        rest: &Rest,
+    ) -> io::Result<()> {
+        writeln!(
+            out,
+            "  {} polls, {} parks, {} stolen, {} timers fired, mean poll {:?}, longest timed {:?}, seen stuck {} times",
+            stats.polled.get(),
+            stats.parked.get(),
+            stats.stolen.get(),
+            stats.timers_fired.get(),
+            Duration::from_nanos(stats.mean_poll_ns.get()),
+            Duration::from_nanos(stats.max_poll_ns.get()),
+            stats.slow_polls.get(),
+        )?;
+        if let Some(io) = rest.io.describe() {
+            writeln!(out, "  I/O: {io}")?;
+        }
+        let Some((waiting, len)) = timers.look(MOST_TIMERS) else {
+            return writeln!(out, "  timers: {BUSY}");
+        };
+        writeln!(out, "  timers: {len}")?;
+        for timer in &waiting {
+            let wakes = match timer.task {
+                Some(task) => format!("task {task}"),
+                None => "something that is no task".to_owned(),
+            };
+            let due = Duration::from_millis(timer.in_ms);
+            writeln!(out, "    in {due:?}: wakes {wakes}")?;
+        }
+        more(out, "    ", len, waiting.len())
+    }
+
+    #[cfg(not(loom))]
+    fn dump_views(&self, out: &mut dyn Write) -> io::Result<()> {
+        let Some(views) = self.views.stats() else {
+            return writeln!(out, "dispatchers: {BUSY}");
+        };
+        for view in views {
+            let now = match view.now {
+                Some((ready, drains)) => format!("{ready} ready, {drains} running"),
+                None => BUSY.to_owned(),
+            };
+            writeln!(
+                out,
+                "dispatcher {}, {} at a time: {now}, {} of {} tasks done",
+                view.name, view.limit, view.completed, view.submitted
+            )?;
+        }
+        Ok(())
+    }
+
+    fn dump_tasks(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut tasks = Vec::new();
+        let whole = self.try_live_tasks(&mut tasks);
+        let tracer = &self.config().tracer;
+        let ms_since = |then| tracer.ms_since(then);
+        let described = tasks.iter().map(|task| task.describe(&ms_since));
+        let mut alive: Vec<_> = described.filter(|task| !task.is_complete()).collect();
+        alive.sort_by_key(|task| task.id());
+        writeln!(out, "tasks: {}", alive.len())?;
+        for task in alive.iter().take(MOST_TASKS) {
+            writeln!(out, "  {task}")?;
+        }
+        more(out, "  ", alive.len(), alive.len().min(MOST_TASKS))?;
+        if !whole {
+            writeln!(out, "  some are missing; {BUSY}")?;
+        }
+        Ok(())
+    }
+
+    /// All tasks of the runtime, blocking closures included; false if some could not be had.
+    pub(crate) fn try_live_tasks(&self, tasks: &mut Vec<TaskRef>) -> bool {
+        let (multi, current) = match &self.scheduler {
+            Scheduler::Multi(multi) => (Some(multi), None),
+            Scheduler::Current(current) => (None, Some(current)),
+        };
+        let multi = multi.into_iter().flat_map(Multi::owners);
+        let owners = multi.chain(current.into_iter().flat_map(Current::owners));
+        #[cfg_attr(loom, allow(unused_mut))]
+        let mut whole = owners.fold(true, |whole, owner| owner.try_live_tasks(tasks) && whole);
+        #[cfg(not(loom))]
+        {
+            whole &= self.views.try_live_tasks(tasks);
+        }
+        whole
+    }
+
+    /// The last events of each track, if any were recorded.
+    fn dump_events(&self, out: &mut dyn Write) -> io::Result<()> {
+        // SAFETY: the names live in the runtime.
+        let events = unsafe { self.config().tracer.events() };
+        let Some(now) = events.iter().map(|event| event.at).max() else {
+            return Ok(());
+        };
+        for track in events.chunk_by(|a, b| a.track == b.track) {
+            writeln!(out, "last events of track {}:", track[0].track)?;
+            for event in &track[track.len().saturating_sub(MOST_EVENTS)..] {
+                let mut line = format!("  {:.3?} before the last: ", now - event.at);
+                // Writing to a string does not fail.
+                let _ = match event.kind {
+                    EventKind::Poll { took, .. } => write!(line, "poll of {took:.3?}"),
+                    other => write!(line, "{other:?}"),
+                };
+                if let Some(task) = event.task {
+                    let _ = write!(line, ", task {task}");
+                }
+                match (&event.name, event.spawned_at) {
+                    (Some(name), _) => writeln!(out, "{line} {name:?}")?,
+                    (None, Some(at)) => writeln!(out, "{line} spawned at {at}")?,
+                    (None, None) => writeln!(out, "{line}")?,
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn more(out: &mut dyn Write, indent: &str, all: usize, shown: usize) -> io::Result<()> {
+    match all - shown {
+        0 => Ok(()),
+        more => writeln!(out, "{indent}and {more} more"),
+    }
+}

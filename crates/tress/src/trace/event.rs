@@ -1,0 +1,210 @@
+//! What is recorded, as the ring stores it and as a reader gets it.
+
+use super::clock::Scale;
+use super::ring::Words;
+use crate::task::{self, Label};
+use std::panic::Location;
+use std::time::Duration;
+
+/// Something that happened on a worker; see [`Trace::events`](super::Trace::events).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Event {
+    /// The worker, or as many as there are workers for what the monitor thread saw.
+    pub track: usize,
+    /// When it happened, or began, since an arbitrary moment that is the same for all events.
+    pub at: Duration,
+    /// What happened.
+    pub kind: EventKind,
+    /// The task it is about, if it is about one.
+    pub task: Option<task::Id>,
+    /// That task's name, if it has one.
+    pub name: Option<String>,
+    /// Where that task was spawned, if it has no name.
+    pub spawned_at: Option<&'static Location<'static>>,
+}
+
+/// What happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EventKind {
+    /// A task was polled.
+    Poll {
+        /// For so long.
+        took: Duration,
+        /// It stands for so many polls: one of them was recorded.
+        every: u32,
+    },
+    /// A task was spawned or woken, during a poll that was recorded.
+    Ready,
+    /// Tasks were taken from another worker's queue.
+    Steal {
+        /// How many.
+        tasks: u32,
+        /// Whose.
+        from: usize,
+    },
+    /// The worker slept.
+    Park {
+        /// For so long.
+        took: Duration,
+    },
+    /// I/O events and completions were handled.
+    Io {
+        /// How many.
+        events: u32,
+    },
+    /// Timers fired.
+    Timers {
+        /// How many.
+        fired: u32,
+    },
+    /// The monitor found the worker in a poll that lasts too long.
+    SlowPoll {
+        /// For so long already.
+        so_far: Duration,
+        /// The worker.
+        worker: usize,
+    },
+}
+
+const KIND_BITS: u32 = 56;
+const HIGH_BITS: u32 = 40;
+const LOW: u64 = (1 << HIGH_BITS) - 1;
+const HIGH: u64 = (1 << (KIND_BITS - HIGH_BITS)) - 1;
+
+/// The kind as a number, a small value (16 bits) and a large one (40): counts of the clock, mostly.
+/// What does not fit is cut off at the greatest that does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct What {
+    kind: u8,
+    high: u64,
+    low: u64,
+}
+
+const POLL: u8 = 1;
+const READY: u8 = 2;
+const STEAL: u8 = 3;
+const PARK: u8 = 4;
+const IO: u8 = 5;
+const TIMERS: u8 = 6;
+const SLOW_POLL: u8 = 7;
+
+impl What {
+    const fn new(kind: u8, high: u64, low: u64) -> What {
+        What { kind, high, low }
+    }
+
+    pub(super) fn poll(took: u64, every: u32) -> What {
+        What::new(POLL, u64::from(every), took)
+    }
+
+    pub(super) fn ready() -> What {
+        What::new(READY, 0, 0)
+    }
+
+    pub(super) fn steal(tasks: u32, from: usize) -> What {
+        What::new(STEAL, from as u64, u64::from(tasks))
+    }
+
+    pub(super) fn park(took: u64) -> What {
+        What::new(PARK, 0, took)
+    }
+
+    pub(super) fn io(events: u64) -> What {
+        What::new(IO, 0, events)
+    }
+
+    pub(super) fn timers(fired: u64) -> What {
+        What::new(TIMERS, 0, fired)
+    }
+
+    pub(super) fn slow_poll(so_far: u64, worker: usize) -> What {
+        What::new(SLOW_POLL, worker as u64, so_far)
+    }
+
+    #[inline]
+    pub(super) fn pack(self) -> u64 {
+        u64::from(self.kind) << KIND_BITS | self.high.min(HIGH) << HIGH_BITS | self.low.min(LOW)
+    }
+
+    fn unpack(word: u64) -> What {
+        What {
+            kind: (word >> KIND_BITS) as u8,
+            high: word >> HIGH_BITS & HIGH,
+            low: word & LOW,
+        }
+    }
+
+    fn kind(self, scale: &Scale) -> Option<EventKind> {
+        let time = || Duration::from_nanos(scale.length(self.low));
+        Some(match self.kind {
+            POLL => EventKind::Poll {
+                took: time(),
+                every: self.high as u32,
+            },
+            READY => EventKind::Ready,
+            STEAL => EventKind::Steal {
+                tasks: self.low as u32,
+                from: self.high as usize,
+            },
+            PARK => EventKind::Park { took: time() },
+            IO => EventKind::Io {
+                events: self.low as u32,
+            },
+            TIMERS => EventKind::Timers {
+                fired: self.low as u32,
+            },
+            SLOW_POLL => EventKind::SlowPoll {
+                so_far: time(),
+                worker: self.high as usize,
+            },
+            _ => return None,
+        })
+    }
+}
+
+impl Event {
+    /// The ring's entry for an event.
+    #[inline]
+    pub(super) fn words(at: u64, what: What, task: Option<(task::Id, Label)>) -> Words {
+        let (id, label) = match task {
+            Some((id, label)) => (id.get(), label.word()),
+            None => (0, 0),
+        };
+        [at, what.pack(), id, label]
+    }
+
+    /// The other way round.
+    ///
+    /// # Safety
+    /// The words came out of a ring whole, and the names of the tasks of that ring's runtime are alive.
+    pub(super) unsafe fn read(track: usize, words: Words, scale: &Scale) -> Option<Event> {
+        let [at, what, id, label] = words;
+        // SAFETY: by the caller's promise it is the word of a label.
+        let (name, spawned_at) = unsafe { Label::read(label) };
+        Some(Event {
+            track,
+            at: Duration::from_nanos(scale.at(at)),
+            kind: What::unpack(what).kind(scale)?,
+            task: task::Id::from_raw(id),
+            name: name.map(str::to_owned),
+            spawned_at,
+        })
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_too_large_are_cut_off_and_leave_the_others_alone() {
+        for (high, low) in [(0, 0), (7, 9), (HIGH, LOW)] {
+            let what = What::new(POLL, high, low);
+            assert_eq!(What::unpack(what.pack()), what);
+        }
+        let cut = What::unpack(What::new(PARK, u64::MAX, u64::MAX).pack());
+        assert_eq!(cut, What::new(PARK, HIGH, LOW));
+    }
+}

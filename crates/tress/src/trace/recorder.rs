@@ -1,0 +1,241 @@
+//! A worker's end of its event ring.
+//!
+//! While nothing is recorded a worker asks once a tick whether that has changed. While something is, the
+//! polls to be recorded go through [`Recorder::begin`] and [`Recorder::end`], and the others through
+//! nothing. How many are depends on how long polls take: so many that recording takes about a hundredth
+//! of the time, all of them if they take four microseconds or more. What a recorded poll wakes is
+//! recorded too; what happens between polls, as sleeping, stealing and I/O, always is.
+
+use super::event::{Event, What};
+use super::slow::thread_id;
+use super::tracer::Tracer;
+use crate::scheduler::{MAX_TICK, WorkerStats};
+use crate::task::{self, Header, Label};
+use std::cell::Cell;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// Time, in nanoseconds, that one record may be for: a hundred times what it costs, which is about 40.
+const WORTH_A_RECORD: u64 = 4_000;
+/// However short polls are, one of so many is recorded.
+const MOST_SKIPPED: u64 = 512;
+
+/// The next poll to be recorded is looked for in ticks that may come to it. The others are as if nothing
+/// was recorded; what happened before them is noted a tick later.
+const LONGEST_TICK: u64 = MAX_TICK as u64;
+
+pub(crate) struct Recorder {
+    tracer: Arc<Tracer>,
+    track: usize,
+    /// The ring is in use, as of this tick.
+    on: Cell<bool>,
+    /// The poll under way is recorded, and so is what it does.
+    deep: Cell<bool>,
+    /// Ticks without a poll to be recorded are left alone: not if somebody chose how many there are.
+    skips: bool,
+    /// The number of the next poll of the worker to be recorded.
+    next: Cell<u64>,
+    every: Cell<u32>,
+    /// When the tick began, and how many polls there had been.
+    tick: Cell<Instant>,
+    polled: Cell<u64>,
+    timers_seen: Cell<u64>,
+    io_seen: Cell<u64>,
+}
+
+/// A poll that is to be recorded.
+pub(crate) struct Begun {
+    at: u64,
+    id: task::Id,
+    label: Label,
+}
+
+impl Recorder {
+    pub(crate) fn new(tracer: Arc<Tracer>, track: usize) -> Recorder {
+        Recorder {
+            skips: tracer.every.is_none() && !tracer.watched,
+            tracer,
+            track,
+            on: Cell::new(false),
+            deep: Cell::new(false),
+            next: Cell::new(0),
+            every: Cell::new(1),
+            tick: Cell::new(Instant::now()),
+            polled: Cell::new(0),
+            timers_seen: Cell::new(0),
+            io_seen: Cell::new(0),
+        }
+    }
+
+    /// A tick begins. Which of its polls, counted from 1, is the first that has to go through `begin`
+    /// and `end`? 0: none has. `io` says how many I/O events the worker has handled.
+    #[inline(always)]
+    pub(crate) fn begin_tick(
+        &self,
+        now: Instant,
+        stats: &WorkerStats,
+        io: impl FnOnce() -> u64,
+    ) -> u32 {
+        if !self.tracer.is_active() {
+            self.on.set(false);
+            return 0;
+        }
+        if self.skips && self.on.get() && self.next.get() > stats.polled.get() + LONGEST_TICK {
+            return 0;
+        }
+        self.begin_active_tick(now, stats, io())
+    }
+
+    #[cold]
+    fn begin_active_tick(&self, now: Instant, stats: &WorkerStats, io: u64) -> u32 {
+        let timers = stats.timers_fired.get();
+        let timers = timers - self.timers_seen.replace(timers);
+        let io = io.saturating_sub(self.io_seen.replace(io));
+        let polled = stats.polled.get();
+        let polls = polled - self.polled.replace(polled);
+        let elapsed = now.saturating_duration_since(self.tick.replace(now));
+        self.every.set(self.interval(polls, elapsed));
+        self.on.set(self.tracer.is_on());
+        if self.on.get() && timers + io > 0 {
+            self.note_between(timers, io);
+        }
+        // It may have been chosen when polls were shorter.
+        let next = self
+            .next
+            .get()
+            .min(polled + u64::from(self.every.get()) - 1);
+        next.saturating_sub(polled) as u32 + 1
+    }
+
+    fn note_between(&self, timers: u64, io: u64) {
+        if timers > 0 {
+            self.note(What::timers(timers));
+        }
+        if io > 0 {
+            self.note(What::io(io));
+        }
+    }
+
+    /// Of how many polls one goes through `begin`, if there were so many since the last look. If there
+    /// were none, that says nothing.
+    fn interval(&self, polls: u64, elapsed: Duration) -> u32 {
+        if self.tracer.watched {
+            return 1;
+        }
+        let adapted = || {
+            if polls == 0 {
+                return self.every.get();
+            }
+            let ns = (elapsed.as_nanos() as u64).max(1);
+            (polls * WORTH_A_RECORD / ns).clamp(1, MOST_SKIPPED) as u32
+        };
+        self.tracer.every.unwrap_or_else(adapted)
+    }
+
+    /// Polls from one that is recorded to the next, in this tick.
+    #[inline]
+    pub(crate) fn every(&self) -> u32 {
+        self.every.get()
+    }
+
+    /// A poll begins that has to be recorded. `polled` is how many came before it.
+    ///
+    /// # Safety
+    /// The caller took the task out of a queue.
+    pub(crate) unsafe fn begin(&self, task: NonNull<Header>, polled: u64) -> Option<Begun> {
+        // SAFETY: SCHEDULED in the caller's hands, and so alive.
+        let header = unsafe { task.as_ref() };
+        let every = self.every.get();
+        self.next.set(polled + u64::from(every));
+        header.note_polls(every, self.tracer.ms_at(self.tick.get()));
+        if self.tracer.watched {
+            let track = &self.tracer.tracks[self.track];
+            track.running.store(header.id().get(), Ordering::Release);
+        }
+        self.deep.set(self.on.get());
+        self.on.get().then(|| Begun {
+            at: self.tracer.clock.now(),
+            id: header.id(),
+            label: header.label(),
+        })
+    }
+
+    /// It has ended, and the caller still is the worker.
+    pub(crate) fn end(&self, begun: Option<Begun>) {
+        if self.tracer.watched {
+            let track = &self.tracer.tracks[self.track];
+            track.running.store(0, Ordering::Release);
+        }
+        if let Some(begun) = begun {
+            self.deep.set(false);
+            let took = self.tracer.clock.now().saturating_sub(begun.at);
+            let what = What::poll(took, self.every.get());
+            self.push(begun.at, what, Some((begun.id, begun.label)));
+        }
+    }
+
+    /// This thread is the worker now.
+    pub(crate) fn adopted(&self) {
+        if self.tracer.watched {
+            let track = &self.tracer.tracks[self.track];
+            track.thread.store(thread_id(), Ordering::Release);
+        }
+    }
+
+    /// The thread gives the worker away in the middle of a poll.
+    pub(crate) fn leave_poll(&self) {
+        self.deep.set(false);
+        let track = &self.tracer.tracks[self.track];
+        track.running.store(0, Ordering::Release);
+    }
+
+    /// A task was queued by the poll under way.
+    ///
+    /// # Safety
+    /// The task is SCHEDULED in the caller's hands.
+    #[inline]
+    pub(crate) unsafe fn ready(&self, task: NonNull<Header>) {
+        if self.deep.get() {
+            // SAFETY: alive by the caller's promise.
+            self.note_ready(unsafe { task.as_ref() });
+        }
+    }
+
+    #[cold]
+    fn note_ready(&self, header: &Header) {
+        let task = Some((header.id(), header.label()));
+        self.push(self.tracer.clock.now(), What::ready(), task);
+    }
+
+    /// Tasks were taken from another worker.
+    pub(crate) fn steal(&self, tasks: u32, from: usize) {
+        if self.on.get() {
+            self.note(What::steal(tasks, from));
+        }
+    }
+
+    /// Sleeps: `wait` does.
+    pub(crate) fn park(&self, wait: impl FnOnce()) {
+        if !self.on.get() {
+            return wait();
+        }
+        // What woke it is to be noted before the next poll.
+        self.next.set(0);
+        let at = self.tracer.clock.now();
+        wait();
+        let took = self.tracer.clock.now().saturating_sub(at);
+        self.push(at, What::park(took), None);
+    }
+
+    fn note(&self, what: What) {
+        self.push(self.tracer.clock.now(), what, None);
+    }
+
+    fn push(&self, at: u64, what: What, task: Option<(task::Id, Label)>) {
+        if let Some(ring) = self.tracer.tracks[self.track].ring.get() {
+            ring.push(Event::words(at, what, task));
+        }
+    }
+}

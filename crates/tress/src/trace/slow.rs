@@ -1,0 +1,167 @@
+//! Polls that take too long: noticed by the monitor, told to whoever asked.
+
+mod backtrace;
+#[cfg(all(target_os = "linux", target_env = "gnu", not(loom), not(miri)))]
+#[path = "slow/signal.rs"]
+mod capture;
+#[cfg(not(all(target_os = "linux", target_env = "gnu", not(loom), not(miri))))]
+#[path = "slow/no_capture.rs"]
+mod capture;
+
+pub use backtrace::Backtrace;
+
+pub(crate) use capture::thread_id;
+
+use super::tracer::Tracer;
+use crate::runtime::Shared;
+use crate::task;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A poll that takes longer than it should, as the monitor found it.
+///
+/// See [`Builder::slow_poll_threshold`](crate::runtime::Builder::slow_poll_threshold).
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct SlowPoll {
+    /// The worker that is stuck in it.
+    pub worker: usize,
+    /// The task.
+    pub task: task::Id,
+    /// Its name, if it has one.
+    pub name: Option<String>,
+    /// Where it was spawned; none if it ended before that could be seen.
+    pub spawned_at: Option<&'static Location<'static>>,
+    /// How long it has been going on, at least: since the monitor first saw it.
+    pub elapsed: Duration,
+    /// Where it is, if [asked for](crate::runtime::Builder::slow_poll_backtrace) and to be had.
+    pub backtrace: Option<Backtrace>,
+}
+
+impl fmt::Display for SlowPoll {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "task {}", self.task)?;
+        if let Some(name) = &self.name {
+            write!(f, " {name:?}")?;
+        }
+        write!(f, " has kept worker {} for {:?}", self.worker, self.elapsed)?;
+        if let Some(at) = self.spawned_at {
+            write!(f, "; spawned at {at}")?;
+        }
+        if let Some(backtrace) = &self.backtrace {
+            write!(f, "\n{backtrace}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A user's function, called with what was found.
+pub(crate) type Callback = Arc<dyn Fn(&SlowPoll) + Send + Sync>;
+
+/// What the builder said.
+#[derive(Clone)]
+pub(crate) struct SlowPolls {
+    pub(crate) threshold: Duration,
+    /// None: a line on the standard error output.
+    pub(crate) callback: Option<Callback>,
+    pub(crate) backtrace: bool,
+}
+
+impl SlowPolls {
+    /// Takes what takes time before the first slow poll, and not in a signal handler.
+    pub(crate) fn prepare(&self) {
+        if self.backtrace {
+            capture::prepare();
+        }
+    }
+
+    /// Time between two of the monitor's looks.
+    pub(crate) fn period(&self) -> Duration {
+        (self.threshold / 2).max(Duration::from_millis(1))
+    }
+}
+
+/// The monitor's memory of each worker.
+pub(crate) struct Detector {
+    config: SlowPolls,
+    workers: Vec<Seen>,
+}
+
+#[derive(Clone, Copy)]
+struct Seen {
+    polled: u64,
+    since: Instant,
+    told: bool,
+}
+
+impl Detector {
+    pub(crate) fn new(config: SlowPolls) -> Detector {
+        Detector {
+            config,
+            workers: Vec::new(),
+        }
+    }
+
+    /// Has the worker been in the same poll for too long? `polled` is how many it has begun.
+    pub(crate) fn look(&mut self, shared: &Shared, worker: usize, polled: u64) {
+        let now = Instant::now();
+        let fresh = Seen {
+            polled,
+            since: now,
+            told: false,
+        };
+        if self.workers.len() <= worker {
+            self.workers.resize(worker + 1, fresh);
+        }
+        let seen = &mut self.workers[worker];
+        let tracer = &shared.config().tracer;
+        let running = tracer.running(worker);
+        let (Some(task), true) = (running, seen.polled == polled) else {
+            *seen = fresh;
+            return;
+        };
+        let elapsed = now - seen.since;
+        if seen.told || elapsed < self.config.threshold {
+            return;
+        }
+        seen.told = true;
+        let since = seen.since;
+        self.tell(shared, tracer, worker, task, since);
+    }
+
+    fn tell(
+        &self,
+        shared: &Shared,
+        tracer: &Tracer,
+        worker: usize,
+        task: task::Id,
+        since: Instant,
+    ) {
+        let thread = tracer.thread(worker).filter(|_| self.config.backtrace);
+        let backtrace = thread.and_then(capture::capture);
+        // It went on meanwhile: the backtrace is of something else.
+        let backtrace = backtrace.filter(|_| tracer.running(worker) == Some(task));
+        let mut tasks = Vec::new();
+        shared.try_live_tasks(&mut tasks);
+        let found = tasks.iter().find(|other| other.header().id() == task);
+        let header = found.map(|task| task.header());
+        let label = header.map(|header| (task, header.label()));
+        tracer.note_slow_poll(worker, since, label);
+        let slow = SlowPoll {
+            worker,
+            task,
+            name: header.and_then(|header| header.name().map(str::to_owned)),
+            spawned_at: header.map(|header| header.location()),
+            elapsed: since.elapsed(),
+            backtrace,
+        };
+        drop(tasks);
+        match &self.config.callback {
+            // Its panic has been printed, and must not end the monitor.
+            Some(callback) => drop(catch_unwind(AssertUnwindSafe(|| callback(&slow)))),
+            None => eprintln!("tress: slow poll: {slow}"),
+        }
+    }
+}

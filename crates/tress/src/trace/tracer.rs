@@ -1,0 +1,150 @@
+//! What the workers' recorders share: the switch, the rings, the clock.
+
+use super::clock::{Clock, Scale};
+use super::event::{Event, What};
+use super::ring::Ring;
+use crate::sys::CachePadded;
+use crate::task::{self, Label};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
+
+/// What the builder said.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Config {
+    /// Record from the start.
+    pub(crate) on: bool,
+    /// Entries of a ring.
+    pub(crate) size: usize,
+    /// Record one of so many polls; none: as many as cost little.
+    pub(crate) every: Option<u32>,
+    /// Somebody wants to know which task a worker runs.
+    pub(crate) watched: bool,
+}
+
+pub(crate) struct Tracer {
+    config: Config,
+    pub(super) every: Option<u32>,
+    pub(super) watched: bool,
+    pub(super) clock: Clock,
+    /// One for each worker, and the monitor's.
+    pub(super) tracks: Box<[CachePadded<Track>]>,
+    on: AtomicBool,
+    /// On, or watched: there is something for a poll to do.
+    active: AtomicBool,
+    start: Instant,
+}
+
+#[derive(Default)]
+pub(super) struct Track {
+    /// Made when recording is first switched on. Written by whoever holds the worker's core.
+    pub(super) ring: OnceLock<Ring>,
+    /// The id of the task being polled, while somebody wants to know; 0: none.
+    pub(super) running: AtomicU64,
+    /// What the kernel calls the worker's thread, while somebody wants to know; 0: not known.
+    pub(super) thread: AtomicU64,
+}
+
+impl Tracer {
+    pub(crate) fn new(config: Config, workers: usize) -> Tracer {
+        let tracer = Tracer {
+            config,
+            every: config.every,
+            watched: config.watched,
+            clock: Clock::new(),
+            tracks: (0..=workers)
+                .map(|_| CachePadded::new(Track::default()))
+                .collect(),
+            on: AtomicBool::new(false),
+            active: AtomicBool::new(config.watched),
+            start: Instant::now(),
+        };
+        if config.on {
+            tracer.start();
+        }
+        tracer
+    }
+
+    pub(crate) fn start(&self) {
+        for track in &self.tracks {
+            track.ring.get_or_init(|| Ring::new(self.config.size));
+        }
+        self.on.store(true, Ordering::Release);
+        self.active.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn stop(&self) {
+        self.on.store(false, Ordering::Release);
+        self.active.store(self.watched, Ordering::Release);
+    }
+
+    pub(crate) fn is_on(&self) -> bool {
+        self.on.load(Ordering::Acquire)
+    }
+
+    #[inline]
+    pub(super) fn is_active(&self) -> bool {
+        self.active.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn ms_at(&self, now: Instant) -> u32 {
+        let since = now.saturating_duration_since(self.start);
+        (since.as_secs() as u32)
+            .wrapping_mul(1000)
+            .wrapping_add(since.subsec_millis())
+    }
+
+    /// Milliseconds from then to now.
+    pub(crate) fn ms_since(&self, then: u32) -> u32 {
+        self.ms_at(Instant::now()).wrapping_sub(then)
+    }
+
+    /// The task that a worker is polling, if that is recorded.
+    pub(crate) fn running(&self, worker: usize) -> Option<task::Id> {
+        task::Id::from_raw(self.tracks[worker].running.load(Ordering::Acquire))
+    }
+
+    /// What the kernel calls the worker's thread.
+    pub(super) fn thread(&self, worker: usize) -> Option<u64> {
+        let thread = self.tracks[worker].thread.load(Ordering::Acquire);
+        (thread != 0).then_some(thread)
+    }
+
+    /// The monitor's function: it found a worker stuck.
+    pub(crate) fn note_slow_poll(
+        &self,
+        worker: usize,
+        since: Instant,
+        task: Option<(task::Id, Label)>,
+    ) {
+        let Some(track) = self.tracks.last().filter(|_| self.is_on()) else {
+            return;
+        };
+        if let Some(ring) = track.ring.get() {
+            // The clock's counts of that time: its scale is measured, and the event is rare.
+            let scale = Scale::measure();
+            let so_far = scale.counts(since.elapsed());
+            let what = What::slow_poll(so_far, worker);
+            ring.push(Event::words(self.clock.now(), what, task));
+        }
+    }
+
+    /// Events of each track, oldest first.
+    ///
+    /// # Safety
+    /// The names of the runtime's tasks are alive.
+    pub(super) unsafe fn events(&self) -> Vec<Event> {
+        let scale = Scale::measure();
+        let mut all = Vec::new();
+        for (index, track) in self.tracks.iter().enumerate() {
+            let ring = track.ring.get().into_iter();
+            // SAFETY: from a ring of this runtime; the rest is the caller's promise.
+            let event = |words| unsafe { Event::read(index, words, &scale) };
+            let mut events: Vec<Event> = ring.flat_map(Ring::snapshot).filter_map(event).collect();
+            // Slices are written when they end.
+            events.sort_by_key(|event| event.at);
+            all.extend(events);
+        }
+        all
+    }
+}

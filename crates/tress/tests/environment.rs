@@ -1,0 +1,195 @@
+//! What environment variables switch on. Each is tried in a process of its own: this one, started again
+//! with the name of the test and the variable.
+
+#![cfg(all(unix, not(loom), not(miri)))]
+
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+use tress::runtime::{Builder, Runtime};
+use tress::task;
+
+/// Set in the second process.
+const INSIDE: &str = "TRESS_TEST_INSIDE";
+
+fn is_inside() -> bool {
+    std::env::var_os(INSIDE).is_some()
+}
+
+/// This test again, with variables.
+fn again(test: &str, variables: &[(&str, &str)]) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args([test, "--exact", "--nocapture", "--test-threads=1"])
+        .env(INSIDE, "1")
+        .envs(variables.iter().copied());
+    command
+}
+
+fn run(test: &str, variables: &[(&str, &str)]) -> Output {
+    again(test, variables).output().unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_trace_is_written_when_a_runtime_ends() {
+    if is_inside() {
+        for name in ["first", "second"] {
+            let rt = Runtime::new().unwrap();
+            assert!(rt.handle().trace().is_on());
+            rt.block_on(async move {
+                let task = task::Builder::new().name(name).spawn(task::yield_now());
+                task.unwrap().await.unwrap();
+            });
+        }
+        return;
+    }
+    let directory = std::env::temp_dir().join(format!("tress-trace-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let file = directory.join("trace.json");
+    let path = file.to_str().unwrap();
+    let output = run(
+        "a_trace_is_written_when_a_runtime_ends",
+        &[("TRESS_TRACE", path)],
+    );
+    assert!(output.status.success(), "{}", stderr(&output));
+    for (file, name) in [("trace.json", "first"), ("trace-2.json", "second")] {
+        let text = std::fs::read(directory.join(file)).unwrap();
+        let json: Value = serde_json::from_slice(&text).unwrap();
+        let events = json["traceEvents"].as_array().unwrap();
+        let polled = |e: &Value| e["cat"] == "poll" && e["name"] == name;
+        assert!(events.iter().any(polled), "{name} in {file}");
+    }
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+#[test]
+fn a_trace_that_cannot_be_written_is_told_of() {
+    if is_inside() {
+        return drop(Runtime::new().unwrap());
+    }
+    let variable = ("TRESS_TRACE", "/nowhere/at/all/trace.json");
+    let output = run("a_trace_that_cannot_be_written_is_told_of", &[variable]);
+    assert!(output.status.success(), "and nothing else happens");
+    assert!(
+        stderr(&output).contains("/nowhere/at/all/trace.json"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn slow_polls_are_told_of_on_stderr() {
+    if is_inside() {
+        let rt = Builder::new_multi_thread()
+            .worker_threads(1)
+            .build()
+            .unwrap();
+        rt.block_on(async {
+            let slow = async { std::thread::sleep(Duration::from_millis(100)) };
+            task::Builder::new()
+                .name("sleeps")
+                .spawn(slow)
+                .unwrap()
+                .await
+                .unwrap();
+        });
+        return;
+    }
+    for value in ["10", "10,backtrace"] {
+        let output = run(
+            "slow_polls_are_told_of_on_stderr",
+            &[("TRESS_SLOW_POLL_MS", value)],
+        );
+        assert!(output.status.success());
+        let text = stderr(&output);
+        assert!(text.contains("slow poll: task"), "{text}");
+        assert!(text.contains("\"sleeps\" has kept worker 0"), "{text}");
+        let backtrace = cfg!(all(target_os = "linux", target_env = "gnu")) && value != "10";
+        assert_eq!(text.contains("   0: "), backtrace, "{text}");
+    }
+}
+
+#[test]
+fn a_signal_dumps_every_runtime_of_a_wedged_process() {
+    if is_inside() {
+        let mut runtimes = Vec::new();
+        for name in ["a", "b"] {
+            let mut builder = Builder::new_multi_thread();
+            let rt = builder.worker_threads(1).name(name).build().unwrap();
+            let stuck = async {
+                println!("stuck");
+                while is_inside() {
+                    std::thread::park();
+                }
+            };
+            let task_name = format!("stuck in {name}");
+            let task = task::Builder::new().name(&task_name);
+            task.spawn_on(stuck, rt.handle()).unwrap();
+            runtimes.push(rt);
+        }
+        // Until the process is killed.
+        while runtimes.len() == 2 {
+            std::thread::park();
+        }
+        return;
+    }
+    let test = "a_signal_dumps_every_runtime_of_a_wedged_process";
+    let mut child = again(test, &[("TRESS_DUMP", "SIGUSR1")])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let output = BufReader::new(child.stdout.take().unwrap());
+    let stuck = output
+        .lines()
+        .map(Result::unwrap)
+        .filter(|line| line.contains("stuck"));
+    assert_eq!(stuck.take(2).count(), 2);
+    // SAFETY: a child of ours that has not been waited for.
+    assert_eq!(unsafe { libc_kill(child.id() as i32, SIGUSR1) }, 0);
+    let mut lines = BufReader::new(child.stderr.take().unwrap())
+        .lines()
+        .map(Result::unwrap);
+    for name in ["a", "b"] {
+        let line = format!("\"stuck in {name}\": running");
+        assert!(lines.any(|other| other.contains(&line)), "{line}");
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+unsafe extern "C" {
+    #[link_name = "kill"]
+    fn libc_kill(pid: i32, signal: i32) -> i32;
+}
+
+/// The same number on Linux, and another one on BSDs and Apple's systems.
+const SIGUSR1: i32 = if cfg!(any(target_os = "linux", target_os = "android")) {
+    10
+} else {
+    30
+};
+
+#[test]
+fn mistakes_are_named() {
+    if is_inside() {
+        let error = Runtime::new().unwrap_err();
+        return eprintln!("error: {error}");
+    }
+    for (name, value) in [
+        ("TRESS_SLOW_POLL_MS", "soon"),
+        ("TRESS_SLOW_POLL_MS", "0"),
+        ("TRESS_SLOW_POLL_MS", "10,please"),
+        ("TRESS_DUMP", "SIGNAL"),
+        ("TRESS_DUMP", "0"),
+        ("TRESS_DUMP", "9"),
+    ] {
+        let text = stderr(&run("mistakes_are_named", &[(name, value)]));
+        assert!(text.contains(name) && text.contains(value), "{text}");
+    }
+}
