@@ -1,4 +1,4 @@
-use super::{Host, Inner, Lifecycle, Limit};
+use super::{Host, Inner, Lifecycle, Limit, section};
 use crate::atom::Atom;
 use crate::command::{Answer, Call, Command, CommandError, Registry};
 use crate::error::StartError;
@@ -9,8 +9,8 @@ use crate::slot::Capacity;
 use crate::table::{MAX_PROCESSES, Table};
 use std::fmt;
 use std::future::Future;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+use std::sync::{Arc, OnceLock};
 use tress::runtime::Handle;
 use tress::sync::Notify;
 
@@ -166,6 +166,7 @@ impl Builder {
                 names: Names::default(),
                 groups: Groups::default(),
                 ended: Notify::new(),
+                section: OnceLock::new(),
             }),
         };
         if let Some(router) = &host.inner.router {
@@ -173,6 +174,7 @@ impl Builder {
                 return Err(StartError::HostTaken(host.name()));
             }
         }
+        host.inner.section.get_or_init(|| section::add(&host));
         Ok(host)
     }
 }

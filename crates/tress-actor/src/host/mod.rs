@@ -1,6 +1,7 @@
 //! A host: the processes of one kind of work, and what they share.
 
 mod builder;
+mod section;
 mod send;
 pub(crate) mod spawn;
 
@@ -24,10 +25,11 @@ use std::fmt;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::task::Waker;
 use tress::runtime::Handle;
 use tress::sync::Notify;
+use tress::trace::SectionGuard;
 
 /// Runs processes, and finds them by their [`Pid`]s. Clones are the same host.
 ///
@@ -78,6 +80,8 @@ struct Inner {
     groups: Groups,
     /// Somebody ended while the host was stopping.
     ended: Notify,
+    /// Its part of the runtime's dump and metrics.
+    section: OnceLock<SectionGuard>,
 }
 
 /// Most processes, and how many there are.
