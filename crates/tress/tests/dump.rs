@@ -159,12 +159,12 @@ fn timers_say_when_and_whom_they_wake() {
         Builder::new_current_thread().enable_all().build().unwrap(),
     ] {
         let hour = Duration::from_secs(3600);
-        let sleeper = rt.block_on(async move {
-            let sleeper = tress::spawn(tress::time::sleep(hour));
+        let _entered = rt.enter();
+        let sleeper = tress::spawn(tress::time::sleep(hour));
+        rt.block_on(async {
             while !dump(&Handle::current()).contains("timers: 1") {
                 task::yield_now().await;
             }
-            sleeper
         });
         let dump = dump(rt.handle());
         let wakes = format!("wakes task {}", sleeper.id());

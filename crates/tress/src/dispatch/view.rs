@@ -336,9 +336,11 @@ impl Views {
             return false;
         };
         let all: Vec<_> = all.iter().filter_map(Weak::upgrade).collect();
-        all.iter().fold(true, |whole, view| {
-            view.owner.try_live_tasks(tasks) && whole
-        })
+        let mut whole = true;
+        for view in &all {
+            whole &= view.owner.try_live_tasks(tasks);
+        }
+        whole
     }
 
     /// Tasks of all views that are not over.

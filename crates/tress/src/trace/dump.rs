@@ -187,8 +187,10 @@ impl Shared {
         };
         let multi = multi.into_iter().flat_map(Multi::owners);
         let owners = multi.chain(current.into_iter().flat_map(Current::owners));
-        #[cfg_attr(loom, allow(unused_mut))]
-        let mut whole = owners.fold(true, |whole, owner| owner.try_live_tasks(tasks) && whole);
+        let mut whole = true;
+        for owner in owners {
+            whole &= owner.try_live_tasks(tasks);
+        }
         #[cfg(not(loom))]
         {
             whole &= self.views.try_live_tasks(tasks);
