@@ -1,8 +1,9 @@
 //! What a host's processes are doing.
 
 use crate::host::Host;
+use crate::link::Relations;
 use crate::pid::{Pid, ProcessId};
-use crate::slot::{MailboxCounters, ProcessState};
+use crate::slot::{MailboxCounters, ProcessState, Slot};
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Instant;
@@ -51,7 +52,10 @@ impl Host {
     /// What is known of a process; `None` if it has ended.
     pub fn process_info(&self, pid: Pid) -> Option<ProcessInfo> {
         let slot = self.slot(pid).ok()?;
-        let relations = slot.relations.lock();
+        self.info(pid, slot, &slot.relations.lock())
+    }
+
+    fn info(&self, pid: Pid, slot: &Slot, relations: &Relations) -> Option<ProcessInfo> {
         let (generation, state) = slot.look()?;
         if generation.get() != pid.id().generation() {
             return None;
@@ -72,6 +76,28 @@ impl Host {
             names: related.map_or_else(Vec::new, |related| related.names.clone()),
             links: related.map_or_else(Vec::new, |related| related.links.clone()),
             monitors: related.map_or(0, |related| related.monitors.len()),
+        })
+    }
+
+    /// What is known of all processes that live, in the order of their numbers, one after the other.
+    /// Never waits for any of them, whatever they do: one whose relations are being changed at the
+    /// moment it is looked at is left out.
+    ///
+    /// ```
+    /// # use tress_actor::{Cx, Host};
+    /// # #[tress::main]
+    /// # async fn main() {
+    /// let host = Host::builder("main").start().unwrap();
+    /// let pid = host.spawn(|mut cx: Cx<()>| async move { while cx.recv().await.is_some() {} }).unwrap();
+    /// assert!(host.inspect().any(|info| info.pid == pid && info.mailbox == 0));
+    /// # }
+    /// ```
+    pub fn inspect(&self) -> impl Iterator<Item = ProcessInfo> + '_ {
+        self.table().iter().filter_map(|(index, slot)| {
+            let (generation, _) = slot.look()?;
+            let id = ProcessId::new(index, generation);
+            let relations = slot.relations.try_lock()?;
+            self.info(Pid::new(self.node(), self.name(), id), slot, &relations)
         })
     }
 
@@ -117,11 +143,7 @@ impl Host {
             metrics.processes,
             metrics.undelivered
         );
-        for info in self
-            .processes()
-            .into_iter()
-            .filter_map(|pid| self.process_info(pid))
-        {
+        for info in self.inspect() {
             // Writing to a string does not fail.
             let _ = write!(
                 text,

@@ -414,6 +414,11 @@ fn a_process_can_be_looked_at() {
         for _ in 0..3 {
             let _ = actor.cast(Msg::Fail);
         }
+        // It waits for something else, and rests on its messages.
+        while host.process_info(pid).unwrap().state != ProcessState::Idle {
+            tress::task::yield_now().await;
+        }
+        assert!(host.inspect().any(|info| info.pid == pid));
         let info = host.process_info(pid).unwrap();
         assert_eq!(
             (info.pid, info.parent, info.mailbox, info.waiting),

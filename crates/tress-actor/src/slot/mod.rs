@@ -364,7 +364,9 @@ impl Slot {
         }
         let generation = self.word.generation();
         let (mut places, mut received) = (0, 0);
-        for _ in 0..most {
+        // What is not for this process does not count: it never finds nothing where there is more.
+        let full = into.len() + most;
+        while into.len() < full {
             let Some(node) = back.sorted.pop_node() else {
                 break;
             };
@@ -396,7 +398,7 @@ impl Slot {
         self.back.lock().waker = Some(waker.clone());
     }
 
-    /// The process wants to rest, and has taken all that it knows of.
+    /// The process wants to rest. It may not on what has come since it was last told to look.
     #[inline]
     pub(crate) fn rest(&self, pause: Pause) -> Rest {
         self.set_doing(match pause {
@@ -413,6 +415,8 @@ impl Slot {
             return Rest::Killed;
         }
         self.wake_part();
+        // From here on they are known: a process that does not want them now may rest on them.
+        self.inbox.take(&mut self.back.lock().sorted);
         Rest::Awake
     }
 

@@ -102,6 +102,20 @@ fn who_rests_is_woken_once_and_who_runs_is_not() {
 }
 
 #[test]
+fn who_does_not_take_what_has_come_rests_on_it_until_more_comes() {
+    let f = Fixture::new(8, Overflow::Wait);
+    assert!(matches!(f.send(1), Ok(Sent::In)));
+    assert_eq!(f.slot.start(), Start::Run);
+    assert_eq!(f.slot.rest(Pause::Idle), Rest::Awake, "look");
+    assert_eq!(f.slot.rest(Pause::Idle), Rest::Resting, "it has looked");
+    assert_eq!(f.slot.look().unwrap().1, ProcessState::Idle);
+    assert_eq!((f.slot.depth().0, f.wakes()), ((1, 0), 0));
+    assert!(matches!(f.send(2), Ok(Sent::In)));
+    assert_eq!((f.slot.start(), f.wakes()), (Start::Run, 1));
+    assert_eq!(f.drain(8), (vec![1, 2], Left::Nothing));
+}
+
+#[test]
 fn a_batch_is_limited_and_says_what_is_left() {
     let f = Fixture::new(8, Overflow::Wait);
     for n in 0..5 {
