@@ -34,7 +34,7 @@ struct Atoms {
 }
 
 /// The atoms that exist from the start, by their numbers.
-const FIRST: [&str; 3] = ["local", "@pid/inbox", "@pid/events"];
+const FIRST: [&str; 4] = ["local", "@pid/inbox", "@pid/events", "@pid/control"];
 
 static ATOMS: LazyLock<RwLock<Atoms>> = LazyLock::new(|| {
     RwLock::new(Atoms {
@@ -48,6 +48,7 @@ impl Atom {
     pub const LOCAL: Atom = Atom(0);
     pub(crate) const INBOX: Atom = Atom(1);
     pub(crate) const EVENTS: Atom = Atom(2);
+    pub(crate) const CONTROL: Atom = Atom(3);
 
     /// The atom of a text.
     ///
@@ -137,6 +138,7 @@ mod tests {
         assert_eq!(Atom::new("local"), Ok(Atom::LOCAL));
         assert_eq!(Atom::new("@pid/inbox"), Ok(Atom::INBOX));
         assert_eq!(Atom::new("@pid/events"), Ok(Atom::EVENTS));
+        assert_eq!(Atom::new("@pid/control"), Ok(Atom::CONTROL));
     }
 
     #[test]

@@ -33,6 +33,8 @@ pub enum ExitReason {
     Linked(Arc<Linked>),
     /// There was no such process: it had ended before it was linked to or monitored.
     NoProcess,
+    /// It is on another node, and the way there is gone: it may have ended or not.
+    Unreachable,
     /// The runtime was shut down under it.
     RuntimeGone,
 }
@@ -91,6 +93,7 @@ impl fmt::Display for ExitReason {
                 write!(f, "linked to {}, which {}", linked.pid, linked.reason)
             }
             ExitReason::NoProcess => f.write_str("no such process"),
+            ExitReason::Unreachable => f.write_str("cannot be reached"),
             ExitReason::RuntimeGone => f.write_str("the runtime was shut down"),
         }
     }

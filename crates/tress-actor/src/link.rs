@@ -10,6 +10,7 @@ use crate::event::{Event, Message, SystemEvent};
 use crate::exit::{Exit, ExitReason};
 use crate::host::Host;
 use crate::pid::Pid;
+use crate::remote::Watcher;
 use crate::slot::Slot;
 use std::fmt;
 use std::future::Future;
@@ -19,9 +20,21 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 use tress::sync::oneshot;
 
-/// The number of a monitor, to tell it from others of the same process.
+/// The number of a monitor, to tell it from others of the same host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MonitorRef(pub(crate) u64);
+
+impl MonitorRef {
+    /// The number, for a [`Relay`](crate::Relay) that has to write it down.
+    pub fn number(self) -> u64 {
+        self.0
+    }
+
+    /// The monitor of a number that was written down.
+    pub fn from_number(number: u64) -> MonitorRef {
+        MonitorRef(number)
+    }
+}
 
 /// What a process has to do with others, and where it comes from.
 #[derive(Debug, Default)]
@@ -45,6 +58,8 @@ pub(crate) struct Related {
     pub(crate) names: Vec<Arc<str>>,
     /// The groups that it is, or was, a member or watcher of.
     groups: Vec<Arc<str>>,
+    /// What it monitors on other hosts.
+    watching: Vec<(MonitorRef, Pid)>,
 }
 
 impl Related {
@@ -77,9 +92,39 @@ impl Relations {
         self.related.take()
     }
 
-    fn remove_link(&mut self, pid: Pid) {
+    pub(crate) fn add_link(&mut self, pid: Pid) {
+        let links = &mut self.get_mut().links;
+        if !links.contains(&pid) {
+            links.push(pid);
+        }
+    }
+
+    /// Was there one?
+    pub(crate) fn remove_link(&mut self, pid: Pid) -> bool {
+        let Some(related) = &mut self.related else {
+            return false;
+        };
+        let found = related.links.iter().position(|other| *other == pid);
+        found.map(|at| related.links.remove(at)).is_some()
+    }
+
+    /// Was there such a one of `by`?
+    pub(crate) fn remove_monitor(&mut self, monitor: MonitorRef, by: Pid) -> bool {
+        let Some(related) = &mut self.related else {
+            return false;
+        };
+        let wanted = |other: &Monitor| match other {
+            Monitor::Process(same, watcher) => (*same, *watcher) == (monitor, by),
+            Monitor::Task(_) => false,
+        };
+        let found = related.monitors.iter().position(wanted);
+        found.map(|at| related.monitors.swap_remove(at)).is_some()
+    }
+
+    /// It monitors a process of another host no more.
+    pub(crate) fn forget(&mut self, monitor: MonitorRef) {
         if let Some(related) = &mut self.related {
-            related.links.retain(|other| *other != pid);
+            related.watching.retain(|(other, _)| *other != monitor);
         }
     }
 }
@@ -144,11 +189,19 @@ impl Host {
     /// [traps](Host::trap_exits) exits, and ends as well if it does not. Linking twice is linking
     /// once.
     ///
+    /// One of them may be another host's. If that one has ended, or cannot be reached, the other is
+    /// told, or ends, as if it had ended just now.
+    ///
     /// # Errors
     /// If either has ended.
     pub fn link(&self, a: Pid, b: Pid) -> Result<(), NoProcess> {
         if a == b {
             return self.slot(a).map(|_| ());
+        }
+        match (self.is_ours(a), self.is_ours(b)) {
+            (true, false) => return self.link_remote(a, b),
+            (false, true) => return self.link_remote(b, a),
+            _ => {}
         }
         let (first, second) = if a < b { (a, b) } else { (b, a) };
         let (first_slot, second_slot) = (self.slot(first)?, self.slot(second)?);
@@ -173,6 +226,11 @@ impl Host {
         if a == b {
             return;
         }
+        match (self.is_ours(a), self.is_ours(b)) {
+            (true, false) => return self.unlink_remote(a, b),
+            (false, true) => return self.unlink_remote(b, a),
+            _ => {}
+        }
         let (first, second) = if a < b { (a, b) } else { (b, a) };
         // One after the other would let an end in between be carried one way only.
         let (Ok(first_slot), Ok(second_slot)) = (self.slot(first), self.slot(second)) else {
@@ -189,13 +247,21 @@ impl Host {
     }
 
     /// Tells `watcher` by a [`Down`](SystemEvent::Down) when `pid` ends, however it does; at once if
-    /// it has ended already.
+    /// it has ended already. `pid` may be another host's; if that cannot be reached, or not any more,
+    /// the reason is [`Unreachable`](ExitReason::Unreachable).
     ///
     /// # Errors
     /// If the watcher has ended.
     pub fn monitor(&self, watcher: Pid, pid: Pid) -> Result<MonitorRef, NoProcess> {
         self.slot(watcher)?;
         let monitor = self.next_monitor();
+        if !self.is_ours(pid) {
+            self.with_relations(watcher, |relations| {
+                relations.get_mut().watching.push((monitor, pid));
+            })?;
+            self.monitor_remote(monitor, pid, Watcher::Process(watcher));
+            return Ok(monitor);
+        }
         let added = self.with_relations(pid, |relations| {
             let monitors = &mut relations.get_mut().monitors;
             monitors.push(Monitor::Process(monitor, watcher));
@@ -208,11 +274,17 @@ impl Host {
 
     /// Takes a monitor of a process back. False if it has told already, or was never there.
     pub fn demonitor(&self, pid: Pid, monitor: MonitorRef) -> bool {
+        if !self.is_ours(pid) {
+            return self.demonitor_remote(pid, monitor);
+        }
         let removed = self.with_relations(pid, |relations| {
             let monitors = &mut relations.get_mut().monitors;
-            let found = monitors
-                .iter()
-                .position(|other| matches!(other, Monitor::Process(same, _) if *same == monitor));
+            // Another host may have the same numbers.
+            let wanted = |other: &Monitor| match other {
+                Monitor::Process(same, watcher) => *same == monitor && self.is_ours(*watcher),
+                Monitor::Task(_) => false,
+            };
+            let found = monitors.iter().position(wanted);
             found.map(|at| monitors.swap_remove(at)).is_some()
         });
         removed.unwrap_or(false)
@@ -233,6 +305,10 @@ impl Host {
     /// ```
     pub fn watch(&self, pid: Pid) -> Ended {
         let (sender, receiver) = oneshot::channel();
+        if !self.is_ours(pid) {
+            self.monitor_remote(self.next_monitor(), pid, Watcher::Task(sender));
+            return Ended(Some(receiver));
+        }
         let added = self.with_relations(pid, |relations| {
             relations.get_mut().monitors.push(Monitor::Task(sender));
         });
@@ -264,7 +340,13 @@ impl Host {
         Ok(change(&mut relations))
     }
 
-    fn tell_down(&self, watcher: Pid, monitor: MonitorRef, pid: Pid, reason: ExitReason) {
+    pub(crate) fn tell_down(
+        &self,
+        watcher: Pid,
+        monitor: MonitorRef,
+        pid: Pid,
+        reason: ExitReason,
+    ) {
         let down = SystemEvent::Down {
             monitor,
             pid,
@@ -278,14 +360,24 @@ impl Host {
     pub(crate) fn announce_exit(&self, pid: Pid, related: Related, reason: &ExitReason) {
         self.release_names(pid, &related.names);
         self.leave_groups(pid, &related.groups);
+        for (monitor, other) in related.watching {
+            self.demonitor_remote(other, monitor);
+        }
         for other in related.links {
-            let forget = self.with_relations(other, |relations| relations.remove_link(pid));
-            if forget.is_ok() && reason.is_abnormal() {
+            if !self.is_ours(other) {
+                self.carry_exit_remote(pid, other, reason);
+                continue;
+            }
+            let linked = self.with_relations(other, |relations| relations.remove_link(pid));
+            if linked.is_ok() && reason.is_abnormal() {
                 self.carry_exit(other, pid, reason);
             }
         }
         for monitor in related.monitors {
             match monitor {
+                Monitor::Process(monitor, watcher) if !self.is_ours(watcher) => {
+                    self.tell_down_remote(watcher, monitor, pid, reason);
+                }
                 Monitor::Process(monitor, watcher) => {
                     self.tell_down(watcher, monitor, pid, reason.clone());
                 }
@@ -295,7 +387,7 @@ impl Host {
         }
     }
 
-    fn carry_exit(&self, to: Pid, from: Pid, reason: &ExitReason) {
+    pub(crate) fn carry_exit(&self, to: Pid, from: Pid, reason: &ExitReason) {
         let Ok(slot) = self.slot(to) else { return };
         if slot.traps() {
             let down = SystemEvent::LinkDown {

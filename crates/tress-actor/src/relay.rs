@@ -67,7 +67,13 @@ impl Receiver for Host {
             messages,
         } = package;
         let mut messages = messages.into_iter();
-        while let Some((topic, payload)) = messages.next() {
+        while let Some((topic, mut payload)) = messages.next() {
+            if let (Topic::CONTROL, Some(source)) = (topic, source) {
+                if let Some(control) = payload.take() {
+                    self.controlled(source, target, control);
+                    continue;
+                }
+            }
             let message = Message {
                 source,
                 topic,
@@ -145,9 +151,16 @@ impl Router {
         self.change(|ways| ways.nodes.insert(node, relay));
     }
 
-    /// Forgets the way to a node.
+    /// Forgets the way to a node. Processes of the hosts here that are linked to some there, or
+    /// monitor them, are told that they are [unreachable](crate::ExitReason::Unreachable).
     pub fn remove_node(&self, node: Atom) {
-        self.change(|ways| ways.nodes.remove(&node));
+        let hosts: Vec<_> = self.change(|ways| {
+            ways.nodes.remove(&node);
+            ways.hosts.values().filter_map(WeakHost::upgrade).collect()
+        });
+        for host in hosts {
+            host.lose_node(node);
+        }
     }
 
     /// The way to every node that is not known.

@@ -23,6 +23,10 @@ impl Topic {
     /// `@pid/events`: where the system's [events](crate::SystemEvent) come from.
     pub const EVENTS: Topic = Topic(Atom::EVENTS);
 
+    /// `@pid/control`: what hosts tell each other about links and monitors, as
+    /// [`Control`](crate::Control)s. Processes do not see it.
+    pub const CONTROL: Topic = Topic(Atom::CONTROL);
+
     /// The topic of a name. Keep it: this looks the name up.
     ///
     /// # Errors

@@ -1,4 +1,5 @@
 //! Commands for TCP and files.
+#![cfg(feature = "io")]
 
 mod support;
 

@@ -5,6 +5,7 @@ use crate::error::StartError;
 use crate::groups::Groups;
 use crate::names::Names;
 use crate::relay::Router;
+use crate::remote::Remote;
 use crate::slot::Capacity;
 use crate::table::{MAX_PROCESSES, Table};
 use std::fmt;
@@ -165,6 +166,7 @@ impl Builder {
                 router: self.router,
                 names: Names::default(),
                 groups: Groups::default(),
+                remote: Remote::default(),
                 ended: Notify::new(),
                 section: OnceLock::new(),
             }),

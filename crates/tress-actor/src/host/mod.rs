@@ -19,6 +19,7 @@ use crate::link::MonitorRef;
 use crate::names::Names;
 use crate::pid::Pid;
 use crate::relay::Router;
+use crate::remote::Remote;
 use crate::slot::{Capacity, Chain, Drained, Left, Leftovers, Slot};
 use crate::table::Table;
 use std::fmt;
@@ -78,6 +79,7 @@ struct Inner {
     router: Option<Router>,
     names: Names,
     groups: Groups,
+    remote: Remote,
     /// Somebody ended while the host was stopping.
     ended: Notify,
     /// Its part of the runtime's dump and metrics.
@@ -143,7 +145,7 @@ impl Host {
 
     /// Is it one of this host's?
     #[inline]
-    fn is_ours(&self, pid: Pid) -> bool {
+    pub(crate) fn is_ours(&self, pid: Pid) -> bool {
         pid.node() == self.inner.node && pid.host() == self.inner.name
     }
 
@@ -166,6 +168,14 @@ impl Host {
 
     pub(crate) fn downgrade(&self) -> WeakHost {
         WeakHost(Arc::downgrade(&self.inner))
+    }
+
+    pub(crate) fn router(&self) -> Option<&Router> {
+        self.inner.router.as_ref()
+    }
+
+    pub(crate) fn remote(&self) -> &Remote {
+        &self.inner.remote
     }
 
     pub(crate) fn names(&self) -> &Names {
