@@ -1,6 +1,6 @@
 //! A chat server: a process for each connection, and a group for each room.
 //!
-//! `cargo run -p tress-actor --example chat` serves on a free port, and lets two guests talk.
+//! `cargo run -p tress-actor --example chat` serves on a free port, and lets two guests talk over TCP.
 
 use std::io;
 use std::sync::Arc;
@@ -50,8 +50,8 @@ async fn serve(host: Host, listener: TcpListener) -> io::Result<()> {
     }
 }
 
-#[tress::main]
-async fn main() -> io::Result<()> {
+/// Two guests come, and one of them says something; what each of them hears.
+async fn two_guests() -> io::Result<Vec<[String; 2]>> {
     let host = Host::builder("chat")
         .max_processes(10_000)
         .start()
@@ -59,21 +59,41 @@ async fn main() -> io::Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
     let server = tress::spawn(serve(host.clone(), listener));
-    println!("serving on {address}");
-
     let mut guests = Vec::new();
     for _ in 0..2 {
         let (reader, writer) = TcpStream::connect(address).await?.into_split();
         let mut lines = BufReader::new(reader).lines();
-        println!("{:?}", lines.next_line().await?);
-        guests.push((lines, writer));
+        let welcome = lines.next_line().await?.unwrap_or_default();
+        guests.push((lines, writer, welcome));
     }
     guests[0].1.write_all(b"is anybody there?\n").await?;
-    for (lines, _) in &mut guests {
-        println!("{:?}", lines.next_line().await?);
+    let mut heard = Vec::new();
+    for (mut lines, _, welcome) in guests {
+        heard.push([welcome, lines.next_line().await?.unwrap_or_default()]);
     }
     server.abort();
-    host.shutdown(std::time::Duration::from_secs(1))
-        .await
-        .map_err(io::Error::other)
+    let stopped = host.shutdown(std::time::Duration::from_secs(1)).await;
+    stopped.map_err(io::Error::other)?;
+    Ok(heard)
+}
+
+#[tress::main]
+async fn main() -> io::Result<()> {
+    for lines in two_guests().await? {
+        println!("{lines:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn everybody_in_the_room_hears_what_a_guest_says() {
+    let heard = tress::runtime::Runtime::new()
+        .unwrap()
+        .block_on(two_guests());
+    let heard = heard.unwrap();
+    assert_eq!(heard.len(), 2);
+    assert_eq!(heard[0], heard[1]);
+    let [welcome, line] = &heard[0];
+    assert_eq!(welcome, "welcome");
+    assert!(line.ends_with(": is anybody there?"), "{line}");
 }

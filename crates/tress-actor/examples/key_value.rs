@@ -5,7 +5,9 @@
 
 use std::collections::HashMap;
 use std::time::Duration;
-use tress_actor::{Actor, ActorRef, Cx, Flow, Host, ProcessError, Reply, Strategy, Supervisor};
+use tress_actor::{
+    Actor, ActorRef, AskError, Cx, Flow, Host, ProcessError, Reply, Strategy, Supervisor,
+};
 
 #[derive(Default)]
 struct Store(HashMap<String, i64>);
@@ -62,8 +64,8 @@ async fn named<M: Send + 'static>(host: &Host, name: &str) -> ActorRef<M> {
     }
 }
 
-#[tress::main]
-async fn main() {
+/// Divides by zero between two other times; what came of it.
+async fn divide() -> Vec<String> {
     let host = Host::builder("key-value")
         .start()
         .expect("the names are fine");
@@ -82,24 +84,45 @@ async fn main() {
         .cast(StoreMsg::Put("answer".into(), 84))
         .expect("there is room");
 
+    let mut said = Vec::new();
     for by in [2, 0, 2] {
         let divider = named::<Divide>(&host, "divider").await;
         let ended = host.watch(divider.pid());
         let key = "answer".to_string();
         match divider.ask(|reply| Divide { key, by, reply }).await {
-            Ok(result) => println!("divided by {by}: {result}"),
+            Ok(result) => said.push(format!("divided by {by}: {result}")),
             Err(error) => {
-                println!("not divided by {by}: {error}");
-                println!("the divider {}", ended.await);
+                assert!(matches!(error, AskError::Unanswered(_)));
+                said.push(format!("by {by} the divider {}", ended.await));
             }
         }
     }
     let value = store
         .ask(|reply| StoreMsg::Get("answer".into(), reply))
         .await;
-    println!("the store still has {value:?}");
+    said.push(format!("the store still has {value:?}"));
 
     host.shutdown(Duration::from_secs(1))
         .await
         .expect("all stop when asked to");
+    said
+}
+
+#[tress::main]
+async fn main() {
+    for line in divide().await {
+        println!("{line}");
+    }
+}
+
+#[test]
+fn the_store_survives_the_divider_and_the_divider_comes_back() {
+    let said = tress::runtime::Runtime::new().unwrap().block_on(divide());
+    assert_eq!(said.len(), 4);
+    assert_eq!(
+        (&*said[0], &*said[2]),
+        ("divided by 2: 42", "divided by 2: 21")
+    );
+    assert!(said[1].contains("panicked"), "{}", said[1]);
+    assert_eq!(said[3], "the store still has Ok(Some(21))");
 }

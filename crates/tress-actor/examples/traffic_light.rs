@@ -106,8 +106,8 @@ impl Process for TrafficLight {
     }
 }
 
-#[tress::main]
-async fn main() {
+/// Somebody presses the button once; what the light says at the end.
+async fn one_round() -> &'static str {
     let host = Host::builder("street").start().expect("the name is fine");
     let light = TrafficLight {
         light: Light::Red,
@@ -117,5 +117,18 @@ async fn main() {
     let (pid, exit) = spawn.exec().expect("nothing is in the way");
     host.send(pid, Button).expect("there is room");
     let result = exit.await.into_result().expect("it runs to its end");
-    println!("{}", result.downcast::<&str>().expect("it says good night"));
+    result.downcast().expect("it says good night")
+}
+
+#[tress::main]
+async fn main() {
+    println!("{}", one_round().await);
+}
+
+#[test]
+fn the_light_runs_to_its_end() {
+    let said = tress::runtime::Runtime::new()
+        .unwrap()
+        .block_on(one_round());
+    assert_eq!(said, "good night");
 }
