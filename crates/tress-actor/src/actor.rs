@@ -110,9 +110,11 @@ pub enum Flow {
     Stop,
 }
 
-/// The life of an actor, as a future. A block and not a function, whose parameters would lie in the
-/// future twice.
-#[allow(clippy::manual_async_fn)]
+/// The life of an actor, as a future.
+#[allow(
+    clippy::manual_async_fn,
+    reason = "the parameters of an async function lie in its future twice"
+)]
 fn live<A: Actor>(
     mut actor: A,
     mut cx: Cx<A::Msg>,
