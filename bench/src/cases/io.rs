@@ -53,6 +53,20 @@ pub fn cases<S: Serve>() -> Vec<Case> {
             1.1
         ),
         with_cpu!(
+            "io/echo_50_pooled",
+            "req/s",
+            "64 B there and back, 50 connections, reading into a pool's buffers",
+            echo_pooled::<S, 50>,
+            1.2
+        ),
+        with_cpu!(
+            "io/echo_500_pooled",
+            "req/s",
+            "64 B there and back, 500 connections, reading into a pool's buffers",
+            echo_pooled::<S, 500>,
+            1.2
+        ),
+        with_cpu!(
             "io/echo_16k",
             "req/s",
             "16 KiB there and back, 50 connections",
@@ -102,6 +116,11 @@ fn echo<S: Serve, const BYTES: usize, const CONNECTIONS: usize>(
 ) -> Result<Outcome, Wrong> {
     let kind = Kind::Echo { bytes: BYTES };
     under_load::<S>(plan, Service::Echo, kind, CONNECTIONS)
+}
+
+fn echo_pooled<S: Serve, const CONNECTIONS: usize>(plan: &Plan) -> Result<Outcome, Wrong> {
+    let kind = Kind::Echo { bytes: 64 };
+    under_load::<S>(plan, Service::EchoPooled, kind, CONNECTIONS)
 }
 
 fn accept_churn<S: Serve>(plan: &Plan) -> Result<Outcome, Wrong> {

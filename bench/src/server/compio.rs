@@ -23,7 +23,9 @@ impl Serve for Compio {
 
     fn serve(_: usize, listeners: Vec<StdListener>, service: Service) -> Self {
         match service {
-            Service::Echo => Compio(PerCore::start(listeners, |it| block_on(accept(it)))),
+            Service::Echo | Service::EchoPooled => {
+                Compio(PerCore::start(listeners, |it| block_on(accept(it))))
+            }
             Service::Http1 => unreachable!("hyper cannot use owned buffers"),
         }
     }

@@ -30,6 +30,8 @@ use rustix::net::{
 pub enum Service {
     /// Sends back what comes, until the peer closes.
     Echo,
+    /// The same, reading into buffers of a pool where the runtime has such streams.
+    EchoPooled,
     /// hyper's HTTP/1 with keep-alive.
     Http1,
 }

@@ -22,7 +22,9 @@ impl Serve for Monoio {
 
     fn serve(_: usize, listeners: Vec<StdListener>, service: Service) -> Self {
         match service {
-            Service::Echo => Monoio(PerCore::start(listeners, |it| block_on(accept(it)))),
+            Service::Echo | Service::EchoPooled => {
+                Monoio(PerCore::start(listeners, |it| block_on(accept(it))))
+            }
             Service::Http1 => unreachable!("hyper cannot use owned buffers"),
         }
     }

@@ -28,6 +28,11 @@ pub trait Sockets: Rt {
         bytes: &'a [u8],
     ) -> impl Future<Output = io::Result<()>> + Send + 'a;
 
+    /// Sends back what comes, through buffers of a pool if it has such streams.
+    fn echo_pooled(stream: Self::Stream) -> impl Future<Output = ()> + Send {
+        echo::<Self>(stream)
+    }
+
     fn open(path: &Path) -> impl Future<Output = io::Result<Self::File>> + Send;
     /// Fills `block` from `position`; positions go up by a block until they begin again at 0.
     fn read_block(
@@ -90,6 +95,7 @@ async fn accept<R: Http>(listener: TcpListener, service: Service) {
     while let Ok(stream) = R::accept(&listener).await {
         R::detach(match service {
             Service::Echo => R::spawn(echo::<R>(stream)),
+            Service::EchoPooled => R::spawn(R::echo_pooled(stream)),
             Service::Http1 => R::spawn(super::hyper_io::serve(R::io(stream))),
         });
     }

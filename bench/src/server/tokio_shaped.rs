@@ -4,12 +4,16 @@ use std::io::{self, SeekFrom};
 use std::net::TcpListener;
 use std::path::Path;
 
+use ::tress::io::AsyncWriteExt;
+use ::tress::io::hyper::TressIo;
+use ::tress::net::Pooled;
+
 use super::hyper_io::TokioIo;
 use super::spawning::{Http, Sockets};
 use crate::runtime::{Tokio, Tress, TressReadiness};
 
 macro_rules! tokio_shaped {
-    ($peer:ty, $lib:ident, $io:ident) => {
+    ($peer:ty, $lib:ident, $io:ident, {$($more:tt)*}) => {
         impl Sockets for $peer {
             type Listener = ::$lib::net::TcpListener;
             type Stream = ::$lib::net::TcpStream;
@@ -38,6 +42,8 @@ macro_rules! tokio_shaped {
             ) -> impl Future<Output = io::Result<()>> + Send + 'a {
                 ::$lib::io::AsyncWriteExt::write_all(stream, bytes)
             }
+
+            $($more)*
 
             async fn open(path: &Path) -> io::Result<Self::File> {
                 Self::File::open(path).await
@@ -70,8 +76,26 @@ macro_rules! tokio_shaped {
     };
 }
 
-use ::tress::io::hyper::TressIo;
+/// Sends back what comes, without copying it.
+async fn echo_pooled(stream: ::tress::net::TcpStream) {
+    let (reader, mut writer) = stream.into_split();
+    let mut reader = Pooled::new(reader);
+    // What goes wrong with a connection the client tells.
+    while let Ok(Some(bytes)) = reader.read_pooled().await {
+        if writer.write_all(&bytes).await.is_err() {
+            break;
+        }
+    }
+}
 
-tokio_shaped!(Tokio, tokio, TokioIo);
-tokio_shaped!(Tress, tress, TressIo);
-tokio_shaped!(TressReadiness, tress, TressIo);
+tokio_shaped!(Tokio, tokio, TokioIo, {});
+tokio_shaped!(Tress, tress, TressIo, {
+    fn echo_pooled(stream: Self::Stream) -> impl Future<Output = ()> + Send {
+        echo_pooled(stream)
+    }
+});
+tokio_shaped!(TressReadiness, tress, TressIo, {
+    fn echo_pooled(stream: Self::Stream) -> impl Future<Output = ()> + Send {
+        echo_pooled(stream)
+    }
+});
