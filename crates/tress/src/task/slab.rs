@@ -20,7 +20,8 @@
 //!
 //! # Memory ordering
 //! A remote free releases and the owner's collecting swap acquires, so whatever the last user of
-//! a cell did happens before its reuse. The reclaim stack hands over pages the same way.
+//! a cell did happens before its reuse. The reclaim stack hands over pages the same way. The FULL tag hands
+//! the page's link in that stack from the owner to whoever takes the tag off.
 
 use super::header::Header;
 use crate::sys::atomic::{AtomicPtr, AtomicU64, Ordering};
@@ -401,10 +402,12 @@ impl Slab {
                 }
                 link.write(current.head());
                 let slab = p.slab;
+                // Acquire for the case of FULL: what the owner did with the page's link before it
+                // set the tag comes before what we do with it.
                 match p.remote.compare_exchange_weak(
                     current.0,
                     current.push(index).0,
-                    Ordering::Release,
+                    Ordering::AcqRel,
                     Ordering::Relaxed,
                 ) {
                     Ok(_) if current.0 & Remote::FULL != 0 => {
@@ -529,7 +532,8 @@ impl Slab {
             let tagged = page.as_ref().remote.compare_exchange(
                 Remote::EMPTY.0,
                 Remote::EMPTY.0 | Remote::FULL,
-                Ordering::Relaxed,
+                // Hands the link in the page to who takes the tag off.
+                Ordering::Release,
                 Ordering::Relaxed,
             );
             if tagged.is_err() {
