@@ -291,10 +291,13 @@ fn a_part_of_a_process_is_woken_besides_its_task() {
     assert!(matches!(f.send(2), Ok(Sent::In)));
     assert_eq!((f.slot.rest(Pause::Idle), woken()), (Rest::Awake, 2));
     assert_eq!(f.drain(4), (vec![2], Left::Nothing));
-    // The task's own waker is not kept twice.
+    // The task's own waker is not kept twice. (Miri gives a waker's functions other addresses each time
+    // that one is made, and so would not know it again.)
     let task = f.wakes.clone().into();
     assert_eq!(f.slot.receive(&mut events, 4, &task).left, Left::Nothing);
-    assert_eq!(f.slot.doing.load(Ordering::Relaxed) & PART, 0);
+    if !cfg!(miri) {
+        assert_eq!(f.slot.doing.load(Ordering::Relaxed) & PART, 0);
+    }
 }
 
 #[test]
