@@ -1,4 +1,4 @@
-//! [tress](https://docs.rs/tress) under Tokio's name.
+//! tress under Tokio's name.
 //!
 //! An application that patches this package in runs everything it has that is written for Tokio,
 //! its own code and its dependencies, on tress:
