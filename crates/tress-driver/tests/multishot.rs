@@ -260,8 +260,9 @@ fn closing_ends_receives_that_run_and_that_starve() {
     let mut cx = Context::from_waker(&waker);
     assert!(starving.poll_next(&mut cx).is_pending());
     let report = driver.close(Duration::from_secs(10));
-    // On 6.12 the first has ended by itself: it looked for the next buffer at once.
-    assert!((1..=2).contains(&report.cancelled), "{report:?}");
+    // On 6.12 only one was left to cancel; why is not known.
+    let fewer = harness::kernel() < (6, 18) && report.cancelled == 1;
+    assert!(report.cancelled == 2 || fewer, "{report:?}");
     assert_eq!(report.remaining, 0);
     assert_eq!(count.get(), 1);
     for receive in [&mut holding, &mut starving] {

@@ -83,3 +83,11 @@ impl Wake for Count {
 pub fn descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
+
+/// The version of the running kernel.
+#[cfg(target_os = "linux")]
+pub fn kernel() -> (u32, u32) {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let mut numbers = release.split(['.', '-']).map(|n| n.trim().parse().unwrap());
+    (numbers.next().unwrap(), numbers.next().unwrap())
+}
