@@ -101,17 +101,25 @@ impl<M: Send + 'static> Cx<M> {
 
     /// See [`next`](Cx::next).
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Mail<M>> {
+        self.poll_mail(cx).map(|mail| match mail {
+            Ok(message) => Mail::Message(message),
+            Err(event) => Mail::Event(*event),
+        })
+    }
+
+    /// The same; in a box, so that who waits for messages has no need of room for events.
+    pub(crate) fn poll_mail(&mut self, cx: &mut Context<'_>) -> Poll<Result<M, Box<SystemEvent>>> {
         let budget = ready!(coop::poll_proceed(cx));
         loop {
             if let Some((source, message)) = self.mail.pop_value() {
                 self.sender = source;
                 budget.made_progress();
-                return Poll::Ready(Mail::Message(message));
+                return Poll::Ready(Ok(message));
             }
             if let Some(event) = self.mail.pop() {
                 if let Some(event) = self.other(event) {
                     budget.made_progress();
-                    return Poll::Ready(Mail::Event(event));
+                    return Poll::Ready(Err(Box::new(event)));
                 }
                 continue;
             }
