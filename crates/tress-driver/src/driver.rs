@@ -1,12 +1,13 @@
 use crate::config::{Backend, Choice, Config, Resolved};
 use crate::gone::Gone;
 use crate::interest::Interest;
+use crate::loan::{Happened, Kept, Loan};
 use crate::ready::Ready;
 use crate::registration::Registration;
 use crate::slots::{Key, Refused, Slots};
 use crate::source::{self, Handle, Source};
-use crate::sys::Mutex;
 use crate::sys::atomic::{AtomicU64, AtomicUsize, Ordering};
+use crate::sys::{Mutex, MutexGuard};
 use crate::token::{Begin, Token};
 use crate::uring::Ring;
 use crate::wakers::Wakers;
@@ -47,7 +48,7 @@ const AGAIN: Duration = Duration::from_millis(10);
 pub struct Driver {
     pub(crate) token: Token,
     bell: mio::Waker,
-    registry: mio::Registry,
+    pub(crate) registry: mio::Registry,
     slots: Slots,
     /// Held by whoever waits for or takes events; the owner holds it while it is parked.
     selector: Mutex<Selector>,
@@ -55,6 +56,8 @@ pub struct Driver {
     spare: Mutex<Wakers>,
     pub(crate) ring: Option<Ring>,
     fallback: Option<io::Error>,
+    /// Other drivers that this one looks after.
+    pub(crate) kept: Kept,
     /// Threads that drain the driver: while there are any, a park does not wait.
     draining: AtomicUsize,
     counters: Counters,
@@ -63,6 +66,8 @@ pub struct Driver {
 struct Selector {
     poll: mio::Poll,
     events: mio::Events,
+    /// What the last look has found in drivers that this one looks after.
+    happened: Happened,
 }
 
 #[derive(Default)]
@@ -105,6 +110,8 @@ pub struct Metrics {
     pub bells: u64,
     /// Turns taken by others for a stuck owner.
     pub adoptions: u64,
+    /// Other drivers that it looks after now.
+    pub kept: usize,
 }
 
 impl std::iter::Sum for Metrics {
@@ -119,6 +126,7 @@ impl std::iter::Sum for Metrics {
             turns: sum.turns + one.turns,
             bells: sum.bells + one.bells,
             adoptions: sum.adoptions + one.adoptions,
+            kept: sum.kept + one.kept,
         })
     }
 }
@@ -160,10 +168,12 @@ impl Driver {
             selector: Mutex::new(Selector {
                 poll,
                 events: mio::Events::with_capacity(config.events),
+                happened: Happened::default(),
             }),
             spare: Mutex::new(Wakers::default()),
             ring,
             fallback,
+            kept: Kept::default(),
             draining: AtomicUsize::new(0),
             counters: Counters::default(),
         })
@@ -224,12 +234,8 @@ impl Driver {
                 (result, self.token.end())
             }
         };
-        drop(selector);
-        self.wake(wakers);
-        Ok(Turn {
-            events: result?,
-            unparked,
-        })
+        let events = self.finish(selector, wakers, result)?;
+        Ok(Turn { events, unparked })
     }
 
     /// Hands pending operations to the kernel and handles what has happened, without waiting. Leaves
@@ -259,12 +265,24 @@ impl Driver {
         };
         let mut wakers = self.spare_wakers();
         let result = self.look(&mut selector, Some(Duration::ZERO), &mut wakers);
-        drop(selector);
-        self.wake(wakers);
+        let events = self.finish(selector, wakers, result)?;
         Ok(Some(Turn {
-            events: result?,
+            events,
             unparked: false,
         }))
+    }
+
+    /// After a look: lets go of the lock, wakes, and takes turns for the drivers that this one looks after.
+    fn finish(
+        &self,
+        mut selector: MutexGuard<'_, Selector>,
+        wakers: Wakers,
+        looked: io::Result<usize>,
+    ) -> io::Result<usize> {
+        let mut happened = std::mem::take(&mut selector.happened);
+        drop(selector);
+        self.wake(wakers);
+        Ok(looked? + happened.turn(&self.kept)?)
     }
 
     /// Submits, waits, and moves what happened into slots and operations. Returns how much it was.
@@ -292,6 +310,7 @@ impl Driver {
         for event in &selector.events {
             match event.token() {
                 BELL | RING => {}
+                token if selector.happened.note(token) => {}
                 mio::Token(key) => {
                     handled += 1;
                     if let Some((slot, is_for)) = self.slots.find(Key(key)) {
@@ -337,9 +356,51 @@ impl Driver {
     /// the owner may as well sleep elsewhere. On Windows a driver that ever had a source has: operations
     /// of one that is gone may still be under way.
     pub fn has_sources(&self) -> bool {
-        self.counters.registered.load(Ordering::Acquire) != 0
+        self.kept.any()
+            || self.counters.registered.load(Ordering::Acquire) != 0
             || self.counters.lingering.load(Ordering::Acquire) != 0
             || self.ring.as_ref().is_some_and(|ring| ring.in_flight() != 0)
+    }
+
+    /// Lets the owner of another driver look after this one's sources and operations, until the loan is
+    /// dropped: whenever it parks or takes a turn it wakes those who wait here too. The lender may go on
+    /// taking turns, but does not park in its own driver meanwhile. For runtimes with one driver for each
+    /// thread, so that a thread whose time has come to rest is not woken for what another one can do.
+    ///
+    /// # Errors
+    /// `InvalidInput` if this driver looks after another one itself (a keeper of a lent driver must not be lent
+    /// either, which the caller sees to), `QuotaExceeded` if the keeper has 62 already, `Unsupported` where
+    /// selectors cannot watch each other: everywhere but on Linux.
+    ///
+    /// # Examples
+    /// ```
+    /// # #[cfg(target_os = "linux")] {
+    /// use std::io::Write;
+    /// use std::os::unix::net::UnixStream;
+    /// use std::sync::Arc;
+    /// use tress_driver::{Config, Driver, Interest};
+    ///
+    /// let (lender, keeper) = (Driver::new(&Config::new())?, Driver::new(&Config::new())?);
+    /// let (lender, keeper) = (Arc::new(lender), Arc::new(keeper));
+    /// let (mut near, mut far) = UnixStream::pair()?;
+    /// near.set_nonblocking(true)?;
+    /// let _registration = lender.register(&mut near, Interest::READABLE)?;
+    ///
+    /// let loan = lender.lend(&keeper)?;
+    /// far.write_all(b"hello")?;
+    /// while keeper.park(None)?.events == 0 {}
+    /// drop(loan);
+    /// # }
+    /// # std::io::Result::Ok(())
+    /// ```
+    pub fn lend(self: &Arc<Self>, keeper: &Arc<Driver>) -> io::Result<Loan> {
+        Loan::new(self, keeper)
+    }
+
+    /// Does it look after drivers that were [lent](Driver::lend) to it?
+    #[inline]
+    pub fn keeps_others(&self) -> bool {
+        self.kept.any()
     }
 
     /// Watches a source. Its readiness is empty until the kernel has reported something.
@@ -396,6 +457,7 @@ impl Driver {
             turns: counters.turns.load(Ordering::Relaxed),
             bells: counters.bells.load(Ordering::Relaxed),
             adoptions: counters.adoptions.load(Ordering::Relaxed),
+            kept: self.kept.count(),
         }
     }
 
@@ -435,8 +497,7 @@ impl Driver {
             let mut wakers = self.spare_wakers();
             let wait = left.map_or(AGAIN, |left| left.min(AGAIN));
             let looked = self.look(&mut selector, Some(wait), &mut wakers);
-            drop(selector);
-            self.wake(wakers);
+            let looked = self.finish(selector, wakers, looked);
             if looked.is_err() || left.is_some_and(|left| left.is_zero()) {
                 break;
             }

@@ -10,4 +10,4 @@ mod model;
 #[cfg(loom)]
 use model as imp;
 
-pub(crate) use imp::{Mutex, UnsafeCell, atomic};
+pub(crate) use imp::{Mutex, MutexGuard, UnsafeCell, atomic};
