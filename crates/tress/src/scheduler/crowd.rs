@@ -1,14 +1,15 @@
 //! Whether others want the core that this thread runs on.
 //!
 //! A thread that spins takes time from whoever else could have run there, which may be the very one
-//! that it waits for. So spinning is for machines with cores to spare. Whether there are any shows in
-//! how long this thread, while it is awake, has to wait for a core: the time that passes is more than
-//! the CPU time that it gets.
+//! that it waits for; so does a worker that is woken for what another one could have done. Both are for
+//! machines with cores to spare. Whether there are any shows in how long this thread, when it is ready to
+//! run, has to wait for a core. Linux counts that; elsewhere it is the time awake that is more than the
+//! CPU time, which leaves out how long it waits after it was woken.
 //!
 //! Once it has found so it stays away from spinning for a while, and for longer each time that a new
 //! attempt finds the same, because a thread that does not spin has less to wait for.
 
-use crate::sys::thread_cpu_time;
+use crate::sys::{ThreadTimes, thread_times};
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
@@ -17,15 +18,15 @@ const SAMPLE: Duration = Duration::from_millis(5);
 /// The share of it, one in so many, that a thread may wait for a core.
 const WAITING: u32 = 8;
 /// How long a crowd is believed to stay, the first time and at most.
-const FIRST: Duration = Duration::from_millis(40);
+const FIRST: Duration = Duration::from_millis(160);
 /// Each time so many times as long.
 const LONGER: u32 = 4;
-const LONGEST: Duration = Duration::from_millis(640);
+const LONGEST: Duration = Duration::from_millis(2560);
 
 pub(crate) struct Crowd {
-    /// When the sample under way began, and the CPU time until then.
+    /// When the sample under way began, and the thread's times until then.
     since: Cell<Instant>,
-    cpu: Cell<Option<Duration>>,
+    before: Cell<Option<ThreadTimes>>,
     /// Time asleep since then.
     slept: Cell<Duration>,
     /// Crowded until then.
@@ -38,7 +39,7 @@ impl Crowd {
     pub(crate) fn new() -> Crowd {
         Crowd {
             since: Cell::new(Instant::now()),
-            cpu: Cell::new(None),
+            before: Cell::new(None),
             slept: Cell::new(Duration::ZERO),
             until: Cell::new(None),
             stays: Cell::new(FIRST),
@@ -56,12 +57,23 @@ impl Crowd {
         self.until.get().is_some()
     }
 
-    /// Finds out, now and then, whether others want the core.
-    pub(crate) fn look(&self, now: Instant) {
-        self.look_with(now, thread_cpu_time);
+    /// Until when they are believed to.
+    pub(crate) fn until(&self) -> Option<Instant> {
+        self.until.get()
     }
 
-    fn look_with(&self, now: Instant, clock: impl Fn() -> Option<Duration>) {
+    /// There is one fewer of them: finds out again.
+    pub(crate) fn forget(&self, now: Instant) {
+        self.until.set(None);
+        self.begin(now, thread_times());
+    }
+
+    /// Finds out, now and then, whether others want the core.
+    pub(crate) fn look(&self, now: Instant) {
+        self.look_with(now, thread_times);
+    }
+
+    fn look_with(&self, now: Instant, clock: impl Fn() -> Option<ThreadTimes>) {
         if let Some(until) = self.until.get() {
             if now >= until {
                 self.until.set(None);
@@ -73,13 +85,17 @@ impl Crowd {
         if awake < SAMPLE {
             return;
         }
-        let (before, cpu) = (self.cpu.get(), clock());
-        self.begin(now, cpu);
-        let (Some(before), Some(cpu)) = (before, cpu) else {
+        let (before, times) = (self.before.get(), clock());
+        self.begin(now, times);
+        let (Some(before), Some(times)) = (before, times) else {
             return;
         };
-        let waited = awake.saturating_sub(cpu.saturating_sub(before));
-        if waited > awake / WAITING {
+        let ran = times.cpu.saturating_sub(before.cpu);
+        let waited = match (before.waited, times.waited) {
+            (Some(before), Some(waited)) => waited.saturating_sub(before),
+            _ => awake.saturating_sub(ran),
+        };
+        if waited > (ran + waited) / WAITING {
             let stays = self.stays.get();
             self.until.set(Some(now + stays));
             self.stays.set((stays * LONGER).min(LONGEST));
@@ -88,9 +104,9 @@ impl Crowd {
         }
     }
 
-    fn begin(&self, now: Instant, cpu: Option<Duration>) {
+    fn begin(&self, now: Instant, times: Option<ThreadTimes>) {
         self.since.set(now);
-        self.cpu.set(cpu);
+        self.before.set(times);
         self.slept.set(Duration::ZERO);
     }
 }
@@ -122,10 +138,30 @@ mod tests {
         fn after(&mut self, time: Duration, cpu: Duration) -> bool {
             self.now += time;
             self.cpu += cpu;
-            let cpu = self.cpu;
-            self.crowd.look_with(self.now, || Some(cpu));
+            let times = ThreadTimes {
+                cpu: self.cpu,
+                waited: None,
+            };
+            self.crowd.look_with(self.now, || Some(times));
             self.crowd.is_crowded()
         }
+    }
+
+    #[test]
+    fn waiting_after_a_wake_up_counts_where_it_is_known() {
+        let crowd = Crowd::new();
+        let (mut now, mut cpu, mut waited) = (Instant::now(), Duration::ZERO, Duration::ZERO);
+        let mut after = |more| {
+            now += SAMPLE;
+            cpu += SAMPLE;
+            waited += more;
+            let waited = Some(waited);
+            crowd.look_with(now, || Some(ThreadTimes { cpu, waited }));
+            crowd.is_crowded()
+        };
+        assert!(!after(Duration::ZERO));
+        assert!(!after(SAMPLE / WAITING));
+        assert!(after(SAMPLE / 4));
     }
 
     #[test]

@@ -44,6 +44,8 @@ pub(crate) struct Multi {
     pub(super) in_place: AtomicUsize,
     /// Next worker whose timers or I/O a thread from outside uses.
     next_turn: AtomicUsize,
+    /// Held while a worker lends its driver.
+    lending: Mutex<()>,
     threads: Threads,
 }
 
@@ -219,6 +221,7 @@ impl Multi {
             cores_left: AtomicUsize::new(config.workers),
             in_place: AtomicUsize::new(0),
             next_turn: AtomicUsize::new(0),
+            lending: Mutex::new(()),
             threads: Threads {
                 state: std::sync::Mutex::default(),
                 changed: Condvar::new(),
@@ -321,6 +324,24 @@ impl Multi {
             }
             handle
         }
+    }
+
+    /// Sees to it that another worker looks after this one's I/O, if one can. For the worker itself.
+    pub(super) fn lends(&self, index: usize) -> bool {
+        let rest = &self.remotes[index].rest;
+        if rest.is_lent() {
+            return true;
+        }
+        if !rest.has_io() {
+            return false;
+        }
+        let _one_at_a_time = self.lending.lock();
+        // A keeper does not lend, so that somebody is left who sleeps in a driver.
+        !rest.keeps_others()
+            && (1..self.remotes.len())
+                .map(|further| &self.remotes[(index + further) % self.remotes.len()].rest)
+                .find(|other| other.has_io() && !other.is_lent())
+                .is_some_and(|keeper| rest.lend(keeper))
     }
 
     #[cfg(not(loom))]

@@ -8,6 +8,9 @@
 //!
 //! A worker whose driver has no source does not go there. When another thread gives it its first, that
 //! thread unparks it afterwards, and it changes places.
+//!
+//! A worker may lend its driver to another worker, who then looks after both. It sleeps on its parker
+//! meanwhile, and what happens in its driver does not wake it.
 
 #[cfg(feature = "driver")]
 mod io;
@@ -17,11 +20,13 @@ mod io;
 
 #[cfg(all(test, loom))]
 mod model;
+#[cfg(all(test, not(loom), not(miri), feature = "net", target_os = "linux"))]
+mod tests;
 
 pub(crate) use io::Io;
 
 use crate::sys::atomic::{AtomicBool, Ordering};
-use crate::sys::{Parker, full_fence};
+use crate::sys::{Mutex, Parker, full_fence};
 use std::time::Duration;
 
 #[derive(Debug)]
@@ -30,6 +35,11 @@ pub(crate) struct Rest {
     /// The worker is in its driver, or on its way in or out.
     inside: AtomicBool,
     pub(crate) io: Io,
+    /// Its driver is lent. Written by the worker itself.
+    lent: AtomicBool,
+    loan: Mutex<Option<io::Loan>>,
+    /// Another worker has gone to rest and lent it its driver.
+    relieved: AtomicBool,
 }
 
 impl Rest {
@@ -38,6 +48,9 @@ impl Rest {
             parker: Parker::new(),
             inside: AtomicBool::new(false),
             io,
+            lent: AtomicBool::new(false),
+            loan: Mutex::new(None),
+            relieved: AtomicBool::new(false),
         }
     }
 
@@ -45,11 +58,52 @@ impl Rest {
     /// it also wakes those whose I/O is ready.
     pub(crate) fn park(&self, timeout: Option<Duration>) {
         match self.io.in_use() {
-            None => {
+            Some(driver) if !self.is_lent() => self.park_inside(|| io::park(driver, timeout)),
+            _ => {
                 self.parker.park(timeout);
             }
-            Some(driver) => self.park_inside(|| io::park(driver, timeout)),
         }
+    }
+
+    /// Has the worker lent its driver?
+    #[inline]
+    pub(crate) fn is_lent(&self) -> bool {
+        self.lent.load(Ordering::Relaxed)
+    }
+
+    /// Does it look after others' drivers?
+    #[inline]
+    pub(crate) fn keeps_others(&self) -> bool {
+        self.io.made().is_some_and(|driver| driver.keeps_others())
+    }
+
+    /// Lends the driver to another worker that has I/O of its own. False if that cannot be: then it goes on
+    /// looking after it itself. For the worker itself; neither of them may be lent already.
+    pub(crate) fn lend(&self, keeper: &Rest) -> bool {
+        let (Some(driver), Some(other)) = (self.io.in_use(), keeper.io.in_use()) else {
+            return false;
+        };
+        let Some(loan) = io::lend(driver, other) else {
+            return false;
+        };
+        *self.loan.lock() = Some(loan);
+        self.lent.store(true, Ordering::Relaxed);
+        keeper.relieved.store(true, Ordering::Relaxed);
+        // Its own last source may have gone just now, and it to its parker.
+        keeper.unpark();
+        true
+    }
+
+    /// Ends the loan. For the worker itself.
+    pub(crate) fn take_back(&self) {
+        drop(self.loan.lock().take());
+        self.lent.store(false, Ordering::Relaxed);
+    }
+
+    /// Has another worker gone to rest since the last call?
+    #[inline]
+    pub(crate) fn was_relieved(&self) -> bool {
+        self.relieved.load(Ordering::Relaxed) && self.relieved.swap(false, Ordering::Relaxed)
     }
 
     fn park_inside(&self, wait: impl FnOnce()) {

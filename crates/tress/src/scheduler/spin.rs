@@ -60,6 +60,16 @@ impl Spin {
         self.crowd.look(now);
     }
 
+    /// One of the others has gone to rest.
+    pub(crate) fn was_relieved(&self, now: Instant) {
+        self.crowd.forget(now);
+    }
+
+    /// Until when they are believed to.
+    pub(crate) fn crowded_until(&self) -> Option<Instant> {
+        self.crowd.until()
+    }
+
     /// Do others want the core?
     #[inline]
     pub(crate) fn is_crowded(&self) -> bool {

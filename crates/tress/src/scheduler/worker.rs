@@ -28,6 +28,8 @@ pub(crate) const MAX_LIFO_STREAK: u8 = 3;
 const LONG_TICK: Duration = Duration::from_micros(200);
 /// A worker that is busy looks after its I/O so often, at the end of a tick.
 const TURN_EVERY: Duration = Duration::from_micros(50);
+/// Where no core is to spare, another worker is woken for a queue that will take this long.
+const LONG_QUEUE: Duration = Duration::from_millis(1);
 /// Polls of a tick after which the clock is looked at: 1, 4, 16 and 64.
 const CLOCK_AT: u128 = 1 << 1 | 1 << 4 | 1 << 16 | 1 << 64;
 /// A spinning thief takes the only task of a ring whose owner has been in one poll this long. Before
@@ -62,6 +64,8 @@ pub(crate) struct Core {
     turn: Cell<u32>,
     /// When it last looked after its I/O.
     last_turn: Cell<Instant>,
+    /// There is no core for another worker: it is woken only for work that has waited for a while.
+    holds_back: Cell<bool>,
     /// Counted in the idle set's searching number.
     searching: Cell<bool>,
     /// Tasks alive that are pinned to this worker, and with it to its thread.
@@ -96,6 +100,7 @@ impl Core {
             until_global: Cell::new(0),
             turn: Cell::new(0),
             last_turn: Cell::new(Instant::now()),
+            holds_back: Cell::new(false),
             // Its thread is started by whoever claimed it from the idle set.
             searching: Cell::new(true),
             pinned: Cell::new(0),
@@ -153,7 +158,7 @@ impl Core {
         }
         // A yielding task adds no work that was not there before; the tick's end notifies. It does so
         // too where there is no core to spare: another worker would only take this one's place.
-        let at_once = order == Order::Newest && multi.config.stealing && !self.spin.is_crowded();
+        let at_once = order == Order::Newest && multi.config.stealing && !self.holds_back.get();
         if overflowed || at_once {
             multi.notify();
         }
@@ -449,8 +454,12 @@ impl Worker {
                 core.last_turn.set(now);
             }
             // Yielding tasks notify nobody when they are queued again.
-            if core.ring.len() > 0 && multi.config.stealing {
-                multi.notify();
+            let queued = core.ring.len() as u32;
+            if queued > 0 && multi.config.stealing {
+                let alone = core.holds_back.get() && core.adapt.average() * queued < LONG_QUEUE;
+                if !alone {
+                    multi.notify();
+                }
             }
         }
     }
@@ -590,7 +599,7 @@ impl Worker {
         let start = Instant::now();
         let awake = start - awake_since;
         remote.stats.busy_ns.add(awake.as_nanos() as u64);
-        core.spin.look_around(start);
+        self.look_around(core, remote, start);
         if remote.rest.has_io() {
             // Its own I/O before others' tasks.
             remote.rest.turn();
@@ -617,6 +626,19 @@ impl Worker {
             }
         }
         (None, self.park(core, multi, remote, start))
+    }
+
+    /// Is there a core to spare?
+    fn look_around(&self, core: &Core, remote: &Remote, now: Instant) {
+        core.spin.look_around(now);
+        if remote.rest.was_relieved() {
+            core.spin.was_relieved(now);
+        }
+        let crowded = core.spin.is_crowded();
+        core.holds_back.set(crowded || remote.rest.keeps_others());
+        if !crowded && remote.rest.is_lent() {
+            remote.rest.take_back();
+        }
     }
 
     /// Looks around for a moment before parking. Only a searcher does: it is what makes others
@@ -682,10 +704,14 @@ impl Worker {
         let parked = Instant::now();
         // The hook may have made something ready. In our own slot nobody else would see it.
         if remote.queue_depth() == 0 {
-            let timeout = remote
-                .timers
-                .next_due()
-                .map(|due| due.saturating_duration_since(parked));
+            let mut due = remote.timers.next_due();
+            if let Some(until) = core.spin.crowded_until() {
+                if multi.lends(core.index) {
+                    // Then it is time to look again.
+                    due = Some(due.map_or(until, |due| due.min(until)));
+                }
+            }
+            let timeout = due.map(|due| due.saturating_duration_since(parked));
             remote.stats.parked.bump();
             remote.stats.park_unpark.bump();
             core.recorder.park(|| remote.rest.park(timeout));

@@ -23,7 +23,7 @@ mod rand;
 mod ticker;
 
 pub(crate) use cache::{CachePadded, prefetch};
-pub(crate) use cpu_clock::thread_cpu_time;
+pub(crate) use cpu_clock::{ThreadTimes, thread_times};
 pub(crate) use park::Parker;
 pub(crate) use rand::{FastRand, SeedGenerator};
 pub(crate) use ticker::Ticker;

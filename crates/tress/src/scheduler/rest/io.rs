@@ -8,6 +8,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tress_driver::{Config, Driver, Gone};
 
+pub(super) use tress_driver::Loan;
+
 #[derive(Debug)]
 pub(crate) struct Io {
     /// None: the runtime was built without I/O.
@@ -77,13 +79,14 @@ impl Io {
         let driver = self.made()?;
         let metrics = driver.metrics();
         Some(format!(
-            "{:?}, {} sources, {} operations under way, {} events in {} looks, {} by others",
+            "{:?}, {} sources, {} operations under way, {} events in {} looks, {} by others, looks after {} more",
             driver.backend(),
             metrics.registered,
             metrics.in_flight,
             metrics.events,
             metrics.turns,
-            metrics.adoptions
+            metrics.adoptions,
+            metrics.kept
         ))
     }
 
@@ -127,6 +130,11 @@ pub(super) fn park(driver: &Driver, timeout: Option<Duration>) {
 
 pub(super) fn turn(driver: &Driver) {
     expect(driver.turn().map(|_| ()));
+}
+
+/// None where selectors cannot watch each other, or have too many to watch.
+pub(super) fn lend(driver: &Arc<Driver>, keeper: &Arc<Driver>) -> Option<Loan> {
+    driver.lend(keeper).ok()
 }
 
 pub(super) fn adopt(driver: &Driver) {

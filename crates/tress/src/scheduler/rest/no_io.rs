@@ -13,7 +13,15 @@ impl Driver {
     pub(crate) fn unpark(&self) {
         match *self {}
     }
+
+    pub(crate) fn keeps_others(&self) -> bool {
+        match *self {}
+    }
 }
+
+/// Nor is one lent.
+#[derive(Debug)]
+pub(super) enum Loan {}
 
 impl Io {
     pub(crate) fn none() -> Io {
@@ -54,6 +62,10 @@ pub(super) fn park(driver: &Driver, _: Option<Duration>) {
 }
 
 pub(super) fn turn(driver: &Driver) {
+    match *driver {}
+}
+
+pub(super) fn lend(driver: &Driver, _: &Driver) -> Option<Loan> {
     match *driver {}
 }
 

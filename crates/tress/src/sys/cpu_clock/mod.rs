@@ -1,26 +1,38 @@
-//! How long the calling thread has had a core.
+//! How long the calling thread has had a core, and how long it had to wait for one.
 
 #[cfg(all(unix, not(loom), not(miri)))]
 mod unix;
 #[cfg(all(unix, not(loom), not(miri)))]
-pub(crate) use unix::thread_cpu_time;
+pub(crate) use unix::thread_times;
 
 #[cfg(any(not(unix), loom, miri))]
 mod unknown;
 #[cfg(any(not(unix), loom, miri))]
-pub(crate) use unknown::thread_cpu_time;
+pub(crate) use unknown::thread_times;
+
+use std::time::Duration;
+
+/// Since the thread began.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ThreadTimes {
+    /// On a core.
+    pub(crate) cpu: Duration,
+    /// Ready to run, but without a core. `None`: that cannot be known.
+    pub(crate) waited: Option<Duration>,
+}
 
 #[cfg(all(test, unix, not(loom), not(miri)))]
 mod tests {
-    use super::thread_cpu_time;
+    use super::thread_times;
     use std::time::{Duration, Instant};
 
     #[test]
     fn goes_on_while_the_thread_runs() {
-        let before = thread_cpu_time().unwrap();
+        let before = thread_times().unwrap();
         let start = Instant::now();
-        while thread_cpu_time().unwrap() < before + Duration::from_millis(2) {}
+        while thread_times().unwrap().cpu < before.cpu + Duration::from_millis(2) {}
         // It never goes faster than time; clocks differ by a little.
         assert!(start.elapsed() >= Duration::from_millis(1));
+        assert!(thread_times().unwrap().waited >= before.waited);
     }
 }

@@ -1,7 +1,15 @@
+use super::ThreadTimes;
 use std::time::Duration;
 
-/// The CPU time of the calling thread. `None` if it cannot be known.
-pub(crate) fn thread_cpu_time() -> Option<Duration> {
+/// What the calling thread had of the cores. `None` if it cannot be known.
+pub(crate) fn thread_times() -> Option<ThreadTimes> {
+    Some(ThreadTimes {
+        cpu: cpu_time()?,
+        waited: waited(),
+    })
+}
+
+fn cpu_time() -> Option<Duration> {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
@@ -9,4 +17,22 @@ pub(crate) fn thread_cpu_time() -> Option<Duration> {
     // SAFETY: the pointer is to a timespec of ours.
     let result = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
     (result == 0).then(|| Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
+}
+
+/// The second number of what Linux says: nanoseconds in line for a core. (The first, those on a core, is
+/// only as new as the scheduler's last look at the thread.)
+#[cfg(target_os = "linux")]
+fn waited() -> Option<Duration> {
+    use std::io::Read;
+    let mut text = [0; 64];
+    let mut file = std::fs::File::open("/proc/thread-self/schedstat").ok()?;
+    let length = file.read(&mut text).ok()?;
+    let text = std::str::from_utf8(&text[..length]).ok()?;
+    let waited = text.split_ascii_whitespace().nth(1)?;
+    Some(Duration::from_nanos(waited.parse().ok()?))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn waited() -> Option<Duration> {
+    None
 }

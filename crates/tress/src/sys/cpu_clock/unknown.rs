@@ -1,6 +1,6 @@
-use std::time::Duration;
+use super::ThreadTimes;
 
-/// The CPU time of the calling thread. `None`: it cannot be known.
-pub(crate) fn thread_cpu_time() -> Option<Duration> {
+/// What the calling thread had of the cores. `None`: it cannot be known.
+pub(crate) fn thread_times() -> Option<ThreadTimes> {
     None
 }
