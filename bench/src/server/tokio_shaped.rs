@@ -4,7 +4,7 @@ use std::io::{self, SeekFrom};
 use std::net::TcpListener;
 use std::path::Path;
 
-use ::tress::io::AsyncWriteExt;
+use ::tress::io::AsyncWriteOwned;
 use ::tress::io::hyper::TressIo;
 use ::tress::net::Pooled;
 
@@ -82,7 +82,7 @@ async fn echo_pooled(stream: ::tress::net::TcpStream) {
     let mut reader = Pooled::new(reader);
     // What goes wrong with a connection the client tells.
     while let Ok(Some(bytes)) = reader.read_pooled().await {
-        if writer.write_all(&bytes).await.is_err() {
+        if writer.write_all_owned(bytes).await.0.is_err() {
             break;
         }
     }

@@ -163,7 +163,8 @@ impl Builder {
     }
 
     /// How many buffers each worker's pool for [pooled streams](crate::net::Pooled) has, a power of two
-    /// up to 32,768, and how many bytes one holds, up to 1 MiB. Default: 256 of 8,192.
+    /// up to 32,768, and how many bytes one holds, up to 1 MiB. Default: 1,024 of
+    /// 4,096. With fewer than there are connections that receive at the same time, they wait for each other.
     ///
     /// A worker's pool is made when one of its tasks first reads from such a stream.
     ///
