@@ -163,13 +163,12 @@ pub(crate) fn full_budget() -> Budget {
 
 /// The entered runtime, if there is one.
 pub(crate) fn runtime() -> Option<Arc<Shared>> {
-    with_runtime(|shared| {
-        let raw = ptr::from_ref(shared);
-        // SAFETY: the pointer came from an `Arc` that the guard still holds.
-        unsafe {
-            Arc::increment_strong_count(raw);
-            Arc::from_raw(raw)
-        }
+    let raw = with(|cx| cx.runtime.get());
+    // SAFETY: the pointer came from an `Arc` that the guard still holds. Not by way of a reference,
+    // which would not reach the counts.
+    (!raw.is_null()).then(|| unsafe {
+        Arc::increment_strong_count(raw);
+        Arc::from_raw(raw)
     })
 }
 
