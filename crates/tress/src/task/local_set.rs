@@ -260,39 +260,40 @@ pin_project! {
     #[must_use = "futures do nothing unless awaited"]
     pub struct RunUntil<'a, F> {
         local: &'a LocalSet,
-        // It has been polled and may have left its waker with the set.
+        // It has been polled and may have left its waker with the set. The address is its number
+        // among the set's drivers.
         drives: bool,
         #[pin]
         body: F,
-        // Its address is its number among the set's drivers.
         #[pin]
         _pinned: PhantomPinned,
     }
 
     impl<F> PinnedDrop for RunUntil<'_, F> {
         fn drop(this: Pin<&mut Self>) {
-            if this.drives {
-                this.local.set.leave(this.number());
+            let this = this.project();
+            if *this.drives {
+                this.local.set.leave(number(this.drives));
             }
         }
     }
 }
 
-impl<F> RunUntil<'_, F> {
-    /// Its number among the set's drivers; the same as long as it lives, once it is pinned.
-    fn number(&self) -> usize {
-        std::ptr::from_ref(self).addr()
-    }
+/// A driver's number; the same as long as it lives, once it is pinned.
+///
+/// Of a field: a reference to the whole would be one to the body too, which may refer to itself.
+fn number(drives: &bool) -> usize {
+    std::ptr::from_ref(drives).addr()
 }
 
 impl<F: Future> Future for RunUntil<'_, F> {
     type Output = F::Output;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        let number = self.number();
         let this = self.project();
         let set = &this.local.set;
         *this.drives = true;
+        let number = number(this.drives);
         let entered = Entered::new(set);
         // First the body, so that the tasks it spawns or wakes run in the same poll.
         let polled = this.body.poll(cx);
