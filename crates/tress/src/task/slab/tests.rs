@@ -48,26 +48,28 @@ impl Slot {
         unsafe { self.at.cast().as_ref() }
     }
 
-    fn bytes(&self) -> std::ops::Range<usize> {
-        size_of::<u64>()..self.size
+    /// What lies behind the state.
+    fn payload(&self) -> (NonNull<u8>, usize) {
+        let state = size_of::<u64>();
+        // SAFETY: inside the slot, which is ours.
+        (unsafe { self.at.add(state) }, self.size - state)
     }
 
     fn fill(&self) {
         // One reference: alive, for those who walk.
         self.state().store(1 << 40, Ordering::Release);
-        for i in self.bytes() {
-            // SAFETY: inside the slot, which is ours.
-            unsafe { self.at.add(i).write(self.pattern) };
-        }
+        let (at, len) = self.payload();
+        // SAFETY: the slot is ours, and nobody else looks behind its state.
+        unsafe { at.write_bytes(self.pattern, len) };
     }
 
     /// Gives the reference up, and the slot with it unless a walker has one too.
     fn release(self, here: Option<NonNull<Slab>>) {
-        for i in self.bytes() {
-            // SAFETY: as above.
-            let byte = unsafe { self.at.add(i).read() };
-            assert_eq!(byte, self.pattern, "overwritten");
-        }
+        let (at, len) = self.payload();
+        // SAFETY: as above; `fill` has initialised it.
+        let bytes = unsafe { std::slice::from_raw_parts(at.as_ptr(), len) };
+        let intact = [self.pattern; SIZES[SIZES.len() - 1] as usize];
+        assert_eq!(bytes, &intact[..len], "overwritten");
         release(self.at.cast(), here);
     }
 }
