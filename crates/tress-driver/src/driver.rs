@@ -20,11 +20,7 @@ use std::time::{Duration, Instant};
 const BELL: mio::Token = mio::Token(usize::MAX);
 const RING: mio::Token = mio::Token(usize::MAX - 1);
 /// How long to wait before operations are offered again to a kernel that would not take them.
-const FULL: Duration = Duration::from_millis(1);
-/// How long a drain waits before it looks again and lets the owner in: on Linux 5.10 and 6.1 a wait for the
-/// end of a cancelled operation was seen to sleep through it, while the thread that had submitted the
-/// operation waited for the lock.
-const AGAIN: Duration = Duration::from_millis(10);
+pub(crate) const FULL: Duration = Duration::from_millis(1);
 
 /// Waits for I/O and wakes who waits for it. See the [crate's documentation](crate).
 ///
@@ -463,7 +459,8 @@ impl Driver {
 
     /// Ends everything: nothing can be registered or submitted any more, every waiter is woken and
     /// finds [`Gone`], operations under way are cancelled, and the kernel gets `patience` to let go of
-    /// their buffers. An owner that is parked is unparked. May be called again, to wait longer.
+    /// their buffers. An owner that is parked is unparked; one that parks meanwhile waits for the same, as
+    /// does another `close`. May be called again, to wait longer.
     pub fn close(&self, patience: Duration) -> Report {
         let deadline = Instant::now().checked_add(patience);
         let registered = self.counters.registered.load(Ordering::Acquire);
@@ -493,10 +490,14 @@ impl Driver {
             // The owner may be parked with the lock held.
             self.unpark();
             let mut selector = self.selector.lock();
+            // Looked at again: whoever had the lock may have taken the last result along, and then nothing
+            // would end the wait. From here on only we take results.
+            if ring.in_flight() == 0 {
+                break;
+            }
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             let mut wakers = self.spare_wakers();
-            let wait = left.map_or(AGAIN, |left| left.min(AGAIN));
-            let looked = self.look(&mut selector, Some(wait), &mut wakers);
+            let looked = self.look(&mut selector, left, &mut wakers);
             let looked = self.finish(selector, wakers, looked);
             if looked.is_err() || left.is_some_and(|left| left.is_zero()) {
                 break;

@@ -331,11 +331,40 @@ fn closing_gets_past_a_parked_owner() {
         let receive = driver.submit(op::Recv::new(near, Canary::new(&dropped), 0));
         thread::scope(|scope| {
             let owner = scope.spawn(|| park_until(&driver, || done.load(Ordering::Acquire)));
-            let report = driver.close(Duration::from_secs(60));
+            // For ever: it would hang here.
+            let report = driver.close(Duration::MAX);
             assert_eq!((report.cancelled, report.remaining), (1, 0));
             done.store(true, Ordering::Release);
             driver.unpark();
             owner.join().unwrap();
+        });
+        let (result, _) = block_on(&driver, receive);
+        assert!(Gone::is_in(&result.unwrap_err()));
+        assert_eq!(dropped.load(Ordering::Acquire), 1);
+    }
+}
+
+/// A helper takes results while another thread closes the driver. The last one may go between the closer's
+/// look at what is left and its turn at the selector: then there is nothing to wait for any more.
+#[test]
+fn closing_hears_of_results_that_others_take() {
+    let _alone = ALONE.lock().unwrap();
+    for _ in 0..500 {
+        let Some(driver) = ring() else { return };
+        let dropped = Arc::new(AtomicUsize::new(0));
+        let done = AtomicBool::new(false);
+        let (near, _far) = UnixStream::pair().unwrap();
+        let receive = driver.submit(op::Recv::new(near, Canary::new(&dropped), 0));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Ordering::Acquire) {
+                    driver.try_adopt().unwrap();
+                }
+            });
+            // For ever: it would hang here.
+            let report = driver.close(Duration::MAX);
+            assert_eq!((report.cancelled, report.remaining), (1, 0));
+            done.store(true, Ordering::Release);
         });
         let (result, _) = block_on(&driver, receive);
         assert!(Gone::is_in(&result.unwrap_err()));

@@ -8,6 +8,7 @@
 use super::pool::Groups;
 use super::table::{Key, Table};
 use crate::config::Resolved;
+use crate::driver::FULL;
 use crate::sys::Mutex;
 use crate::sys::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::wakers::Wakers;
@@ -423,7 +424,13 @@ impl Ring {
             if self.in_flight() == 0 {
                 break;
             }
-            if flushed.is_err() || begin.elapsed() > patience {
+            let left = patience.saturating_sub(begin.elapsed());
+            let wait = match flushed {
+                Ok(true) => left,
+                Ok(false) => left.min(FULL),
+                Err(_) => return false,
+            };
+            if left.is_zero() {
                 return false;
             }
             let mut poll = libc::pollfd {
@@ -431,8 +438,10 @@ impl Ring {
                 events: libc::POLLIN,
                 revents: 0,
             };
-            // SAFETY: one entry, which is there.
-            unsafe { libc::poll(&raw mut poll, 1, 10) };
+            let wait = i32::try_from(wait.as_millis() + 1).unwrap_or(i32::MAX);
+            // SAFETY: one entry, which is there. Nobody else takes results any more, so one that has
+            // arrived is still there for the call to find.
+            unsafe { libc::poll(&raw mut poll, 1, wait) };
         }
         self.bury();
         true
