@@ -294,7 +294,7 @@ impl Inner {
 
     fn check(fd: OwnedFd) -> io::Result<Inner> {
         let socket = socket2::Socket::from(fd);
-        if socket.domain()? != Domain::UNIX || socket.r#type()? != Type::SEQPACKET {
+        if !socket.local_addr()?.is_unix() || socket.r#type()? != Type::SEQPACKET {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
                 "this is not a Unix socket that keeps messages apart (SOCK_SEQPACKET)",
