@@ -29,7 +29,8 @@ const UNHEARD: u64 = u64::MAX;
 const GETEVENTS: u32 = 1;
 /// The memory of a ring that was closed comes back to the quota a little later.
 const SETUP_PATIENCE: Duration = Duration::from_millis(200);
-/// How long a ring that is dropped waits for operations that do not stop.
+/// How long a ring that is dropped waits for operations that do not stop, unless it was closed before: then
+/// whoever closed it has waited as long as it would.
 const DROP_PATIENCE: Duration = Duration::from_secs(1);
 
 /// An operation as the ring sees it.
@@ -450,7 +451,12 @@ impl Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        let settled = self.in_flight() == 0 || self.settle(DROP_PATIENCE);
+        let patience = if self.is_closed() {
+            Duration::ZERO
+        } else {
+            DROP_PATIENCE
+        };
+        let settled = self.in_flight() == 0 || self.settle(patience);
         if settled {
             // SAFETY: dropped once, here. The kernel has nothing of the operations any more.
             unsafe { ManuallyDrop::drop(&mut self.table) };

@@ -80,7 +80,7 @@ pub(super) fn run(shared: &Arc<Shared>, timeout: Option<Duration>) -> ShutdownRe
     let _entered = context::enter_runtime(shared.clone());
     #[cfg(not(loom))]
     shared.views.close();
-    match &shared.scheduler {
+    let stopped = match &shared.scheduler {
         Scheduler::Multi(multi) => {
             multi.close();
             // On a worker of this runtime we would wait for ourselves.
@@ -89,18 +89,27 @@ pub(super) fn run(shared: &Arc<Shared>, timeout: Option<Duration>) -> ShutdownRe
                 let worker = unsafe { cx.worker.get().as_ref() };
                 worker.is_some_and(|w| std::ptr::eq(w.shared(), Arc::as_ptr(shared)))
             });
-            if !on_worker && !multi.wait_closed(deadline) {
+            let stopped = !on_worker && multi.wait_closed(deadline);
+            if !on_worker && !stopped {
                 // The workers are stuck, but what waits behind them need not be.
                 multi.drop_everything(false);
             }
+            stopped.then_some(multi)
         }
-        Scheduler::Current(current) => current.close(),
-    }
+        Scheduler::Current(current) => {
+            current.close();
+            None
+        }
+    };
     let left = || deadline.map(|at| at.saturating_duration_since(Instant::now()));
     let operations = shared
         .rests()
         .map(|rest| rest.io.close(left().unwrap_or(Duration::MAX)))
         .sum();
+    if let (Some(multi), 0) = (stopped, operations) {
+        // With operations left it could take for ever: a thread exits when those it handed over end.
+        multi.join_threads();
+    }
     let pool = shared.blocking.shutdown(left());
     let tasks = shared
         .live_tasks()

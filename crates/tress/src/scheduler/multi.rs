@@ -721,7 +721,7 @@ impl Multi {
         self.outside_completed.add_shared(1);
     }
 
-    /// Waits until all worker threads are gone, or the deadline. True if they are.
+    /// Waits until all worker threads have done their work, or the deadline. True if they have.
     pub(crate) fn wait_closed(&self, deadline: Option<Instant>) -> bool {
         let mut threads = self.lock_threads();
         while threads.running > 0 {
@@ -744,8 +744,13 @@ impl Multi {
                 }
             };
         }
-        let handles = std::mem::take(&mut threads.handles);
-        drop(threads);
+        true
+    }
+
+    /// Waits until the threads that have done their work are gone. That takes as long as the kernel has
+    /// operations that they handed over.
+    pub(crate) fn join_threads(&self) {
+        let handles = std::mem::take(&mut self.lock_threads().handles);
         for handle in handles {
             if handle.thread().id() != std::thread::current().id() {
                 // A worker thread catches every panic of its tasks; its own would be a bug that
@@ -753,6 +758,5 @@ impl Multi {
                 let _ = handle.join();
             }
         }
-        true
     }
 }
