@@ -176,15 +176,23 @@ impl<L: Lane> Chan<L> {
     /// Claims a position for a message that has no reservation.
     #[inline(always)]
     pub(crate) fn try_claim(&self) -> Result<L::Spot, Refusal> {
+        match self.claim_quickly() {
+            Some(spot) => Ok(spot),
+            None => self.claim_slowly(),
+        }
+    }
+
+    /// As `try_claim`, if nothing is in the way.
+    #[inline(always)]
+    pub(crate) fn claim_quickly(&self) -> Option<L::Spot> {
         let tail = self.tail();
         let free = !self.is_bounded()
             || (!self.shared.waiting.load(Ordering::Relaxed) && self.places(tail, 1) > 0);
         if tail.is_open() && free {
-            if let Some(spot) = self.claim_at(tail) {
-                return Ok(spot);
-            }
+            self.claim_at(tail)
+        } else {
+            None
         }
-        self.claim_slowly()
     }
 
     /// Claims the position of `tail`, which is open and has a free place; `None` if it has changed.

@@ -72,6 +72,7 @@
 
 pub(crate) mod acquire;
 mod arrivals;
+mod attempt;
 pub(crate) mod block;
 mod builder;
 pub(crate) mod chain;

@@ -1,4 +1,5 @@
 use super::arrivals::{Arrive, Many, Over};
+use super::attempt::Receiving;
 use super::chan::Chan;
 use super::error::{Cause, RecvError, RecvTimeoutError, TryRecvError};
 use super::meet::Meet;
@@ -61,45 +62,10 @@ impl<T> Receiver<T> {
     /// # Cancel safety
     /// If it is dropped before it is ready no message is lost: another receiver gets it, or the next
     /// call.
-    pub async fn recv(&self) -> Result<T, RecvError> {
-        // The usual case first: to set up the future that waits costs as much as to receive.
-        if let Some(received) = poll_fn(|cx| self.channel.poll_recv(cx)).await {
-            return received;
-        }
-        by_kind!(
-            self.channel,
-            chan => self.recv_buffered(chan).await,
-            meeting => self.recv_meeting(meeting).await,
-        )
-    }
-
-    #[inline]
-    async fn recv_buffered<L: Many<Message = T>>(&self, chan: &Chan<L>) -> Result<T, RecvError> {
-        let mut arrive = pin!(Arrive::new(chan));
-        let taken = poll_fn(|cx| {
-            let proceed = ready!(coop::poll_proceed(cx));
-            let taken = ready!(arrive.as_mut().poll_take(cx));
-            proceed.made_progress();
-            Poll::Ready(taken)
-        });
-        match taken.await {
-            Ok(message) => Ok(message),
-            Err(Over) => Err(self.channel.recv_error()),
-        }
-    }
-
-    async fn recv_meeting(&self, meeting: &Meeting<T>) -> Result<T, RecvError> {
-        let mut meet = pin!(Meet::take(meeting));
-        let _met = poll_fn(|cx| {
-            let proceed = ready!(coop::poll_proceed(cx));
-            let met = ready!(meet.as_mut().poll_meet(cx));
-            proceed.made_progress();
-            Poll::Ready(met)
-        })
-        .await;
-        match meet.as_mut().into_hand() {
-            Some(message) => Ok(message),
-            None => Err(self.channel.recv_error()),
+    pub fn recv(&self) -> impl Future<Output = Result<T, RecvError>> {
+        Receiving::First {
+            channel: &self.channel,
+            wait: wait_to_receive,
         }
     }
 
@@ -263,6 +229,44 @@ impl<T> Clone for Receiver<T> {
             channel: self.channel.clone(),
         }
     }
+}
+
+async fn wait_to_receive<T>(channel: &Channel<T>) -> Result<T, RecvError> {
+    by_kind!(
+        channel,
+        chan => match wait_for_message(chan).await {
+            Ok(message) => Ok(message),
+            Err(Over) => Err(channel.recv_error()),
+        },
+        meeting => match wait_to_meet(meeting).await {
+            Some(message) => Ok(message),
+            None => Err(channel.recv_error()),
+        },
+    )
+}
+
+#[inline]
+async fn wait_for_message<L: Many>(chan: &Chan<L>) -> Result<L::Message, Over> {
+    let mut arrive = pin!(Arrive::new(chan));
+    poll_fn(|cx| {
+        let proceed = ready!(coop::poll_proceed(cx));
+        let taken = ready!(arrive.as_mut().poll_take(cx));
+        proceed.made_progress();
+        Poll::Ready(taken)
+    })
+    .await
+}
+
+async fn wait_to_meet<T>(meeting: &Meeting<T>) -> Option<T> {
+    let mut meet = pin!(Meet::take(meeting));
+    let _met = poll_fn(|cx| {
+        let proceed = ready!(coop::poll_proceed(cx));
+        let met = ready!(meet.as_mut().poll_meet(cx));
+        proceed.made_progress();
+        Poll::Ready(met)
+    })
+    .await;
+    meet.as_mut().into_hand()
 }
 
 impl<T> Drop for Receiver<T> {

@@ -13,6 +13,7 @@
 
 use super::arrivals::{Arrivals, Many, SENDERS_WAIT, Taken};
 use super::chan::{Chan, Lane, Pause, give_way};
+use super::shared::Held;
 use super::tail::{POSITION_MASK, Tail, after, beyond};
 use crate::sys::UnsafeCell;
 use crate::sys::atomic::{AtomicU64, Ordering};
@@ -75,6 +76,29 @@ impl<T> Chan<Ring<T>> {
             arrivals: Arrivals::new(),
         };
         Some(Chan::with_parts(capacity, (), (), shared))
+    }
+
+    /// Sends what is held if nothing is in the way. To be put in line, where its caller is.
+    #[inline(always)]
+    pub(super) fn send_quickly(&self, held: &mut Held<'_, T>) -> bool {
+        // Before a place is claimed, which has to be filled then.
+        let message = held.take();
+        match self.claim_quickly() {
+            Some(spot) => {
+                Ring::fill(self, spot, message);
+                true
+            }
+            None => {
+                held.put_back(message);
+                false
+            }
+        }
+    }
+
+    /// Takes the first message if nothing is in the way.
+    #[inline(always)]
+    pub(super) fn take_quickly(&self) -> Option<T> {
+        take_at(self, self.head.position.load(Ordering::Acquire))
     }
 }
 
@@ -144,7 +168,7 @@ impl<T> Many for Ring<T> {
 
     #[inline(always)]
     fn take(chan: &Chan<Self>) -> Taken<T> {
-        match take_at(chan, chan.head.position.load(Ordering::Acquire)) {
+        match chan.take_quickly() {
             Some(message) => Taken::Message(message),
             None => take_slowly(chan),
         }

@@ -1,5 +1,6 @@
 use super::acquire::{Acquire, Closed};
 use super::arrivals::Many;
+use super::attempt::Sending;
 use super::builder::Overflow;
 use super::chan::Chan;
 use super::error::{Cause, SendError, SendTimeoutError, TrySendError};
@@ -75,59 +76,9 @@ impl<T> Sender<T> {
     /// that makes a difference.
     pub fn send(&self, message: T) -> impl Future<Output = Result<(), SendError<T>>> {
         // Not an `async fn`: what was not polled yet is not delivered either.
-        let mut held = Held::new(&self.channel, message);
-        async move {
-            // The usual case first: to set up the future that waits costs as much as to send.
-            if let Some(sent) = poll_fn(|cx| self.channel.poll_send(cx, &mut held)).await {
-                return sent;
-            }
-            by_kind!(
-                self.channel,
-                chan => self.send_buffered(chan, held).await,
-                meeting => self.send_meeting(meeting, held).await,
-            )
-        }
-    }
-
-    #[inline]
-    async fn send_buffered<L: Many<Message = T>>(
-        &self,
-        chan: &Chan<L>,
-        mut held: Held<'_, T>,
-    ) -> Result<(), SendError<T>> {
-        if self.channel.overflow != Overflow::Suspend {
-            coop::consume_budget().await;
-            return self.channel.send_now(chan, held.take());
-        }
-        let mut acquire = pin!(Acquire::new(chan, 1));
-        match poll_fn(|cx| acquire.as_mut().poll_spot(cx)).await {
-            Ok(spot) => {
-                L::fill(chan, spot, held.take());
-                Ok(())
-            }
-            Err(Closed) => Err(self.channel.send_error(held.take())),
-        }
-    }
-
-    async fn send_meeting(
-        &self,
-        meeting: &Meeting<T>,
-        mut held: Held<'_, T>,
-    ) -> Result<(), SendError<T>> {
-        let mut giving = pin!(Giving {
-            channel: &self.channel,
-            meet: Meet::give(meeting, held.take()),
-        });
-        let _met = poll_fn(|cx| {
-            let proceed = ready!(coop::poll_proceed(cx));
-            let met = ready!(giving.as_mut().meet().poll_meet(cx));
-            proceed.made_progress();
-            Poll::Ready(met)
-        })
-        .await;
-        match giving.as_mut().meet().into_hand() {
-            None => Ok(()),
-            Some(message) => Err(self.channel.send_error(message)),
+        Sending::First {
+            held: Held::new(&self.channel, message),
+            wait: wait_to_send,
         }
     }
 
@@ -398,6 +349,53 @@ impl<T> Clone for Sender<T> {
         Sender {
             channel: self.channel.clone(),
         }
+    }
+}
+
+async fn wait_to_send<T>(held: Held<'_, T>) -> Result<(), SendError<T>> {
+    by_kind!(
+        held.channel(),
+        chan => wait_for_slot(chan, held).await,
+        meeting => wait_to_meet(meeting, held).await,
+    )
+}
+
+#[inline]
+async fn wait_for_slot<L: Many>(
+    chan: &Chan<L>,
+    mut held: Held<'_, L::Message>,
+) -> Result<(), SendError<L::Message>> {
+    let channel = held.channel();
+    if channel.overflow != Overflow::Suspend {
+        coop::consume_budget().await;
+        return channel.send_now(chan, held.take());
+    }
+    let mut acquire = pin!(Acquire::new(chan, 1));
+    match poll_fn(|cx| acquire.as_mut().poll_spot(cx)).await {
+        Ok(spot) => {
+            L::fill(chan, spot, held.take());
+            Ok(())
+        }
+        Err(Closed) => Err(channel.send_error(held.take())),
+    }
+}
+
+async fn wait_to_meet<T>(meeting: &Meeting<T>, mut held: Held<'_, T>) -> Result<(), SendError<T>> {
+    let channel = held.channel();
+    let mut giving = pin!(Giving {
+        channel,
+        meet: Meet::give(meeting, held.take()),
+    });
+    let _met = poll_fn(|cx| {
+        let proceed = ready!(coop::poll_proceed(cx));
+        let met = ready!(giving.as_mut().meet().poll_meet(cx));
+        proceed.made_progress();
+        Poll::Ready(met)
+    })
+    .await;
+    match giving.as_mut().meet().into_hand() {
+        None => Ok(()),
+        Some(message) => Err(channel.send_error(message)),
     }
 }
 

@@ -397,10 +397,16 @@ impl<'a, T> Held<'a, T> {
     }
 
     #[inline(always)]
+    pub(super) fn channel(&self) -> &'a Channel<T> {
+        self.channel
+    }
+
+    #[inline(always)]
     pub(super) fn take(&mut self) -> T {
         self.message.take().expect("taken once")
     }
 
+    #[inline(always)]
     pub(super) fn put_back(&mut self, message: T) {
         self.message = Some(message);
     }
