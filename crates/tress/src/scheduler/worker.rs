@@ -454,7 +454,7 @@ impl Worker {
                 core.last_turn.set(now);
             }
             // Yielding tasks notify nobody when they are queued again.
-            let queued = core.ring.len() as u32;
+            let queued = core.ring.len();
             if queued > 0 && multi.config.stealing {
                 let alone = core.holds_back.get() && core.adapt.average() * queued < LONG_QUEUE;
                 if !alone {
