@@ -164,7 +164,7 @@ impl Builder {
 
     /// How many buffers each worker's pool for [pooled streams](crate::net::Pooled) has, a power of two
     /// up to 32,768, and how many bytes one holds, up to 1 MiB. Default: 1,024 of
-    /// 4,096. With fewer than there are connections that receive at the same time, they wait for each other.
+    /// 2,048. With fewer than there are connections that receive at the same time, they wait for each other.
     ///
     /// A worker's pool is made when one of its tasks first reads from such a stream.
     ///

@@ -16,7 +16,7 @@ impl Default for Sizes {
             // With fewer buffers than connections that receive at once the kernel keeps running out, and
             // has to be asked anew for each: 500 connections cost twice as much with 256.
             buffers: 1024,
-            bytes: 4096,
+            bytes: 2048,
         }
     }
 }
