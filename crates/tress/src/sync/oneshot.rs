@@ -363,24 +363,39 @@ impl<T> Receiver<T> {
 
     /// Takes the value, if there is one, and leaves the cell. `state` says that the outcome is
     /// settled: the sender is done or the channel closed.
-    #[inline]
+    #[inline(always)]
     fn finish(&mut self, state: Snapshot) -> Option<T> {
         let cell = self.cell.take()?;
-        // SAFETY: the pointer was given up just now, so nothing is done twice. Only a settled
-        // outcome is acted on, as `leave_receiver` checks again.
+        // SAFETY: the pointer was given up just now, so nothing is done twice.
         unsafe {
-            let value = state.has_value().then(|| cell.as_ref().take());
             if state.is_tx_gone() {
+                let value = state.has_value().then(|| cell.as_ref().take());
                 Cell::free(cell);
                 value
-            } else if state.is_tx_done() {
-                if cell.as_ref().state.leave_receiver() {
-                    Cell::free(cell);
-                }
-                value
             } else {
-                abandon_receiver(cell)
+                finish_with_sender(cell, state)
             }
+        }
+    }
+}
+
+/// As `Receiver::finish`, while the sender is not gone yet.
+///
+/// # Safety
+/// The receiver has not left, is not used again, and has not taken the value. Only a settled outcome
+/// is acted on, as `leave_receiver` checks again.
+#[inline(never)]
+unsafe fn finish_with_sender<T>(cell: NonNull<Cell<T>>, state: Snapshot) -> Option<T> {
+    // SAFETY: alive until we leave; the value is ours if it is said to be there.
+    unsafe {
+        if state.is_tx_done() {
+            let value = state.has_value().then(|| cell.as_ref().take());
+            if cell.as_ref().state.leave_receiver() {
+                Cell::free(cell);
+            }
+            value
+        } else {
+            abandon_receiver(cell)
         }
     }
 }

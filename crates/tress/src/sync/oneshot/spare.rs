@@ -25,7 +25,10 @@ pub(super) const MOST: usize = if cfg!(any(loom, miri, tress_no_slab)) {
 
 /// Pieces that are not in use, the last freed first.
 struct Spares {
-    first: Cell<*mut Spare>,
+    /// One at hand, so that making and freeing cells in turns touches nothing else.
+    last: Cell<*mut Spare>,
+    more: Cell<*mut Spare>,
+    /// In `more`.
     count: Cell<usize>,
 }
 
@@ -37,7 +40,8 @@ struct Spare {
 thread_local! {
     static SPARES: Spares = const {
         Spares {
-            first: Cell::new(ptr::null_mut()),
+            last: Cell::new(ptr::null_mut()),
+            more: Cell::new(ptr::null_mut()),
             count: Cell::new(0),
         }
     };
@@ -100,9 +104,16 @@ unsafe fn to_allocator(memory: NonNull<u8>, layout: Layout) {
 impl Spares {
     #[inline(always)]
     fn take(&self) -> Option<NonNull<Spare>> {
-        let first = NonNull::new(self.first.get())?;
-        // SAFETY: kept pieces are ours, and hold a `Spare`.
-        self.first.set(unsafe { first.as_ref().next });
+        match NonNull::new(self.last.replace(ptr::null_mut())) {
+            None => self.take_more(),
+            last => last,
+        }
+    }
+
+    fn take_more(&self) -> Option<NonNull<Spare>> {
+        let first = NonNull::new(self.more.get())?;
+        // SAFETY: kept pieces are ours, and those in the list hold a `Spare`.
+        self.more.set(unsafe { first.as_ref().next });
         self.count.set(self.count.get() - 1);
         Some(first)
     }
@@ -113,14 +124,25 @@ impl Spares {
     /// It is a piece, and the caller's until it is kept.
     #[inline(always)]
     unsafe fn keep(&self, piece: NonNull<Spare>) -> bool {
+        if self.last.get().is_null() {
+            self.last.set(piece.as_ptr());
+            return true;
+        }
+        // SAFETY: by the caller's promise.
+        unsafe { self.keep_more(piece) }
+    }
+
+    /// # Safety
+    /// As for `keep`.
+    unsafe fn keep_more(&self, piece: NonNull<Spare>) -> bool {
         let count = self.count.get();
-        if count == MOST {
+        if count + 1 >= MOST {
             return false;
         }
-        let next = self.first.get();
+        let next = self.more.get();
         // SAFETY: ours, large enough, and aligned.
         unsafe { piece.write(Spare { next }) };
-        self.first.set(piece.as_ptr());
+        self.more.set(piece.as_ptr());
         self.count.set(count + 1);
         true
     }
