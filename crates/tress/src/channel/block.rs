@@ -192,12 +192,11 @@ impl<T> Block<T> {
     ///
     /// # Safety
     /// As for `free`.
-    pub(crate) unsafe fn reset(this: NonNull<Block<T>>) {
+    pub(crate) unsafe fn reset(mut this: NonNull<Block<T>>) {
         // SAFETY: by the caller's promise.
-        let block = unsafe { this.as_ref() };
-        for state in &block.states {
-            state.store(EMPTY, Ordering::Relaxed);
-        }
+        let block = unsafe { this.as_mut() };
+        // Written as a whole: single bytes would be stored one by one.
+        block.states = std::array::from_fn(|_| AtomicU8::new(EMPTY));
         block.next.store(ptr::null_mut(), Ordering::Relaxed);
         block.taken.store(0, Ordering::Relaxed);
     }

@@ -60,6 +60,25 @@ impl<T> Chain<T> {
         Ok(block)
     }
 
+    /// See [`Lane::claim_plainly`]. `None` also for the last slot of a block.
+    #[inline(always)]
+    pub(crate) fn claim_plainly<L: Chained<Message = T>>(
+        chan: &Chan<L>,
+        tail: Tail,
+    ) -> Option<NonNull<Block<T>>> {
+        if Block::<T>::is_last(tail.position()) {
+            return None;
+        }
+        // Subtle: as in `claim`.
+        let block = L::chain(chan).0.load(Ordering::Acquire);
+        if chan.move_on_from(tail) {
+            // SAFETY: as in `claim`.
+            Some(unsafe { NonNull::new_unchecked(block) })
+        } else {
+            None
+        }
+    }
+
     /// Replaces `tail`, which is not installing, by `next` with the end mark in its next position.
     /// True if the receiver waits for it and must be woken.
     pub(crate) fn end<L: Chained<Message = T>>(

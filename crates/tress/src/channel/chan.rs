@@ -45,6 +45,9 @@ pub(crate) trait Lane: Sized {
         fresh: &mut Self::Fresh,
     ) -> Result<Self::Spot, Tail>;
 
+    /// As `claim`, where nothing has to be got ready; `None` if something has, or the word has changed.
+    fn claim_plainly(chan: &Chan<Self>, tail: Tail) -> Option<Self::Spot>;
+
     /// Takes back what a claim did not need.
     fn put_back(chan: &Chan<Self>, fresh: Self::Fresh);
 
@@ -189,14 +192,29 @@ impl<L: Lane> Chan<L> {
         let free = !self.is_bounded()
             || (!self.shared.waiting.load(Ordering::Relaxed) && self.places(tail, 1) > 0);
         if tail.is_open() && free {
-            self.claim_at(tail)
+            L::claim_plainly(self, tail)
         } else {
             None
         }
     }
 
-    /// Claims the position of `tail`, which is open and has a free place; `None` if it has changed.
+    /// Claims the position of `tail`, for a message that is not the last of its block. False if the
+    /// word has changed; others were given way to then.
     #[inline(always)]
+    #[must_use]
+    pub(crate) fn move_on_from(&self, tail: Tail) -> bool {
+        match self.tail.word.replace(tail, tail.claim(false)) {
+            Ok(()) => true,
+            Err(actual) => {
+                if actual != tail {
+                    give_way();
+                }
+                false
+            }
+        }
+    }
+
+    /// Claims the position of `tail`, which is open and has a free place; `None` if it has changed.
     fn claim_at(&self, tail: Tail) -> Option<L::Spot> {
         let mut fresh = L::Fresh::default();
         let claimed = L::claim(self, tail, tail, &mut fresh);

@@ -73,6 +73,15 @@ impl<T> Lane for List<T> {
     }
 
     #[inline(always)]
+    fn claim_plainly(chan: &Chan<Self>, tail: Tail) -> Option<Spot<T>> {
+        Some(Spot {
+            block: Chain::claim_plainly(chan, tail)?,
+            position: tail.position(),
+            waited: tail.is_waited(),
+        })
+    }
+
+    #[inline(always)]
     fn put_back(chan: &Chan<Self>, fresh: Fresh<T>) {
         fresh.put_back(Self::spare(chan));
     }

@@ -110,7 +110,6 @@ impl<T> Lane for Ring<T> {
     type Head = ();
     type Shared = Shared<T>;
 
-    #[inline(always)]
     fn claim(chan: &Chan<Self>, tail: Tail, next: Tail, (): &mut ()) -> Result<Spot<T>, Tail> {
         let position = tail.position();
         let slot = chan.shared.lane.slot(position);
@@ -119,6 +118,18 @@ impl<T> Lane for Ring<T> {
         }
         chan.tail.word.replace(tail, next.claim(false))?;
         Ok(Spot {
+            slot: NonNull::from(slot),
+            position,
+            waited: tail.is_waited(),
+        })
+    }
+
+    #[inline(always)]
+    fn claim_plainly(chan: &Chan<Self>, tail: Tail) -> Option<Spot<T>> {
+        let position = tail.position();
+        let slot = chan.shared.lane.slot(position);
+        let free = slot.stamp.load(Ordering::Acquire) == free_for(position);
+        (free && chan.move_on_from(tail)).then(|| Spot {
             slot: NonNull::from(slot),
             position,
             waited: tail.is_waited(),

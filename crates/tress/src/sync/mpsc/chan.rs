@@ -61,6 +61,14 @@ impl<T> Lane for Single<T> {
     }
 
     #[inline(always)]
+    fn claim_plainly(chan: &Chan<T>, tail: Tail) -> Option<Spot<T>> {
+        Some(Spot {
+            block: Chain::claim_plainly(chan, tail)?,
+            position: tail.position(),
+        })
+    }
+
+    #[inline(always)]
     fn put_back(chan: &Chan<T>, fresh: Fresh<T>) {
         fresh.put_back(Self::spare(chan));
     }

@@ -109,6 +109,7 @@ impl<T> Sender<T> {
     /// drop(rx);
     /// assert_eq!(tx.try_send(3), Err(TrySendError::Closed(3)));
     /// ```
+    #[inline]
     pub fn try_send(&self, message: T) -> Result<(), TrySendError<T>> {
         match self.chan().try_claim() {
             Ok(spot) => self

@@ -80,6 +80,7 @@ impl<T> UnboundedSender<T> {
     /// drop(rx);
     /// assert_eq!(tx.send(2).unwrap_err().0, 2);
     /// ```
+    #[inline]
     pub fn send(&self, message: T) -> Result<(), SendError<T>> {
         let chan = self.tx.chan();
         match chan.try_claim() {
