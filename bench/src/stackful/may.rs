@@ -43,6 +43,7 @@ impl Stackful for May {
         join.join().expect("a coroutine failed")
     }
 
+    #[inline]
     fn yield_now() {
         coroutine::yield_now();
     }

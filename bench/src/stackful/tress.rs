@@ -44,6 +44,7 @@ impl Stackful for Fibers {
         coroutine::wait(join).expect("a coroutine failed")
     }
 
+    #[inline]
     fn yield_now() {
         coroutine::yield_now();
     }

@@ -4,7 +4,8 @@ use super::deadline::{self, Deadline};
 use super::overflow::{self, Watched};
 use super::park::Coroutine;
 use super::stack::{self, Stack};
-use crate::runtime::{Shared, context};
+use crate::runtime::Shared;
+use crate::runtime::context::{self, Surroundings};
 use crate::scheduler::{self, Pinned};
 use crate::task::{self, Header, Home};
 use corosensei::{Coroutine as Stackful, CoroutineResult, Yielder};
@@ -18,8 +19,8 @@ use std::ptr::{self, NonNull};
 use std::task::{Context, Poll};
 use std::thread;
 
-/// What a running coroutine knows of itself. What every switch looks at comes first: a switch should
-/// touch as few cache lines as it can.
+/// What a running coroutine knows of itself. It lies at the top of the coroutine's stack, and what every
+/// switch looks at comes first: a switch should touch as few cache lines as it can.
 #[repr(C)]
 pub(super) struct Control {
     pub(super) task: NonNull<Header>,
@@ -89,7 +90,7 @@ pub(super) fn is_current() -> bool {
 
 impl Control {
     /// Lets others run until the task is woken.
-    #[inline]
+    #[inline(always)]
     pub(super) fn suspend(&self) {
         self.check();
         assert!(
@@ -124,6 +125,8 @@ pub(super) struct Fiber<F, T> {
     _pinned: PhantomPinned,
 }
 
+/// The tag comes first: with it, what a switch needs of `Running` fills one cache line of the task's cell.
+#[repr(u8)]
 enum State<F, T> {
     New {
         f: F,
@@ -137,12 +140,13 @@ enum State<F, T> {
 
 #[repr(C)]
 struct Running<T> {
-    /// What it had entered when it suspended.
-    inside: context::Surroundings,
-    home: Home,
     /// None once it is done or was left behind.
     coroutine: Option<Stackful<(), (), thread::Result<T>, Stack>>,
-    control: Control,
+    /// On its stack: ours as long as there is a coroutine.
+    control: NonNull<Control>,
+    /// What it had entered when it suspended. Only the number, which comes first, is looked at each time.
+    inside: Surroundings,
+    home: Home,
     /// Declared last: the worker counts it until its stack is gone.
     _pinned: Option<Pinned>,
 }
@@ -160,31 +164,39 @@ impl<F, T> Fiber<F, T> {
     }
 }
 
+impl<F: FnOnce() -> T, T> State<F, T> {
+    /// Starts a new one. False if it would rather wait for another worker to take it.
+    #[inline(never)]
+    fn begin(&mut self) -> bool {
+        if let State::New { patience, .. } = self {
+            if *patience > 0 && scheduler::is_crowded() {
+                *patience -= 1;
+                return false;
+            }
+        }
+        if let State::New { f, stack_size, .. } = std::mem::replace(self, State::Done) {
+            *self = State::Running(Running::start(f, stack_size));
+        }
+        true
+    }
+}
+
 impl<F: FnOnce() -> T, T> Future for Fiber<F, T> {
     type Output = T;
 
+    #[inline]
     fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<T> {
         // SAFETY: nothing is moved out of a running coroutine's state.
         let state = unsafe { &mut self.get_unchecked_mut().state };
-        if let State::New { patience, .. } = state {
-            if *patience > 0 && scheduler::is_crowded() {
-                *patience -= 1;
+        if let State::New { .. } = state {
+            if !state.begin() {
                 task::requeue_after_poll();
                 return Poll::Pending;
             }
-            let State::New { f, stack_size, .. } = std::mem::replace(state, State::Done) else {
-                unreachable!("seen above");
-            };
-            *state = State::Running(Running::start(f, stack_size));
         }
         let State::Running(running) = state else {
             panic!("a coroutine was polled after it had ended");
         };
-        assert!(
-            running.home.is_here(),
-            "a coroutine cannot go on where it did not start: call `block_on` of a current-thread \
-             runtime with coroutines from one thread only, or use a multi-thread runtime"
-        );
         match running.resume() {
             None => Poll::Pending,
             Some(result) => {
@@ -217,6 +229,19 @@ impl<T> Running<T> {
             size: stack.size(),
             task: task.as_ptr(),
         };
+        let control = stack.room::<Control>();
+        // SAFETY: nobody else uses the stack, and there is room for it.
+        unsafe {
+            control.write(Control {
+                task,
+                shared,
+                watched,
+                yielder: Cell::new(ptr::null()),
+                cancelled: Cell::new(false),
+                deadline: Cell::new(ptr::null()),
+                identity: OnceCell::new(),
+            });
+        }
         let body = move |yielder: &Yielder<(), ()>, ()| {
             // SAFETY: `resume` has just set it.
             unsafe { (*CURRENT.get()).yielder.set(yielder) };
@@ -226,44 +251,73 @@ impl<T> Running<T> {
             // SAFETY: the closure lives as long as the coroutine, which does not outlive the future
             // that `f` came in: that is what `with_stack` asks a 'static bound for.
             coroutine: Some(unsafe { Stackful::with_stack_unchecked(stack, body) }),
-            control: Control {
-                task,
-                shared,
-                watched,
-                yielder: Cell::new(ptr::null()),
-                cancelled: Cell::new(false),
-                deadline: Cell::new(ptr::null()),
-                identity: OnceCell::new(),
-            },
+            control,
             home: Home::here(),
-            inside: context::surroundings(),
+            inside: Surroundings::present(),
             _pinned: pinned,
         }
     }
 
     /// Runs it until it suspends, or ends: then with its result.
+    #[inline(always)]
     fn resume(&mut self) -> Option<thread::Result<T>> {
+        let outside = Surroundings::present();
+        if !self.inside.are_present() {
+            self.move_in(outside);
+        }
         let coroutine = self.coroutine.as_mut()?;
-        let before = CURRENT.replace(&self.control);
-        let outside = context::exchange_surroundings(self.inside);
+        let before = CURRENT.replace(self.control.as_ptr());
         let result = coroutine.resume(());
-        self.inside = context::exchange_surroundings(outside);
         CURRENT.set(before);
+        if !outside.are_present() {
+            self.move_out(outside);
+        }
         match result {
             CoroutineResult::Yield(()) => None,
             CoroutineResult::Return(result) => {
-                if let Some(coroutine) = self.coroutine.take() {
-                    stack::give(coroutine.into_stack());
-                }
+                self.clear();
                 Some(result)
             }
         }
     }
 
+    /// It goes on in other surroundings than it was suspended in.
+    #[cold]
+    fn move_in(&mut self, outside: Surroundings) {
+        assert!(
+            self.home.is_here(),
+            "a coroutine cannot go on where it did not start: call `block_on` of a current-thread \
+             runtime with coroutines from one thread only, or use a multi-thread runtime"
+        );
+        if self.inside.are_like(&outside) {
+            self.inside = outside;
+        } else {
+            self.inside.put_in_place();
+        }
+    }
+
+    /// It has suspended in surroundings that are its own.
+    #[cold]
+    fn move_out(&mut self, outside: Surroundings) {
+        self.inside = Surroundings::present();
+        outside.put_in_place();
+    }
+
+    /// Gives the stack of one that has ended back.
+    #[inline(never)]
+    fn clear(&mut self) {
+        if let Some(coroutine) = self.coroutine.take() {
+            // SAFETY: written at its start, and nothing runs on its stack any more.
+            unsafe { self.control.drop_in_place() };
+            stack::give(coroutine.into_stack());
+        }
+    }
+
     /// Ends one that has begun: it unwinds from where it is suspended. Its own panic is the result.
     fn cancel(&mut self) -> Option<Box<dyn Any + Send>> {
-        self.control.cancelled.set(true);
         while self.coroutine.is_some() {
+            // SAFETY: as long as there is a coroutine; it is not running.
+            unsafe { self.control.as_ref() }.cancelled.set(true);
             if let Some(Err(payload)) = self.resume() {
                 return (!payload.is::<Cancelled>()).then_some(payload);
             }

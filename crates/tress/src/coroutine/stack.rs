@@ -15,9 +15,16 @@ mod cache;
 pub(super) use cache::{give, take};
 
 use corosensei::stack::{self, StackPointer};
+use std::ptr::{self, NonNull};
 
 /// Stacks a thread keeps warm.
 pub(super) const CACHED: usize = 64;
+
+/// Bytes at the top of a stack that no frame uses: they are for whoever runs the coroutine. A switch
+/// touches the two words below them, whose cache line they share.
+pub(super) const ROOM: usize = 112;
+
+const _: () = assert!(ROOM % stack::STACK_ALIGNMENT == 0 && ROOM % 64 == 48);
 
 /// A stack for one coroutine at a time.
 #[derive(Debug)]
@@ -34,29 +41,39 @@ impl Stack {
         self.bottom.get()..self.bottom.get() + arena::guard_size()
     }
 
-    /// Bytes that can be used.
+    /// Bytes above the guard.
     pub(super) fn size(&self) -> usize {
         self.top.get() - self.guard().end
     }
+
+    /// The [`ROOM`] at its top, where a `T` fits.
+    pub(super) fn room<T>(&self) -> NonNull<T> {
+        const { assert!(size_of::<T>() <= ROOM && align_of::<T>() <= stack::STACK_ALIGNMENT) };
+        let room = ptr::with_exposed_provenance_mut(self.top.get() - ROOM);
+        NonNull::new(room).expect("a stack is not at the bottom of memory")
+    }
 }
 
-// SAFETY: the arena puts a guard at the bottom and hands out no less than the minimum above it, both
-// ends on page boundaries.
+// SAFETY: the arena puts a guard at the bottom, and `rounded` sees to it that between that and the room at
+// the top there is no less than the minimum. The ends are on page boundaries, the room keeps the alignment.
 unsafe impl stack::Stack for Stack {
+    #[inline]
     fn base(&self) -> StackPointer {
-        self.top
+        // SAFETY: more than the room lies below the top.
+        unsafe { StackPointer::new_unchecked(self.top.get() - ROOM) }
     }
 
+    #[inline]
     fn limit(&self) -> StackPointer {
         self.bottom
     }
 }
 
-/// The size that a request for `size` bytes gives: whole pages, and enough for the switch itself.
+/// The size that a request for `size` bytes gives: whole pages, and enough for the switch itself and the
+/// room at the top.
 fn rounded(size: usize) -> usize {
-    let page = arena::page_size();
-    size.clamp(stack::MIN_STACK_SIZE.max(page), isize::MAX as usize / 4)
-        .next_multiple_of(page)
+    size.clamp(stack::MIN_STACK_SIZE + ROOM, isize::MAX as usize / 4)
+        .next_multiple_of(arena::page_size())
 }
 
 #[cfg(test)]
@@ -66,7 +83,13 @@ mod tests {
     #[test]
     fn sizes_are_whole_pages_and_never_too_small() {
         let page = arena::page_size();
-        for (asked, given) in [(0, page), (1, page), (page, page), (page + 1, 2 * page)] {
+        let least = (stack::MIN_STACK_SIZE + ROOM).next_multiple_of(page);
+        for (asked, given) in [
+            (0, least),
+            (1, least),
+            (5 * page, 5 * page),
+            (5 * page + 1, 6 * page),
+        ] {
             let stack = take(asked).unwrap();
             assert_eq!(stack.size(), given);
             give(stack);

@@ -11,6 +11,8 @@ use crate::task::{Header, LocalSetShared, Slab};
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
+#[cfg(all(feature = "coroutine", unix, not(loom)))]
+use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(crate) struct Context {
     /// The worker that this thread is, while it has a core; null elsewhere.
@@ -24,19 +26,34 @@ pub(crate) struct Context {
     /// The running task asked to go to the tail of its queue.
     pub(crate) yielded: Cell<bool>,
     pub(crate) budget: Cell<Budget>,
-    /// What a poll begins with in the entered runtime.
-    full_budget: Cell<Budget>,
+    surroundings: Cell<Surroundings>,
     /// Task ids set aside for this thread: next, end.
     pub(crate) ids: Cell<(u64, u64)>,
     pub(crate) rng: FastRand,
     pub(crate) rng_seeded: Cell<bool>,
+    /// Numbers of surroundings set aside for this thread: next, end.
+    #[cfg(all(feature = "coroutine", unix, not(loom)))]
+    numbers: Cell<(u64, u64)>,
+}
+
+/// What is entered and left again. Code that runs on a stack of its own may suspend in between: it takes
+/// all of this along, and the thread gets back what it had.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Surroundings {
+    /// Whoever changes anything takes a new one, which nobody else has had, on any thread: where the
+    /// numbers are the same, so is the rest.
+    #[cfg(all(feature = "coroutine", unix, not(loom)))]
+    number: u64,
     /// The entered runtime; kept alive by the guard that entered it.
-    runtime: Cell<*const Shared>,
+    runtime: *const Shared,
     /// Guards alive on this thread, to notice when they go in the wrong order.
-    depth: Cell<usize>,
-    pub(crate) enter: Cell<Enter>,
-    /// The `LocalSet` (its shared part) whose tasks may be spawned here; the cell owns a count.
-    pub(crate) local_set: Cell<*const LocalSetShared>,
+    depth: usize,
+    /// The `LocalSet` (its shared part) whose tasks may be spawned here; a count is owned.
+    local_set: *const LocalSetShared,
+    /// What a poll begins with in the entered runtime.
+    full_budget: Budget,
+    enter: Enter,
 }
 
 /// How the thread came to be in a runtime.
@@ -57,15 +74,64 @@ impl Context {
             task: Cell::new(None),
             yielded: Cell::new(false),
             budget: Cell::new(Budget::UNCONSTRAINED),
-            full_budget: Cell::new(Budget::DEFAULT),
+            surroundings: Cell::new(Surroundings {
+                #[cfg(all(feature = "coroutine", unix, not(loom)))]
+                number: 0,
+                runtime: ptr::null(),
+                depth: 0,
+                local_set: ptr::null(),
+                full_budget: Budget::DEFAULT,
+                enter: Enter::No,
+            }),
             ids: Cell::new((0, 0)),
             rng: FastRand::new(0),
             rng_seeded: Cell::new(false),
-            runtime: Cell::new(ptr::null()),
-            depth: Cell::new(0),
-            enter: Cell::new(Enter::No),
-            local_set: Cell::new(ptr::null()),
+            #[cfg(all(feature = "coroutine", unix, not(loom)))]
+            numbers: Cell::new((0, 0)),
         }
+    }
+
+    #[inline]
+    pub(crate) fn enter(&self) -> Enter {
+        self.surroundings.get().enter
+    }
+
+    pub(crate) fn set_enter(&self, enter: Enter) {
+        self.change(|present| present.enter = enter);
+    }
+
+    #[inline]
+    pub(crate) fn local_set(&self) -> *const LocalSetShared {
+        self.surroundings.get().local_set
+    }
+
+    /// The count that was owned is the caller's, and the new one's is ours.
+    pub(crate) fn replace_local_set(&self, set: *const LocalSetShared) -> *const LocalSetShared {
+        self.change(|present| std::mem::replace(&mut present.local_set, set))
+    }
+
+    fn change<R>(&self, f: impl FnOnce(&mut Surroundings) -> R) -> R {
+        let mut present = self.surroundings.get();
+        let result = f(&mut present);
+        #[cfg(all(feature = "coroutine", unix, not(loom)))]
+        {
+            present.number = self.new_number();
+        }
+        self.surroundings.set(present);
+        result
+    }
+
+    #[cfg(all(feature = "coroutine", unix, not(loom)))]
+    fn new_number(&self) -> u64 {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        const BLOCK: u64 = 1 << 16;
+        let (mut next, mut end) = self.numbers.get();
+        if next == end {
+            next = NEXT.fetch_add(BLOCK, Ordering::Relaxed);
+            end = next + BLOCK;
+        }
+        self.numbers.set((next + 1, end));
+        next
     }
 }
 
@@ -122,21 +188,22 @@ pub(crate) struct RuntimeGuard {
 
 pub(crate) fn enter_runtime(shared: Arc<Shared>) -> RuntimeGuard {
     with(|cx| {
-        let depth = cx.depth.get() + 1;
-        cx.depth.set(depth);
-        RuntimeGuard {
-            previous: cx.runtime.replace(Arc::as_ptr(&shared)),
-            previous_budget: cx.full_budget.replace(shared.budget),
-            current: shared,
-            depth,
-        }
+        cx.change(|present| {
+            present.depth += 1;
+            RuntimeGuard {
+                previous: std::mem::replace(&mut present.runtime, Arc::as_ptr(&shared)),
+                previous_budget: std::mem::replace(&mut present.full_budget, shared.budget),
+                depth: present.depth,
+                current: shared,
+            }
+        })
     })
 }
 
 impl Drop for RuntimeGuard {
     fn drop(&mut self) {
         with(|cx| {
-            if cx.depth.get() != self.depth {
+            if cx.surroundings.get().depth != self.depth {
                 // Subtle: leaving `current` in place would dangle once this guard's count is
                 // gone, so it is leaked with the panic.
                 std::mem::forget(self.current.clone());
@@ -148,9 +215,11 @@ impl Drop for RuntimeGuard {
                 }
                 return;
             }
-            cx.depth.set(self.depth - 1);
-            cx.runtime.set(self.previous);
-            cx.full_budget.set(self.previous_budget);
+            cx.change(|present| {
+                present.depth = self.depth - 1;
+                present.runtime = self.previous;
+                present.full_budget = self.previous_budget;
+            });
         });
     }
 }
@@ -158,7 +227,7 @@ impl Drop for RuntimeGuard {
 /// What a poll begins with here.
 #[inline]
 pub(crate) fn full_budget() -> Budget {
-    with(|cx| cx.full_budget.get())
+    with(|cx| cx.surroundings.get().full_budget)
 }
 
 /// The entered runtime, if there is one.
@@ -175,7 +244,7 @@ pub(crate) fn runtime() -> Option<Arc<Shared>> {
 /// Calls `f` with the entered runtime, if there is one.
 #[inline]
 pub(crate) fn with_runtime<R>(f: impl FnOnce(&Shared) -> R) -> Option<R> {
-    let raw = with(|cx| cx.runtime.get());
+    let raw = with(|cx| cx.surroundings.get().runtime);
     // SAFETY: set by a guard of this thread that holds an `Arc` and unsets it when dropped. `f`
     // cannot drop that guard: it is not given out by reference.
     NonNull::new(raw.cast_mut()).map(|shared| f(unsafe { shared.as_ref() }))
@@ -191,44 +260,32 @@ pub(crate) fn random_below(n: u32) -> u32 {
     })
 }
 
-/// What code that runs on a stack of its own may have entered and not left when it suspends: it takes
-/// that along, and the thread gets back what it had.
 #[cfg(all(feature = "coroutine", unix, not(loom)))]
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) struct Surroundings {
-    runtime: *const Shared,
-    full_budget: Budget,
-    depth: usize,
-    enter: Enter,
-    local_set: *const LocalSetShared,
-}
-
-#[cfg(all(feature = "coroutine", unix, not(loom)))]
-#[inline]
-pub(crate) fn surroundings() -> Surroundings {
-    with(|cx| Surroundings {
-        runtime: cx.runtime.get(),
-        full_budget: cx.full_budget.get(),
-        depth: cx.depth.get(),
-        enter: cx.enter.get(),
-        local_set: cx.local_set.get(),
-    })
-}
-
-/// Puts other surroundings in place; returns the present ones.
-#[cfg(all(feature = "coroutine", unix, not(loom)))]
-#[inline]
-pub(crate) fn exchange_surroundings(other: Surroundings) -> Surroundings {
-    let present = surroundings();
-    // Nearly always they are the same.
-    if present != other {
-        with(|cx| {
-            cx.runtime.set(other.runtime);
-            cx.full_budget.set(other.full_budget);
-            cx.depth.set(other.depth);
-            cx.enter.set(other.enter);
-            cx.local_set.set(other.local_set);
-        });
+impl Surroundings {
+    /// Those of this thread.
+    #[inline]
+    pub(crate) fn present() -> Surroundings {
+        with(|cx| cx.surroundings.get())
     }
-    present
+
+    /// Are these the present ones, and has nothing been entered or left meanwhile? If so this is the
+    /// thread they were taken from.
+    #[inline]
+    pub(crate) fn are_present(&self) -> bool {
+        with(|cx| cx.surroundings.get().number) == self.number
+    }
+
+    /// The same, whatever has been entered and left again.
+    pub(crate) fn are_like(&self, other: &Surroundings) -> bool {
+        self.runtime == other.runtime
+            && self.depth == other.depth
+            && self.local_set == other.local_set
+            && self.full_budget == other.full_budget
+            && self.enter == other.enter
+    }
+
+    /// Makes them the present ones. The caller keeps what was there.
+    pub(crate) fn put_in_place(self) {
+        with(|cx| cx.surroundings.set(self));
+    }
 }

@@ -332,9 +332,9 @@ pub(crate) struct DrivingGuard {
 #[track_caller]
 pub(crate) fn enter_driving(shared: &Arc<Shared>, allow_block_in_place: bool) -> DrivingGuard {
     let (previous, rng) = context::with(|cx| {
-        let previous = cx.enter.get();
+        let previous = cx.enter();
         if previous == Enter::No {
-            cx.enter.set(Enter::Driving {
+            cx.set_enter(Enter::Driving {
                 allow_block_in_place,
             });
             cx.rng_seeded.set(true);
@@ -359,7 +359,7 @@ pub(crate) fn enter_driving(shared: &Arc<Shared>, allow_block_in_place: bool) ->
 impl Drop for DrivingGuard {
     fn drop(&mut self) {
         context::with(|cx| {
-            cx.enter.set(self.previous);
+            cx.set_enter(self.previous);
             if let Some(seed) = self.rng.take() {
                 cx.rng.replace(seed);
             }
@@ -370,7 +370,7 @@ impl Drop for DrivingGuard {
 /// May this thread be blocked? Panics with `what` if it drives futures.
 #[track_caller]
 pub(crate) fn check_blocking_allowed(what: &str) {
-    let driving = context::with(|cx| cx.enter.get() != Enter::No);
+    let driving = context::with(|cx| cx.enter() != Enter::No);
     assert!(
         !driving,
         "{what}: {}; use the asynchronous variant, `spawn_blocking` or `block_in_place`",
@@ -424,7 +424,7 @@ pub(crate) fn has_timers() -> bool {
 #[inline]
 pub(crate) fn check_time() -> Option<TimersHandle> {
     check_time_is_enabled();
-    if context::with(|cx| cx.enter.get() == Enter::No) {
+    if context::with(|cx| cx.enter() == Enter::No) {
         context::runtime().map(TimersHandle)
     } else {
         None

@@ -139,7 +139,7 @@ pub(super) fn on_drop(shared: &Arc<Shared>) {
     if already {
         return;
     }
-    let driving = context::with(|cx| cx.enter.get() != Enter::No);
+    let driving = context::with(|cx| cx.enter() != Enter::No);
     if driving && !std::thread::panicking() {
         // Waiting here would stall the tasks of this thread, possibly for ever.
         run(shared, Some(Duration::ZERO));

@@ -139,7 +139,7 @@ unsafe fn schedule(owner: NonNull<Owner>, task: NonNull<Header>, order: Order) {
         match current_worker(shared).and_then(|worker| Some((worker, worker.core()?))) {
             Some((worker, core)) if pinned.is_none() => core.schedule(worker, task, order),
             Some((worker, core)) if pinned == Some(core.index()) => {
-                core.schedule_pinned(worker, task);
+                core.schedule_pinned(&worker.multi().remotes[core.index()], task);
             }
             _ => push_outside(shared, task, pinned),
         }

@@ -58,8 +58,8 @@ impl Drop for Pinned {
     }
 }
 
-/// More pinned tasks than twice another's, and so many, are a reason not to pin the next one at once.
-const UNEVEN: usize = 8;
+/// So many more pinned tasks than another has are a reason not to pin the next one at once.
+const UNEVEN: usize = 4;
 
 /// Should a task that is about to be pinned to this worker wait a little longer, so that one with far
 /// fewer of them can steal it? Where it starts it stays.
@@ -76,8 +76,9 @@ pub(crate) fn is_crowded() -> bool {
     let multi = worker.multi();
     match worker.core() {
         Some(core) if core.pinned.get() > UNEVEN && multi.config.stealing => {
-            let other = &multi.remotes[core.any_worker(multi.remotes.len())];
-            core.pinned.get() > 2 * other.pinned.get() as usize + UNEVEN
+            let other = core.another_worker(multi.remotes.len());
+            let other = other.map(|other| multi.remotes[other].pinned.get() as usize);
+            other.is_some_and(|other| core.pinned.get() > other + UNEVEN)
         }
         _ => false,
     }
@@ -116,7 +117,7 @@ impl Multi {
         unsafe {
             let (task, handle) = task::new(future, owner, Source::Page, id, origin);
             task.as_ref().pin(core.index());
-            core.schedule_pinned(worker, task);
+            core.schedule_pinned(remote, task);
             Some(handle)
         }
     }

@@ -116,19 +116,21 @@ impl Core {
         self.index
     }
 
-    /// One of so many workers, by chance.
+    /// One of so many workers, by chance, and not this one.
     #[cfg(all(feature = "coroutine", unix, not(loom)))]
-    pub(super) fn any_worker(&self, workers: usize) -> usize {
-        self.rng.below(workers as u32) as usize
+    pub(super) fn another_worker(&self, workers: usize) -> Option<usize> {
+        let others = workers.checked_sub(1).filter(|others| *others > 0)?;
+        let other = self.rng.below(others as u32) as usize;
+        Some(other + usize::from(other >= self.index))
     }
 
     pub(super) fn ring(&self) -> &Local {
         &self.ring
     }
 
-    /// Queues a task that is pinned to this worker.
-    pub(crate) fn schedule_pinned(&self, worker: &Worker, task: NonNull<Header>) {
-        let remote = &worker.multi().remotes[self.index];
+    /// Queues a task that is pinned to this worker, which `remote` is the other part of.
+    #[inline]
+    pub(crate) fn schedule_pinned(&self, remote: &Remote, task: NonNull<Header>) {
         remote.stats.local_schedules.bump();
         // SAFETY: the task is READY in our hands.
         unsafe { self.recorder.ready(task) };
@@ -541,7 +543,7 @@ impl Worker {
                     Ran::Complete => remote.stats.completed.bump(),
                     // SAFETY: READY in our hands, and so alive.
                     Ran::Requeue if core.has_pinned(unsafe { task.as_ref() }) => {
-                        core.schedule_pinned(self, task);
+                        core.schedule_pinned(remote, task);
                     }
                     Ran::Requeue => core.schedule(self, task, Order::Tail),
                 }
@@ -795,7 +797,7 @@ impl Drop for SetWorker {
 /// Runs a blocking function on this thread, letting another one take over its worker meanwhile.
 #[track_caller]
 pub(crate) fn block_in_place<R>(f: impl FnOnce() -> R) -> R {
-    let entered = context::with(|cx| cx.enter.get());
+    let entered = context::with(|cx| cx.enter());
     let allowed = match entered {
         Enter::No => true,
         Enter::Driving {
@@ -823,7 +825,7 @@ pub(crate) fn block_in_place<R>(f: impl FnOnce() -> R) -> R {
                     worker.adopt(core);
                 }
             }
-            context::with(|cx| cx.enter.set(self.entered));
+            context::with(|cx| cx.set_enter(self.entered));
             coop::set(self.budget);
         }
     }
@@ -856,6 +858,6 @@ pub(crate) fn block_in_place<R>(f: impl FnOnce() -> R) -> R {
         budget: coop::stop(),
         lost,
     };
-    context::with(|cx| cx.enter.set(Enter::No));
+    context::with(|cx| cx.set_enter(Enter::No));
     f()
 }

@@ -40,3 +40,24 @@ pub(crate) fn prefetch<T>(at: NonNull<T>) {
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     let _ = at;
 }
+
+/// As [`prefetch`], for lines that are going to be written and may be in another core's cache: they come
+/// without the copy staying behind that the write would have to call back.
+#[inline(always)]
+pub(crate) fn prefetch_to_write<T>(at: NonNull<T>) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        let at = at.as_ptr().cast::<u8>();
+        // SAFETY: as above. Processors that do not know the instruction take it for none.
+        unsafe {
+            std::arch::asm!(
+                "prefetchw [{at}]",
+                "prefetchw [{at} + 64]",
+                at = in(reg) at,
+                options(nostack, preserves_flags, readonly)
+            );
+        }
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = at;
+}

@@ -22,7 +22,7 @@ mod park;
 mod rand;
 mod ticker;
 
-pub(crate) use cache::{CachePadded, prefetch};
+pub(crate) use cache::{CachePadded, prefetch, prefetch_to_write};
 pub(crate) use cpu_clock::{ThreadTimes, thread_times};
 pub(crate) use park::Parker;
 pub(crate) use rand::{FastRand, SeedGenerator};

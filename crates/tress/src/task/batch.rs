@@ -40,6 +40,9 @@ where
     }
 }
 
+/// So many tasks later the next cell is needed that is asked for now. Another worker has run it.
+const AHEAD: usize = 8;
+
 /// The right to the results of tasks that were spawned together; made by [`spawn_batch`].
 ///
 /// Awaiting it gives the result of each, in the order of the futures. It can be taken apart into one
@@ -116,7 +119,10 @@ impl<T> Future for Batch<T> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let Batch { tasks, results } = &mut *self;
         results.reserve_exact(tasks.len());
-        while let Some(task) = tasks.as_mut_slice().first_mut() {
+        while let [task, later @ ..] = tasks.as_mut_slice() {
+            if let Some(later) = later.get(AHEAD) {
+                later.prefetch();
+            }
             results.push(ready!(Pin::new(task).poll(cx)));
             tasks.next();
         }

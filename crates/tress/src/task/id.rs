@@ -22,6 +22,7 @@ pub struct Id(NonZeroU64);
 const BLOCK: u64 = 1024;
 
 impl Id {
+    #[inline]
     pub(crate) fn next() -> Id {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         context::with(|cx| {

@@ -5,6 +5,7 @@ use super::header::Header;
 use super::id::Id;
 use super::state::DropJoin;
 use crate::runtime::context;
+use crate::sys::prefetch_to_write;
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
@@ -84,6 +85,12 @@ impl<T> JoinHandle<T> {
     /// The task's id.
     pub fn id(&self) -> Id {
         self.header().id
+    }
+
+    /// The handle is about to be polled, and dropped.
+    #[inline]
+    pub(super) fn prefetch(&self) {
+        prefetch_to_write(self.task);
     }
 
     /// Makes `waker` be woken on completion. False if the task is complete.

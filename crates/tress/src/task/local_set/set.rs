@@ -304,7 +304,7 @@ impl Set {
 
     /// The set in whose context this thread is.
     pub(super) fn current() -> Option<Arc<Set>> {
-        let set = context::with(|cx| cx.local_set.get());
+        let set = context::with(|cx| cx.local_set());
         // SAFETY: the cell holds a count on what it points to.
         (!set.is_null()).then(|| unsafe {
             Arc::increment_strong_count(set);
@@ -318,7 +318,7 @@ impl Set {
 /// The cell owns a count, since guards may be dropped in any order and long after their sets.
 fn swap_current(set: Option<Arc<Set>>) -> Option<Arc<Set>> {
     let raw = set.map_or(ptr::null(), Arc::into_raw);
-    let old = context::with(|cx| cx.local_set.replace(raw));
+    let old = context::with(|cx| cx.replace_local_set(raw));
     // SAFETY: what is in the cell was put there by `into_raw` above and has just been taken out.
     (!old.is_null()).then(|| unsafe { Arc::from_raw(old) })
 }
@@ -358,10 +358,10 @@ impl<'a> Entered<'a> {
     pub(super) fn new(set: &'a Arc<Set>) -> Entered<'a> {
         let slab = Owner::slab(NonNull::from(&set.owner));
         context::with(|cx| {
-            let enter = cx.enter.get();
+            let enter = cx.enter();
             if let Enter::Driving { .. } = enter {
                 // No other thread could take the set over.
-                cx.enter.set(Enter::Driving {
+                cx.set_enter(Enter::Driving {
                     allow_block_in_place: false,
                 });
             }
@@ -381,7 +381,7 @@ impl Drop for Entered<'_> {
         self.set.local().driven.set(self.driven);
         context::with(|cx| {
             cx.slab.set(self.slab);
-            cx.enter.set(self.enter);
+            cx.set_enter(self.enter);
         });
     }
 }
