@@ -232,7 +232,7 @@ pub(crate) fn full_budget() -> Budget {
 
 /// The entered runtime, if there is one.
 pub(crate) fn runtime() -> Option<Arc<Shared>> {
-    let raw = with(|cx| cx.runtime.get());
+    let raw = with(|cx| cx.surroundings.get().runtime);
     // SAFETY: the pointer came from an `Arc` that the guard still holds. Not by way of a reference,
     // which would not reach the counts.
     (!raw.is_null()).then(|| unsafe {
