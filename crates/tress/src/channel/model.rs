@@ -8,7 +8,6 @@ use loom::future::block_on;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
-use std::task::Poll;
 
 type Ends = (Sender<Arc<i32>>, Receiver<Arc<i32>>);
 
