@@ -19,7 +19,7 @@ use super::wheel::{Expiry, Node, Wheel};
 use crate::scheduler::Counter;
 use crate::scheduler::Rest;
 use crate::sys::atomic::{AtomicU32, AtomicU64, Ordering};
-use crate::sys::{Mutex, UnsafeCell};
+use crate::sys::{Mutex, UnsafeCell, prefetch};
 use crate::task::coop;
 use std::marker::PhantomPinned;
 use std::pin::Pin;
@@ -152,7 +152,15 @@ impl Timers {
                     break;
                 };
                 // SAFETY: a linked node belongs to a pinned entry, and the lock is held.
-                batch[n] = unsafe { Entry::unlink(node.cast(), FIRED) };
+                let waker = unsafe { Entry::unlink(node.cast(), FIRED) };
+                // Most likely a task, as cold as its timer was.
+                if let Some(task) = waker
+                    .as_ref()
+                    .and_then(|w| NonNull::new(w.data().cast_mut()))
+                {
+                    prefetch(task);
+                }
+                batch[n] = waker;
                 n += 1;
             }
             self.publish_next(&inner.wheel);

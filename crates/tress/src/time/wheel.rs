@@ -54,13 +54,19 @@
 //! overflow list is read again. That happens only when the clock enters a
 //! 12.43-day turn of the top level that the earliest deadline of the list falls
 //! into, or fell into before it was removed. Turns without are skipped.
+//!
+//! With many timers most of the time goes into waiting for memory: a node has
+//! long left the caches when its time comes, and a list says where the next one
+//! is only once the present one has arrived. So each node also knows, as a hint,
+//! where the one [`AHEAD`] places further on lies, and whoever walks along a
+//! list asks for that one meanwhile.
 
 use crate::sys::prefetch;
 use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::mem;
-use core::ptr::NonNull;
+use core::ptr::{self, NonNull};
 
 #[cfg(all(test, not(loom)))]
 mod tests;
@@ -78,6 +84,11 @@ const LEVELS: usize = 5;
 const TURN_MASK: u64 = (1 << (DIGIT_BITS * LEVELS as u32)) - 1;
 /// Every slot of every level, the overflow list, and the unsettled one.
 const LISTS: usize = LEVELS * SLOTS + 2;
+
+/// How many places further on a node's hint points.
+const AHEAD: u32 = 8;
+/// The unit of a hint, a cache line's length in bytes.
+const LINE: isize = 64;
 
 const _: () = assert!(SLOTS == u64::BITS as usize);
 const _: () = assert!(mem::size_of::<Node>() <= 32);
@@ -98,6 +109,9 @@ pub(crate) struct Node {
     deadline: Cell<u64>,
     /// The list this node is in.
     place: Cell<Place>,
+    /// How many cache lines from here the node [`AHEAD`] places further on lies,
+    /// or lay; 0 if that is not known.
+    hint: Cell<i32>,
     /// Neighbours and list ends point here.
     _pinned: PhantomPinned,
 }
@@ -119,6 +133,7 @@ impl Node {
             next: Cell::new(None),
             deadline: Cell::new(0),
             place: Cell::new(Place::NOWHERE),
+            hint: Cell::new(0),
             _pinned: PhantomPinned,
         }
     }
@@ -134,6 +149,39 @@ impl Node {
     #[inline]
     pub(crate) fn is_linked(&self) -> bool {
         self.place.get() != Place::NOWHERE
+    }
+
+    /// Lets this node's hint point to another.
+    #[inline]
+    fn point_to(&self, other: NonNull<Node>) {
+        let distance = other
+            .as_ptr()
+            .addr()
+            .wrapping_sub(ptr::from_ref(self).addr()) as isize;
+        // Rounding down: who follows the hint gets that line and the one behind it.
+        self.hint
+            .set((distance.div_euclid(LINE)).try_into().unwrap_or(0));
+    }
+
+    /// Asks for the node that the hint points to, or else for `next`, to be in
+    /// the cache soon.
+    #[inline]
+    fn prefetch_ahead(&self, next: Option<NonNull<Node>>) {
+        let ahead = match self.hint.get() {
+            0 => next,
+            // The node there may be gone: a prefetch does not mind.
+            lines => {
+                let distance = lines as isize * LINE;
+                NonNull::new(
+                    ptr::from_ref(self)
+                        .wrapping_byte_offset(distance)
+                        .cast_mut(),
+                )
+            }
+        };
+        if let Some(ahead) = ahead {
+            prefetch(ahead);
+        }
     }
 }
 
@@ -195,6 +243,11 @@ impl Place {
 struct List {
     head: Option<NonNull<Node>>,
     tail: Option<NonNull<Node>>,
+    /// The first node that has no hint yet; `None` if the next one appended is
+    /// that.
+    unaware: Option<NonNull<Node>>,
+    /// How far the tail is behind it; less if some of those between were removed.
+    behind: u32,
 }
 
 /// [`Wheel::insert`] refused: the deadline is not after the wheel's clock.
@@ -219,8 +272,9 @@ pub(crate) struct Wheel {
     /// A word for each level and one for the other lists. A bit is set exactly
     /// if the list is not empty.
     occupied: [u64; LEVELS + 1],
-    /// Indexed by [`Place`].
-    lists: [List; LISTS],
+    /// Indexed by [`Place`]. In a box, as ten kibibytes are much to move or to
+    /// have on a small stack.
+    lists: Box<[List; LISTS]>,
 }
 
 // SAFETY: what keeps `Wheel` from being `Send` by itself are the pointers to
@@ -238,7 +292,7 @@ impl Wheel {
             len: 0,
             overflow_turn: 0,
             occupied: [0; LEVELS + 1],
-            lists: [List::default(); LISTS],
+            lists: Box::new([List::default(); LISTS]),
         }
     }
 
@@ -434,7 +488,7 @@ impl Wheel {
 
     /// Calls `f` with every node and when it is due, in no order.
     pub(crate) fn for_each(&self, mut f: impl FnMut(NonNull<Node>, Expiry)) {
-        for list in &self.lists {
+        for list in self.lists.iter() {
             let mut next = list.head;
             while let Some(node) = next {
                 // SAFETY: a node of one of our lists is alive, and ours while we have the wheel.
@@ -486,9 +540,7 @@ impl Wheel {
             let fields = unsafe { node.as_ref() };
             // `link` overwrites it.
             rest = fields.next.get();
-            if let Some(next) = rest {
-                prefetch(next);
-            }
+            fields.prefetch_ahead(rest);
             // SAFETY: as above; and the node is in no list any more. Its old
             // list has been taken out of the wheel, and this loop has the only
             // pointer into what is left of it.
@@ -503,9 +555,9 @@ impl Wheel {
         let node = head?;
         // SAFETY: the node is in one of our lists, hence in this wheel and, as
         // promised to `insert`, alive.
-        unsafe { self.unlink(node) };
-        if let Some(next) = self.lists[place.index()].head {
-            prefetch(next);
+        unsafe {
+            self.unlink(node);
+            node.as_ref().prefetch_ahead(self.lists[place.index()].head);
         }
         Some(node)
     }
@@ -549,13 +601,24 @@ impl Wheel {
             Some(tail) => unsafe { tail.as_ref() }.next.set(Some(node)),
             None => list.head = Some(node),
         }
-        self.occupied[place.level()] |= place.bit();
-
         // SAFETY: the caller vouches for the node.
         let fields = unsafe { node.as_ref() };
         fields.prev.set(tail);
         fields.next.set(None);
         fields.place.set(place);
+        fields.hint.set(0);
+
+        match list.unaware {
+            None => (list.unaware, list.behind) = (Some(node), 0),
+            Some(_) if list.behind + 1 < AHEAD => list.behind += 1,
+            Some(first) => {
+                // SAFETY: in our list, as above.
+                let first = unsafe { first.as_ref() };
+                first.point_to(node);
+                list.unaware = first.next.get();
+            }
+        }
+        self.occupied[place.level()] |= place.bit();
     }
 
     /// Takes `node` out of its list, and the list's occupancy bit back if it
@@ -592,7 +655,14 @@ impl Wheel {
         match next {
             // SAFETY: as for `prev`.
             Some(next) => unsafe { next.as_ref() }.prev.set(prev),
-            None => list.tail = prev,
+            None => {
+                list.tail = prev;
+                list.behind = list.behind.saturating_sub(1);
+            }
+        }
+        if list.unaware == Some(node) {
+            list.unaware = next;
+            list.behind = list.behind.saturating_sub(1);
         }
         if list.head.is_none() {
             self.occupied[place.level()] &= !place.bit();

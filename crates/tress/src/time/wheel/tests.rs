@@ -5,7 +5,7 @@ mod deadlines;
 mod naive;
 mod nodes;
 
-use super::{Due, LEVELS, LISTS, List, Node, Place, SLOTS, Wheel};
+use super::{AHEAD, Due, LEVELS, LISTS, List, Node, Place, SLOTS, Wheel};
 
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
@@ -97,9 +97,16 @@ fn check(wheel: &Wheel) {
             // Miri is slow, and empty lists are many.
             continue;
         }
-        let List { head, tail } = wheel.lists[index];
+        let List {
+            head,
+            tail,
+            unaware,
+            behind,
+        } = wheel.lists[index];
         assert_eq!(bit, head.is_some());
         assert_eq!(bit, tail.is_some());
+        assert!(behind < AHEAD);
+        let mut unaware_seen = unaware.is_none();
         let (mut prev, mut cursor) = (None, head);
         while let Some(node) = cursor {
             // SAFETY: as in `seq`.
@@ -109,6 +116,7 @@ fn check(wheel: &Wheel) {
                 assert_eq!(Place::of(fields.deadline(), wheel.now), place);
             }
             assert_eq!(fields.prev.get(), prev);
+            unaware_seen |= unaware == Some(node);
             if place == Place::OVERFLOW {
                 assert!(wheel.overflow_turn > wheel.now);
                 assert!(wheel.overflow_turn <= fields.deadline());
@@ -117,6 +125,10 @@ fn check(wheel: &Wheel) {
             (prev, cursor) = (cursor, fields.next.get());
         }
         assert_eq!(tail, prev);
+        assert!(
+            unaware_seen,
+            "the node that gets the next hint is not in the list"
+        );
     }
     assert_eq!(wheel.occupied[LEVELS] & !3, 0);
     assert_eq!(wheel.len(), count);
