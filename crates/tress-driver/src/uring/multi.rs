@@ -9,27 +9,22 @@
 //! bytes, takes them for all there was, and waits for ever. The companion hears of it; then the receive is
 //! stopped, and the next one finds the end first thing. The poll is silent while mere bytes arrive.
 
+mod cell;
+
 use super::op::descriptor;
 use super::pool::{Pool, PoolBuffer};
-use super::ring::{Arrived, Completion, Next};
-use super::submission::to_result;
 use super::table::Key;
 use crate::driver::Driver;
 use crate::gone::Gone;
-use crate::sys::Mutex;
-use crate::wakers::Wakers;
+use cell::{Found, MultiCell, Stop, Watch};
 use io_uring::opcode;
 use io_uring::squeue::Entry;
-use std::collections::VecDeque;
 use std::fmt;
 use std::future::poll_fn;
 use std::io;
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
-
-/// Results that wait to be fetched before the kernel is asked to stop.
-const BACKLOG: usize = 16;
+use std::task::{Context, Poll};
 
 /// An operation that [`Driver::submit_multi`] takes. Those of this module, no others.
 pub trait MultiOperation: sealed::Prepare {
@@ -173,165 +168,6 @@ impl<F: AsFd + Send + Sync + 'static> MultiOperation for RecvMulti<F> {
     }
 }
 
-struct MultiCell<M: MultiOperation> {
-    op: M,
-    state: Mutex<State<M::Item>>,
-}
-
-struct State<I> {
-    phase: Phase,
-    waker: Option<Waker>,
-    results: VecDeque<io::Result<I>>,
-    unwanted: Vec<I>,
-    companion: Companion,
-}
-
-/// What is known of the companion.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Companion {
-    /// There is none, or what it told was taken to heart.
-    None,
-    Running,
-    /// It has told, and nobody has listened yet.
-    Told,
-    /// Nobody will listen.
-    Abandoned,
-}
-
-impl<I> State<I> {
-    /// Something may have been missed: the operation is to be stopped, and started again.
-    fn takes_to_heart(&mut self) -> bool {
-        if self.companion != Companion::Told || self.phase != Phase::Running {
-            return false;
-        }
-        self.companion = Companion::None;
-        self.phase = Phase::Stopping;
-        true
-    }
-
-    /// What `poll_started` returns if there is nothing to wait for.
-    #[allow(clippy::type_complexity, reason = "it is that function's type")]
-    fn known(&mut self) -> Option<Option<Poll<Option<io::Result<I>>>>> {
-        if let Some(result) = self.results.pop_front() {
-            return Some(Some(Poll::Ready(Some(result))));
-        }
-        match self.phase {
-            Phase::Running | Phase::Stopping | Phase::Abandoned => None,
-            Phase::Ended => Some(Some(Poll::Ready(None))),
-            Phase::Stopped => Some(None),
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    /// The kernel has it, or is about to get it.
-    Running,
-    /// As `Running`, and it was asked to stop.
-    Stopping,
-    /// It can be started again.
-    Stopped,
-    /// There will be no more results.
-    Ended,
-    /// Nobody wants its results, but the kernel still has it.
-    Abandoned,
-}
-
-impl<M: MultiOperation> Completion for MultiCell<M>
-where
-    M::Item: Send,
-{
-    unsafe fn entry(&self) -> Entry {
-        self.op.entry()
-    }
-
-    fn complete(&self, arrived: Arrived, wakers: &mut Wakers) -> Next {
-        let value = to_result(arrived.value);
-        let is_end = value.as_ref().is_ok_and(|&value| M::is_end(value));
-        let mut state = self.state.lock();
-        let item = value.map(|value| self.op.item(value, arrived.flags));
-        if is_end || state.phase == Phase::Abandoned {
-            // Nobody will see it. It is dropped when the ring has let go of the cell: not under the locks.
-            state.unwanted.extend(item.ok().flatten());
-            if state.phase == Phase::Abandoned {
-                return if arrived.more {
-                    Next::Wait
-                } else {
-                    Next::FinishOrphan
-                };
-            }
-            state.phase = Phase::Ended;
-            wakers.push(state.waker.take());
-            return Next::Finish;
-        }
-        let over = match item {
-            Ok(item) => {
-                state.results.extend(item.map(Ok));
-                false
-            }
-            Err(error) => match -arrived.value {
-                // Not what was asked for: it was interrupted, or the thread that submitted it is gone.
-                libc::EINTR | libc::ECANCELED
-                    if state.phase == Phase::Running && !arrived.closed =>
-                {
-                    return Next::Again;
-                }
-                // What was asked for, or no buffer left.
-                libc::ECANCELED if !arrived.closed => false,
-                libc::ENOBUFS => false,
-                _ => {
-                    state.results.push_back(Err(error));
-                    !M::SURVIVES_ERRORS || arrived.closed
-                }
-            },
-        };
-        wakers.push(state.waker.take());
-        if arrived.more && !over {
-            if state.results.len() >= BACKLOG && state.phase == Phase::Running {
-                state.phase = Phase::Stopping;
-                return Next::Stop;
-            }
-            return Next::Wait;
-        }
-        state.phase = if over { Phase::Ended } else { Phase::Stopped };
-        Next::Finish
-    }
-
-    fn bury(&self) {
-        let unwanted = std::mem::take(&mut self.state.lock().unwanted);
-        drop(unwanted);
-    }
-}
-
-/// A companion as the ring sees it. It keeps what it watches open.
-struct Watch<M: MultiOperation>(Arc<MultiCell<M>>)
-where
-    M::Item: Send;
-
-impl<M: MultiOperation> Completion for Watch<M>
-where
-    M::Item: Send,
-{
-    unsafe fn entry(&self) -> Entry {
-        self.0.op.companion().expect("those without have no watch")
-    }
-
-    fn complete(&self, arrived: Arrived, wakers: &mut Wakers) -> Next {
-        let mut state = self.0.state.lock();
-        if state.companion == Companion::Abandoned {
-            return Next::FinishOrphan;
-        }
-        if matches!(-arrived.value, libc::EINTR | libc::ECANCELED) && !arrived.closed {
-            return Next::Again;
-        }
-        state.companion = Companion::Told;
-        wakers.push(state.waker.take());
-        Next::Finish
-    }
-
-    fn bury(&self) {}
-}
-
 /// The results of an operation that goes on.
 ///
 /// # Cancel safety
@@ -361,11 +197,11 @@ where
         if let Some(polled) = self.poll_started(cx) {
             return polled;
         }
-        self.cell.state.lock().waker = Some(cx.waker().clone());
+        self.cell.expect(cx);
         match self.start(cx) {
             Ok(()) => Poll::Pending,
             Err(error) => {
-                self.cell.state.lock().phase = Phase::Ended;
+                self.cell.end();
                 Poll::Ready(Some(Err(error)))
             }
         }
@@ -380,29 +216,16 @@ where
         &mut self,
         cx: &mut Context<'_>,
     ) -> Option<Poll<Option<io::Result<M::Item>>>> {
-        let mut state = self.cell.state.lock();
-        if let Some(known) = state.known() {
-            return known;
+        match self.cell.poll(cx) {
+            Found::Result(result) => Some(Poll::Ready(Some(result))),
+            Found::End => Some(Poll::Ready(None)),
+            Found::Stopped => None,
+            Found::Nothing => Some(Poll::Pending),
+            Found::Missed => {
+                self.cancel();
+                Some(Poll::Pending)
+            }
         }
-        if state.takes_to_heart() {
-            drop(state);
-            self.cancel();
-            state = self.cell.state.lock();
-        }
-        if matches!(&state.waker, Some(old) if old.will_wake(cx.waker())) {
-            return Some(Poll::Pending);
-        }
-        // Cloned without the lock: foreign code. Meanwhile something may arrive.
-        drop(state);
-        let new = cx.waker().clone();
-        let mut state = self.cell.state.lock();
-        let (known, unused) = match state.known() {
-            None => (Some(Poll::Pending), state.waker.replace(new)),
-            Some(known) => (known, Some(new)),
-        };
-        drop(state);
-        drop(unused);
-        known
     }
 
     /// The next result, as [`poll_next`](Multishot::poll_next).
@@ -427,18 +250,10 @@ where
     }
 
     fn poll_stop(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let waker = cx.waker().clone();
-        let mut state = self.cell.state.lock();
-        if !matches!(state.phase, Phase::Running | Phase::Stopping) {
-            return Poll::Ready(());
-        }
-        let old = state.waker.replace(waker);
-        let is_running = state.phase == Phase::Running;
-        state.phase = Phase::Stopping;
-        drop(state);
-        drop(old);
-        if is_running {
-            self.cancel();
+        match self.cell.stop(cx) {
+            Stop::Done => return Poll::Ready(()),
+            Stop::Wait => {}
+            Stop::Ask => self.cancel(),
         }
         Poll::Pending
     }
@@ -448,12 +263,12 @@ where
     /// # Errors
     /// As for [`poll_next`](Multishot::poll_next).
     pub fn try_next(&mut self) -> Option<io::Result<M::Item>> {
-        self.cell.state.lock().results.pop_front()
+        self.cell.try_next()
     }
 
     /// How many results wait to be fetched.
     pub fn pending(&self) -> usize {
-        self.cell.state.lock().results.len()
+        self.cell.pending()
     }
 
     /// Starts it (again), or waits until that makes sense.
@@ -481,14 +296,14 @@ where
                 Ok(())
             };
         }
-        self.cell.state.lock().phase = Phase::Running;
+        self.cell.run();
         let mut is_parked = false;
         self.key = ring.start(&self.cell, || is_parked = self.driver.token.is_parked());
         if self.key.is_none() {
             return Err(Gone.into());
         }
         if self.companion.is_none() && self.cell.op.companion().is_some() {
-            self.cell.state.lock().companion = Companion::Running;
+            self.cell.accompany();
             let companion = Arc::new(Watch(Arc::clone(&self.cell)));
             self.companion = ring.start(&companion, || is_parked |= self.driver.token.is_parked());
         }
@@ -527,22 +342,13 @@ where
         // Counted before, so that the count is there when the last result takes it back.
         ring.orphan();
         ring.orphan();
-        let mut state = self.cell.state.lock();
-        let is_running = matches!(state.phase, Phase::Running | Phase::Stopping);
-        if is_running {
-            state.phase = Phase::Abandoned;
-        }
-        let has_companion = state.companion == Companion::Running && self.companion.is_some();
-        state.companion = Companion::Abandoned;
-        let left = (state.waker.take(), std::mem::take(&mut state.results));
-        drop(state);
-        drop(left);
-        if is_running {
+        let left = self.cell.abandon();
+        if left.operation {
             self.cancel();
         } else {
             ring.not_orphan();
         }
-        if has_companion {
+        if left.companion && self.companion.is_some() {
             self.cancel_key(self.companion);
         } else {
             ring.not_orphan();
@@ -555,10 +361,9 @@ where
     M::Item: Send,
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = self.cell.state.lock();
         f.debug_struct("Multishot")
-            .field("phase", &state.phase)
-            .field("pending", &state.results.len())
+            .field("phase", &self.cell.phase())
+            .field("pending", &self.pending())
             .finish_non_exhaustive()
     }
 }
@@ -570,16 +375,7 @@ impl Driver {
         M::Item: Send,
     {
         Multishot {
-            cell: Arc::new(MultiCell {
-                op,
-                state: Mutex::new(State {
-                    phase: Phase::Stopped,
-                    waker: None,
-                    results: VecDeque::new(),
-                    unwanted: Vec::new(),
-                    companion: Companion::None,
-                }),
-            }),
+            cell: Arc::new(MultiCell::new(op)),
             driver: Arc::clone(self),
             key: None,
             companion: None,

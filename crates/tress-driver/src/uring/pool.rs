@@ -103,34 +103,14 @@ impl Pool {
                 ));
             }
         };
-        let layout = Shared::layout(count, size)?;
-        // SAFETY: the layout has a size.
-        let memory = unsafe { alloc_zeroed(layout) };
-        let Some(memory) = NonNull::new(memory) else {
-            handle_alloc_error(layout);
-        };
+        let (memory, layout) = Shared::allocate(count, size)?;
         let registered = ring.add_group(memory.as_ptr() as u64, count);
         let group = registered.inspect_err(|_| {
             // SAFETY: just allocated with this layout, and nobody has it.
             unsafe { dealloc(memory.as_ptr(), layout) };
         })?;
-        let shared = Shared {
-            driver: Arc::downgrade(driver),
-            group,
-            count,
-            size,
-            memory,
-            layout,
-            state: Mutex::new(State {
-                tail: 0,
-                out: count,
-                starving: BTreeMap::new(),
-            }),
-        };
-        for id in 0..count {
-            shared.give_back(id);
-        }
-        let shared = Arc::new(shared);
+        let driver = Arc::downgrade(driver);
+        let shared = Arc::new(Shared::new(driver, group, count, size, (memory, layout)));
         ring.groups.lock().pools.push(Arc::downgrade(&shared));
         Ok(Pool(shared))
     }
@@ -181,6 +161,44 @@ impl Pool {
 }
 
 impl Shared {
+    /// Memory for so many buffers and their ring.
+    fn allocate(count: u16, size: usize) -> io::Result<(NonNull<u8>, Layout)> {
+        let layout = Shared::layout(count, size)?;
+        // SAFETY: the layout has a size.
+        let memory = unsafe { alloc_zeroed(layout) };
+        let Some(memory) = NonNull::new(memory) else {
+            handle_alloc_error(layout);
+        };
+        Ok((memory, layout))
+    }
+
+    /// With all buffers in the ring. The memory is what `allocate` makes for that.
+    fn new(
+        driver: Weak<Driver>,
+        group: u16,
+        count: u16,
+        size: usize,
+        (memory, layout): (NonNull<u8>, Layout),
+    ) -> Shared {
+        let shared = Shared {
+            driver,
+            group,
+            count,
+            size,
+            memory,
+            layout,
+            state: Mutex::new(State {
+                tail: 0,
+                out: count,
+                starving: BTreeMap::new(),
+            }),
+        };
+        for id in 0..count {
+            shared.give_back(id);
+        }
+        shared
+    }
+
     fn ring_bytes(count: u16) -> usize {
         usize::from(count) * size_of::<BufRingEntry>()
     }
@@ -222,6 +240,11 @@ impl Shared {
         let starving = std::mem::take(&mut state.starving);
         drop(state);
         Wakers::from_iter(starving.into_values()).wake_all();
+    }
+
+    /// Takes those who wait for a buffer: there will be none, or no need.
+    fn starving(&self) -> impl Iterator<Item = Waker> + use<> {
+        std::mem::take(&mut self.state.lock().starving).into_values()
     }
 }
 
@@ -340,8 +363,7 @@ impl Ring {
             .filter_map(Weak::upgrade)
             .collect();
         for pool in pools {
-            let starving = std::mem::take(&mut pool.state.lock().starving);
-            wakers.extend(starving.into_values());
+            wakers.extend(pool.starving());
         }
     }
 
@@ -356,3 +378,6 @@ impl Ring {
         removed
     }
 }
+
+#[cfg(all(test, loom))]
+mod model;

@@ -139,3 +139,6 @@ impl Drop for ShelfBuffer {
         self.shelf.give_back(mem::take(&mut self.memory));
     }
 }
+
+#[cfg(all(test, loom))]
+mod model;

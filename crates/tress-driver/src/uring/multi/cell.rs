@@ -1,0 +1,318 @@
+//! One operation that goes on, between whoever fetches its results and the kernel; and its companion.
+
+use super::MultiOperation;
+use crate::sys::Mutex;
+use crate::uring::ring::{Arrived, Completion, Next};
+use crate::uring::submission::to_result;
+use crate::wakers::Wakers;
+use io_uring::squeue::Entry;
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::task::{Context, Waker};
+
+/// Results that wait to be fetched before the kernel is asked to stop.
+const BACKLOG: usize = if cfg!(loom) { 2 } else { 16 };
+
+pub(super) struct MultiCell<M: MultiOperation> {
+    pub(super) op: M,
+    state: Mutex<State<M::Item>>,
+}
+
+struct State<I> {
+    phase: Phase,
+    waker: Option<Waker>,
+    results: VecDeque<io::Result<I>>,
+    unwanted: Vec<I>,
+    companion: Companion,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// The kernel has it, or is about to get it.
+    Running,
+    /// As `Running`, and it was asked to stop.
+    Stopping,
+    /// It can be started again.
+    Stopped,
+    /// There will be no more results.
+    Ended,
+    /// Nobody wants its results, but the kernel still has it.
+    Abandoned,
+}
+
+/// What is known of the companion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Companion {
+    /// There is none, or what it told was taken to heart.
+    None,
+    Running,
+    /// It has told, and nobody has listened yet.
+    Told,
+    /// Nobody will listen.
+    Abandoned,
+}
+
+/// What a look for the next result found.
+#[derive(Debug)]
+#[must_use]
+pub(super) enum Found<I> {
+    Result(io::Result<I>),
+    /// There will be no more.
+    End,
+    /// The kernel has to be asked (again) for more.
+    Stopped,
+    /// Nothing yet; the waker is in place.
+    Nothing,
+    /// As `Nothing`, and something may have been missed: the caller asks the kernel to stop the operation.
+    Missed,
+}
+
+/// What the caller has to do so that the operation stops.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use]
+pub(super) enum Stop {
+    /// Nothing: the kernel does not have it.
+    Done,
+    /// Wait: it was asked before.
+    Wait,
+    /// Ask the kernel, and wait.
+    Ask,
+}
+
+/// What the kernel still has of an operation that nobody wants any more.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use]
+pub(super) struct Left {
+    pub(super) operation: bool,
+    pub(super) companion: bool,
+}
+
+impl<I> State<I> {
+    /// What can be said without waiting.
+    fn known(&mut self) -> Option<Found<I>> {
+        if let Some(result) = self.results.pop_front() {
+            return Some(Found::Result(result));
+        }
+        match self.phase {
+            Phase::Running | Phase::Stopping | Phase::Abandoned => None,
+            Phase::Ended => Some(Found::End),
+            Phase::Stopped => Some(Found::Stopped),
+        }
+    }
+
+    /// What is to be done while there is nothing. Of what the companion has told an operation is stopped, to
+    /// be started again.
+    fn wait(&mut self) -> Found<I> {
+        if self.companion != Companion::Told || self.phase != Phase::Running {
+            return Found::Nothing;
+        }
+        self.companion = Companion::None;
+        self.phase = Phase::Stopping;
+        Found::Missed
+    }
+}
+
+impl<M: MultiOperation> MultiCell<M> {
+    pub(super) fn new(op: M) -> MultiCell<M> {
+        MultiCell {
+            op,
+            state: Mutex::new(State {
+                phase: Phase::Stopped,
+                waker: None,
+                results: VecDeque::new(),
+                unwanted: Vec::new(),
+                companion: Companion::None,
+            }),
+        }
+    }
+
+    /// The next result, or what to do about it.
+    pub(super) fn poll(&self, cx: &mut Context<'_>) -> Found<M::Item> {
+        let mut state = self.state.lock();
+        if let Some(known) = state.known() {
+            return known;
+        }
+        if matches!(&state.waker, Some(old) if old.will_wake(cx.waker())) {
+            return state.wait();
+        }
+        // Cloned without the lock: foreign code. Meanwhile something may arrive.
+        drop(state);
+        let new = cx.waker().clone();
+        let mut state = self.state.lock();
+        let (found, unused) = match state.known() {
+            None => (state.wait(), state.waker.replace(new)),
+            Some(known) => (known, Some(new)),
+        };
+        drop(state);
+        drop(unused);
+        found
+    }
+
+    /// A result that waits to be fetched.
+    pub(super) fn try_next(&self) -> Option<io::Result<M::Item>> {
+        self.state.lock().results.pop_front()
+    }
+
+    /// How many results wait to be fetched.
+    pub(super) fn pending(&self) -> usize {
+        self.state.lock().results.len()
+    }
+
+    pub(super) fn phase(&self) -> Phase {
+        self.state.lock().phase
+    }
+
+    /// Leaves a waker for one that is about to be started.
+    pub(super) fn expect(&self, cx: &mut Context<'_>) {
+        let new = cx.waker().clone();
+        let old = self.state.lock().waker.replace(new);
+        drop(old);
+    }
+
+    /// The kernel is about to get the operation.
+    pub(super) fn run(&self) {
+        self.state.lock().phase = Phase::Running;
+    }
+
+    /// The kernel is about to get the companion.
+    pub(super) fn accompany(&self) {
+        self.state.lock().companion = Companion::Running;
+    }
+
+    /// It cannot be started, now or ever.
+    pub(super) fn end(&self) {
+        self.state.lock().phase = Phase::Ended;
+    }
+
+    /// Leaves a waker for when it has stopped.
+    pub(super) fn stop(&self, cx: &mut Context<'_>) -> Stop {
+        let waker = cx.waker().clone();
+        let mut state = self.state.lock();
+        let stop = match state.phase {
+            Phase::Running => Stop::Ask,
+            Phase::Stopping => Stop::Wait,
+            Phase::Stopped | Phase::Ended | Phase::Abandoned => return Stop::Done,
+        };
+        state.phase = Phase::Stopping;
+        let old = state.waker.replace(waker);
+        drop(state);
+        drop(old);
+        stop
+    }
+
+    /// Nobody wants its results any more. Those that wait are undone.
+    pub(super) fn abandon(&self) -> Left {
+        let mut state = self.state.lock();
+        let left = Left {
+            operation: matches!(state.phase, Phase::Running | Phase::Stopping),
+            companion: state.companion == Companion::Running,
+        };
+        if left.operation {
+            state.phase = Phase::Abandoned;
+        }
+        state.companion = Companion::Abandoned;
+        let unused = (state.waker.take(), std::mem::take(&mut state.results));
+        drop(state);
+        drop(unused);
+        left
+    }
+}
+
+impl<M: MultiOperation> Completion for MultiCell<M>
+where
+    M::Item: Send,
+{
+    unsafe fn entry(&self) -> Entry {
+        self.op.entry()
+    }
+
+    fn complete(&self, arrived: Arrived, wakers: &mut Wakers) -> Next {
+        let value = to_result(arrived.value);
+        let is_end = value.as_ref().is_ok_and(|&value| M::is_end(value));
+        let mut state = self.state.lock();
+        let item = value.map(|value| self.op.item(value, arrived.flags));
+        if is_end || state.phase == Phase::Abandoned {
+            // Nobody will see it. It is dropped when the ring has let go of the cell: not under the locks.
+            state.unwanted.extend(item.ok().flatten());
+            if state.phase == Phase::Abandoned {
+                return if arrived.more {
+                    Next::Wait
+                } else {
+                    Next::FinishOrphan
+                };
+            }
+            state.phase = Phase::Ended;
+            wakers.push(state.waker.take());
+            return Next::Finish;
+        }
+        let over = match item {
+            Ok(item) => {
+                state.results.extend(item.map(Ok));
+                false
+            }
+            Err(error) => match -arrived.value {
+                // Not what was asked for: it was interrupted, or the thread that submitted it is gone.
+                libc::EINTR | libc::ECANCELED
+                    if state.phase == Phase::Running && !arrived.closed =>
+                {
+                    return Next::Again;
+                }
+                // What was asked for, or no buffer left.
+                libc::ECANCELED if !arrived.closed => false,
+                libc::ENOBUFS => false,
+                _ => {
+                    state.results.push_back(Err(error));
+                    !M::SURVIVES_ERRORS || arrived.closed
+                }
+            },
+        };
+        wakers.push(state.waker.take());
+        if arrived.more && !over {
+            if state.results.len() >= BACKLOG && state.phase == Phase::Running {
+                state.phase = Phase::Stopping;
+                return Next::Stop;
+            }
+            return Next::Wait;
+        }
+        state.phase = if over { Phase::Ended } else { Phase::Stopped };
+        Next::Finish
+    }
+
+    fn bury(&self) {
+        let unwanted = std::mem::take(&mut self.state.lock().unwanted);
+        drop(unwanted);
+    }
+}
+
+/// A companion as the ring sees it. It keeps what it watches open.
+pub(super) struct Watch<M: MultiOperation>(pub(super) Arc<MultiCell<M>>)
+where
+    M::Item: Send;
+
+impl<M: MultiOperation> Completion for Watch<M>
+where
+    M::Item: Send,
+{
+    unsafe fn entry(&self) -> Entry {
+        self.0.op.companion().expect("those without have no watch")
+    }
+
+    fn complete(&self, arrived: Arrived, wakers: &mut Wakers) -> Next {
+        let mut state = self.0.state.lock();
+        if state.companion == Companion::Abandoned {
+            return Next::FinishOrphan;
+        }
+        if matches!(-arrived.value, libc::EINTR | libc::ECANCELED) && !arrived.closed {
+            return Next::Again;
+        }
+        state.companion = Companion::Told;
+        wakers.push(state.waker.take());
+        Next::Finish
+    }
+
+    fn bury(&self) {}
+}
+
+#[cfg(all(test, loom))]
+mod model;

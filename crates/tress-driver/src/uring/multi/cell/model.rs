@@ -1,0 +1,282 @@
+//! Loom models of an operation that goes on, with its companion. The kernel is played by threads, which get
+//! what they are asked for through a ring that keeps it in order, and answer by `complete`.
+
+use super::*;
+use crate::uring::multi::sealed::Prepare;
+use loom::sync::atomic::{AtomicUsize, Ordering};
+use loom::sync::{Arc as Shared, Condvar, Mutex};
+use loom::thread;
+use std::task::Poll;
+
+/// A result that counts how often it was made away with.
+struct Item(u32, Shared<AtomicUsize>);
+
+impl Drop for Item {
+    fn drop(&mut self) {
+        self.1.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Receives numbers until a zero.
+struct Numbers(Shared<AtomicUsize>);
+
+impl Prepare for Numbers {
+    const OPCODE: u8 = 0;
+    const SURVIVES_ERRORS: bool = false;
+
+    fn entry(&self) -> Entry {
+        unreachable!("nothing is handed over again in a model")
+    }
+
+    fn is_end(value: u32) -> bool {
+        value == 0
+    }
+}
+
+impl MultiOperation for Numbers {
+    type Item = Item;
+
+    fn item(&self, value: u32, _: u32) -> Option<Item> {
+        (value != 0).then(|| Item(value, self.0.clone()))
+    }
+}
+
+/// What the kernel was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Request {
+    Start,
+    Cancel,
+}
+
+/// The ring, as far as requests go.
+struct Asked {
+    queue: Mutex<VecDeque<Request>>,
+    changed: Condvar,
+}
+
+impl Asked {
+    fn push(&self, request: Request) {
+        self.queue.lock().unwrap().push_back(request);
+        self.changed.notify_all();
+    }
+
+    /// Waits for a request, and takes it.
+    fn wait(&self, request: Request) {
+        let mut queue = self.queue.lock().unwrap();
+        loop {
+            if let Some(at) = queue.iter().position(|asked| *asked == request) {
+                queue.remove(at);
+                return;
+            }
+            queue = self.changed.wait(queue).unwrap();
+        }
+    }
+}
+
+#[derive(Clone)]
+struct Scene {
+    cell: Arc<MultiCell<Numbers>>,
+    asked: Shared<Asked>,
+    dropped: Shared<AtomicUsize>,
+}
+
+/// A result of a ring that is open.
+fn arrived(value: i32, more: bool) -> Arrived {
+    Arrived {
+        value,
+        flags: 0,
+        more,
+        closed: false,
+    }
+}
+
+impl Scene {
+    fn new() -> Scene {
+        let dropped = Shared::new(AtomicUsize::new(0));
+        Scene {
+            cell: Arc::new(MultiCell::new(Numbers(dropped.clone()))),
+            asked: Shared::new(Asked {
+                queue: Mutex::new(VecDeque::new()),
+                changed: Condvar::new(),
+            }),
+            dropped,
+        }
+    }
+
+    /// The part of `Multishot`: asks for what the cell says.
+    fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Option<u32>> {
+        match self.cell.poll(cx) {
+            Found::Result(item) => return Poll::Ready(Some(item.unwrap().0)),
+            Found::End => return Poll::Ready(None),
+            Found::Nothing => {}
+            Found::Missed => self.asked.push(Request::Cancel),
+            Found::Stopped => {
+                self.cell.expect(cx);
+                self.cell.run();
+                self.asked.push(Request::Start);
+            }
+        }
+        Poll::Pending
+    }
+
+    /// Fetches everything until the end.
+    fn fetch(&self) -> Vec<u32> {
+        let mut fetched = Vec::new();
+        while let Some(number) =
+            loom::future::block_on(std::future::poll_fn(|cx| self.poll_next(cx)))
+        {
+            fetched.push(number);
+        }
+        fetched
+    }
+
+    /// The part of whoever takes results off the ring.
+    fn complete(&self, value: i32, more: bool) -> Next {
+        let mut wakers = Wakers::default();
+        let next = self.cell.complete(arrived(value, more), &mut wakers);
+        if next == Next::Stop {
+            self.asked.push(Request::Cancel);
+        }
+        wakers.wake_all();
+        next
+    }
+
+    fn complete_companion(&self, value: i32) -> Next {
+        let mut wakers = Wakers::default();
+        let watch = Watch(self.cell.clone());
+        let next = watch.complete(arrived(value, false), &mut wakers);
+        wakers.wake_all();
+        next
+    }
+}
+
+/// The end of the stream comes with its last bytes and the kernel misses it: whatever the order of the
+/// bytes, the companion's word and whoever fetches, the end is found. (Else it would hang here.)
+#[test]
+fn model_an_end_that_was_missed_is_found() {
+    loom::model(|| {
+        let scene = Scene::new();
+        scene.cell.accompany();
+        let (receive, watch) = (scene.clone(), scene.clone());
+        let receive = thread::spawn(move || {
+            receive.asked.wait(Request::Start);
+            assert_eq!(receive.complete(7, true), Next::Wait);
+            // It waits for ever, if nobody stops it.
+            receive.asked.wait(Request::Cancel);
+            assert_eq!(receive.complete(-libc::ECANCELED, false), Next::Finish);
+            receive.asked.wait(Request::Start);
+            assert_eq!(receive.complete(0, false), Next::Finish);
+        });
+        let watch = thread::spawn(move || assert_eq!(watch.complete_companion(1), Next::Finish));
+        assert_eq!(scene.fetch(), [7]);
+        receive.join().unwrap();
+        watch.join().unwrap();
+        assert_eq!(scene.dropped.load(Ordering::Relaxed), 1);
+    });
+}
+
+/// The kernel has not missed it: the companion's word, at whatever moment, ends nothing early and asks for
+/// nothing that nobody answers.
+#[test]
+fn model_the_companions_word_beside_the_end() {
+    loom::model(|| {
+        let scene = Scene::new();
+        scene.cell.accompany();
+        let (receive, watch) = (scene.clone(), scene.clone());
+        let receive = thread::spawn(move || {
+            receive.asked.wait(Request::Start);
+            let _ = receive.complete(7, true);
+            assert_eq!(receive.complete(0, false), Next::Finish);
+        });
+        let watch = thread::spawn(move || assert_eq!(watch.complete_companion(1), Next::Finish));
+        assert_eq!(scene.fetch(), [7]);
+        receive.join().unwrap();
+        watch.join().unwrap();
+    });
+}
+
+/// Whoever fetches goes while both are under way: what it leaves behind is what the kernel then ends, and
+/// every result is undone once.
+#[test]
+fn model_abandoned_beside_both() {
+    loom::model(|| {
+        let scene = Scene::new();
+        scene.cell.accompany();
+        scene.cell.run();
+        let (receive, watch) = (scene.clone(), scene.clone());
+        let receive = thread::spawn(move || {
+            let _ = receive.complete(7, true);
+            let next = receive.complete(0, false);
+            receive.cell.bury();
+            next
+        });
+        let watch = thread::spawn(move || watch.complete_companion(1));
+        let left = scene.cell.abandon();
+        let (receive, watch) = (receive.join().unwrap(), watch.join().unwrap());
+        let finish = |orphan| {
+            if orphan {
+                Next::FinishOrphan
+            } else {
+                Next::Finish
+            }
+        };
+        assert_eq!(receive, finish(left.operation));
+        assert_eq!(watch, finish(left.companion));
+        assert_eq!(scene.dropped.load(Ordering::Relaxed), 1);
+        assert_eq!(scene.cell.pending(), 0);
+    });
+}
+
+/// More results than may wait: the kernel is stopped and started again, and nothing is lost or out of order.
+#[test]
+fn model_a_backlog_stops_and_goes_on() {
+    loom::model(|| {
+        let scene = Scene::new();
+        let kernel = scene.clone();
+        let kernel = thread::spawn(move || {
+            kernel.asked.wait(Request::Start);
+            let mut stopped = false;
+            for number in 1..=3 {
+                stopped |= kernel.complete(number, true) == Next::Stop;
+            }
+            if stopped {
+                kernel.asked.wait(Request::Cancel);
+                assert_eq!(kernel.complete(-libc::ECANCELED, false), Next::Finish);
+                kernel.asked.wait(Request::Start);
+            }
+            assert_eq!(kernel.complete(0, false), Next::Finish);
+        });
+        assert_eq!(scene.fetch(), [1, 2, 3]);
+        kernel.join().unwrap();
+    });
+}
+
+/// A stop against a result and the companion's word: it ends, once nothing arrives any more, and what has
+/// arrived is there.
+#[test]
+fn model_a_stop_beside_a_result() {
+    loom::model(|| {
+        let scene = Scene::new();
+        scene.cell.accompany();
+        scene.cell.run();
+        let (receive, watch) = (scene.clone(), scene.clone());
+        let receive = thread::spawn(move || {
+            assert_eq!(receive.complete(7, true), Next::Wait);
+            receive.asked.wait(Request::Cancel);
+            assert_eq!(receive.complete(-libc::ECANCELED, false), Next::Finish);
+        });
+        let watch = thread::spawn(move || assert_eq!(watch.complete_companion(1), Next::Finish));
+        loom::future::block_on(std::future::poll_fn(|cx| match scene.cell.stop(cx) {
+            Stop::Done => Poll::Ready(()),
+            Stop::Wait => Poll::Pending,
+            Stop::Ask => {
+                scene.asked.push(Request::Cancel);
+                Poll::Pending
+            }
+        }));
+        assert_eq!(scene.cell.phase(), Phase::Stopped);
+        assert_eq!(scene.cell.try_next().unwrap().unwrap().0, 7);
+        receive.join().unwrap();
+        watch.join().unwrap();
+    });
+}
