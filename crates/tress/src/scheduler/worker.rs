@@ -28,8 +28,10 @@ pub(crate) const MAX_LIFO_STREAK: u8 = 3;
 const LONG_TICK: Duration = Duration::from_micros(200);
 /// A worker that is busy looks after its I/O so often, at the end of a tick.
 const TURN_EVERY: Duration = Duration::from_micros(50);
-/// Where no core is to spare, another worker is woken for a queue that will take this long.
+/// Where no core is to spare, another worker is woken for a queue that will take this long, and for any
+/// behind polls as long as that.
 const LONG_QUEUE: Duration = Duration::from_millis(1);
+const LONG_POLL: Duration = Duration::from_micros(100);
 /// Polls of a tick after which the clock is looked at: 1, 4, 16 and 64.
 const CLOCK_AT: u128 = 1 << 1 | 1 << 4 | 1 << 16 | 1 << 64;
 /// A spinning thief takes the only task of a ring whose owner has been in one poll this long. Before
@@ -164,6 +166,19 @@ impl Core {
         if overflowed || at_once {
             multi.notify();
         }
+    }
+
+    /// Is there no core for another worker, and so little in the ring that none is needed?
+    #[inline]
+    fn copes_alone(&self, queued: u32) -> bool {
+        if !self.holds_back.get() {
+            return false;
+        }
+        let poll = self.adapt.average();
+        if poll >= LONG_POLL {
+            self.holds_back.set(false);
+        }
+        poll < LONG_POLL && poll * queued < LONG_QUEUE
     }
 
     /// Is a task that ran here pinned here?
@@ -457,11 +472,8 @@ impl Worker {
             }
             // Yielding tasks notify nobody when they are queued again.
             let queued = core.ring.len();
-            if queued > 0 && multi.config.stealing {
-                let alone = core.holds_back.get() && core.adapt.average() * queued < LONG_QUEUE;
-                if !alone {
-                    multi.notify();
-                }
+            if queued > 0 && multi.config.stealing && !core.copes_alone(queued) {
+                multi.notify();
             }
         }
     }
@@ -637,7 +649,9 @@ impl Worker {
             core.spin.was_relieved(now);
         }
         let crowded = core.spin.is_crowded();
-        core.holds_back.set(crowded || remote.rest.keeps_others());
+        let short = core.adapt.average() < LONG_POLL;
+        core.holds_back
+            .set(short && (crowded || remote.rest.keeps_others()));
         if !crowded && remote.rest.is_lent() {
             remote.rest.take_back();
         }
