@@ -35,7 +35,7 @@ use std::sync::Arc;
 ///
 /// Each worker writes into a ring of its own: polls, what they made ready, sleeps, steals, I/O and timers.
 /// The newest events overwrite the oldest. Of polls as many are recorded as take a hundredth of the
-/// time, and all if they take four microseconds or more; [`Builder::trace_every`] fixes the number.
+/// time, and all if they take eight microseconds or more; [`Builder::trace_every`] fixes the number.
 ///
 /// ```
 /// let rt = tress::runtime::Runtime::new()?;

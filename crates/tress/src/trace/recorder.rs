@@ -3,7 +3,7 @@
 //! While nothing is recorded a worker asks once a tick whether that has changed. While something is, the
 //! polls to be recorded go through [`Recorder::begin`] and [`Recorder::end`], and the others through
 //! nothing. How many are depends on how long polls take: so many that recording takes about a hundredth
-//! of the time, all of them if they take four microseconds or more. What a recorded poll wakes is
+//! of the time, all of them if they take eight microseconds or more. What a recorded poll wakes is
 //! recorded too; what happens between polls, as sleeping, stealing and I/O, always is.
 
 use super::event::{Event, What};
@@ -17,8 +17,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Time, in nanoseconds, that one record may be for: a hundred times what it costs, which is about 40.
-const WORTH_A_RECORD: u64 = 4_000;
+/// Time, in nanoseconds, that one record may be for: two hundred times what it costs by itself, which is about 40, since
+/// it also costs the polls after it, whose code and data it has displaced.
+const WORTH_A_RECORD: u64 = 8_000;
 /// However short polls are, one of so many is recorded.
 const MOST_SKIPPED: u64 = 512;
 
