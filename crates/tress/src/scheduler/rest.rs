@@ -96,7 +96,7 @@ impl Rest {
 
     /// Ends the loan. For the worker itself.
     pub(crate) fn take_back(&self) {
-        drop(self.loan.lock().take());
+        *self.loan.lock() = None;
         self.lent.store(false, Ordering::Relaxed);
     }
 
