@@ -111,8 +111,12 @@ fn ten_thousand_idle_connections() {
             let io = rt.metrics().io();
             assert_eq!((io.registered, io.in_flight), (1, 0), "the listener alone");
         }
-        // The second crowd lives in the memory of the first.
-        assert!(peaks[1] <= peaks[0] + peaks[0] / 20, "{peaks:?}");
+        // The second crowd lives in the memory of the first, as far as it is spread over the workers as that was.
+        let more = match rt.metrics().num_workers() {
+            1 => peaks[0] / 20,
+            _ => peaks[0] / 3,
+        };
+        assert!(peaks[1] <= peaks[0] + more, "{peaks:?}");
         drop(listener);
         assert_eq!(rt.metrics().io().registered, 0);
     });
