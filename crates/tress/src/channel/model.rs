@@ -27,8 +27,8 @@ fn in_order(before: i32, make: fn() -> Ends) {
         for i in 0..before + 2 {
             assert_eq!(*block_on(rx.recv()).unwrap(), i);
         }
-        sender.join().unwrap();
         assert!(block_on(rx.recv()).is_err());
+        sender.join().unwrap();
     });
 }
 
