@@ -111,10 +111,11 @@ fn ten_thousand_idle_connections() {
             let io = rt.metrics().io();
             assert_eq!((io.registered, io.in_flight), (1, 0), "the listener alone");
         }
-        // The second crowd lives in the memory of the first, as far as it is spread over the workers as that was.
+        // The second crowd lives in the memory of the first. Several workers may share it otherwise, and one of them
+        // need the next page of places in its driver, or two: 7 % of the whole, and 14.
         let more = match rt.metrics().num_workers() {
             1 => peaks[0] / 20,
-            _ => peaks[0] / 3,
+            _ => peaks[0] / 4,
         };
         assert!(peaks[1] <= peaks[0] + more, "{peaks:?}");
         drop(listener);

@@ -846,7 +846,7 @@ fn every_accepted_job_is_run_or_cancelled_exactly_once() {
                 spawn(move || {
                     for i in s * jobs..(s + 1) * jobs {
                         let (running, ended) = (fates.clone(), fates.clone());
-                        let length = random.one_of(&[0, 0, 10, 500, 5_000]);
+                        let length = random.one_of(&[0, 0, 10, 1_000, 20_000]);
                         let mandatory = random.below(4) == 0;
                         fates[i].mandatory.store(mandatory, Ordering::Relaxed);
                         let result = pool.spawn(Work {
