@@ -108,7 +108,8 @@ impl Runtime {
     ///    timer, for a channel. Shields do not hold it.
     /// 4. Timers still registered from outside are closed; awaiting them panics. I/O that is waited for
     ///    from outside ends with [an error](super::is_shutdown_error); operations that the kernel has
-    ///    are cancelled, and waited for.
+    ///    are cancelled, and waited for. Then the threads of the workers are, unless the kernel has
+    ///    kept an operation: they cannot end before it does.
     /// 5. Blocking closures that wait because every thread that may be is busy are cancelled; the
     ///    others run, or are about to, and are waited for.
     /// 6. What has not stopped when the time is up is left behind and reported. It stops by itself

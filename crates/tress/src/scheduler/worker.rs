@@ -28,9 +28,9 @@ pub(crate) const MAX_LIFO_STREAK: u8 = 3;
 const LONG_TICK: Duration = Duration::from_micros(200);
 /// A worker that is busy looks after its I/O so often, at the end of a tick.
 const TURN_EVERY: Duration = Duration::from_micros(50);
-/// Where no core is to spare, another worker is woken for a queue that will take this long, and for any
-/// behind polls as long as that.
+/// Where no core is to spare, another worker is woken only for a queue that will take this long.
 const LONG_QUEUE: Duration = Duration::from_millis(1);
+/// Polls that take this long on average have others woken for every queue behind them.
 const LONG_POLL: Duration = Duration::from_micros(100);
 /// Polls of a tick after which the clock is looked at: 1, 4, 16 and 64.
 const CLOCK_AT: u128 = 1 << 1 | 1 << 4 | 1 << 16 | 1 << 64;
@@ -66,7 +66,7 @@ pub(crate) struct Core {
     turn: Cell<u32>,
     /// When it last looked after its I/O.
     last_turn: Cell<Instant>,
-    /// There is no core for another worker: it is woken only for work that has waited for a while.
+    /// There is no core for another worker, and polls are short: one is woken for a long queue only.
     holds_back: Cell<bool>,
     /// Counted in the idle set's searching number.
     searching: Cell<bool>,
