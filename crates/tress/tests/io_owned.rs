@@ -3,7 +3,9 @@
 
 mod net_support;
 
-use net_support::{alone, descriptors, multi_thread, on_each_backend, on_each_runtime};
+use net_support::{
+    alone, descriptors, multi_thread, on_each_backend, on_each_runtime, on_each_runtime_in_turn,
+};
 use std::future::{Future, poll_fn};
 use std::io::{ErrorKind, SeekFrom};
 use std::pin::pin;
@@ -224,7 +226,7 @@ async fn no_buffer_is_left() {
 #[test]
 fn a_read_that_is_dropped_leaves_nothing() {
     let _alone = alone();
-    on_each_runtime(|rt| {
+    on_each_runtime_in_turn(|rt| {
         rt.block_on(async {
             let (near, mut far) = connection().await;
             let mut near = Some(near);

@@ -3,7 +3,7 @@
 
 mod net_support;
 
-use net_support::{alone, descriptors, on_each_runtime};
+use net_support::{alone, descriptors, on_each_runtime, on_each_runtime_in_turn};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
@@ -25,7 +25,7 @@ async fn once<F: Future>(future: F) -> Option<F::Output> {
 #[test]
 fn an_accept_that_is_dropped_loses_no_connection() {
     let _alone = alone();
-    on_each_runtime(|rt| {
+    on_each_runtime_in_turn(|rt| {
         rt.block_on(async {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             let address = listener.local_addr().unwrap();
@@ -50,7 +50,7 @@ fn an_accept_that_is_dropped_loses_no_connection() {
 #[test]
 fn a_connect_that_is_dropped_leaves_nothing() {
     let _alone = alone();
-    on_each_runtime(|rt| {
+    on_each_runtime_in_turn(|rt| {
         rt.block_on(async {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             let address = listener.local_addr().unwrap();

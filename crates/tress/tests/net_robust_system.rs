@@ -5,7 +5,9 @@ mod net_support;
 
 use net_support::kinds::{Kind, Tcp, Unix};
 use net_support::limit::Everything;
-use net_support::{Random, alone, descriptors, on_each_backend, on_each_runtime};
+use net_support::{
+    Random, alone, descriptors, on_each_backend, on_each_runtime, on_each_runtime_in_turn,
+};
 use std::future::{Future, poll_fn};
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -96,7 +98,7 @@ fn a_listener_without_descriptors_pauses_between_attempts() {
 #[test]
 fn a_driver_that_cannot_be_made_is_made_later() {
     let _alone = alone();
-    on_each_runtime(|rt| {
+    on_each_runtime_in_turn(|rt| {
         rt.block_on(async {
             let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
             let address = socket.local_addr().unwrap();

@@ -37,12 +37,37 @@ pub fn multi_thread(backend: IoBackend, workers: usize) -> Runtime {
 
 /// Runs a test on a runtime of each kind and backend.
 pub fn on_each_runtime(test: impl Fn(&Runtime)) {
+    on_each_runtime_after(|| {}, test);
+}
+
+/// As `on_each_runtime`, for tests that are `alone` and count descriptors: one runtime after the other, also
+/// with what each has.
+#[cfg(target_os = "linux")]
+pub fn on_each_runtime_in_turn(test: impl Fn(&Runtime)) {
+    on_each_runtime_after(monitors_are_gone, test);
+}
+
+fn on_each_runtime_after(before: impl Fn(), test: impl Fn(&Runtime)) {
     for backend in backends() {
+        before();
         eprintln!("{backend:?}, current thread");
         test(&current_thread(backend));
+        before();
         eprintln!("{backend:?}, two workers");
         test(&multi_thread(backend, 2));
     }
+}
+
+/// Waits for the monitors of runtimes that were dropped: a drop does not, and each has a descriptor.
+#[cfg(target_os = "linux")]
+fn monitors_are_gone() {
+    until(|| {
+        let threads = std::fs::read_dir("/proc/self/task").unwrap();
+        // One that has ended meanwhile has no name.
+        let names =
+            threads.map(|thread| std::fs::read_to_string(thread.unwrap().path().join("comm")));
+        !names.flatten().any(|name| name.trim() == "tress-monitor")
+    });
 }
 
 pub fn on_each_backend(test: impl Fn(IoBackend)) {
