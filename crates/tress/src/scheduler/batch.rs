@@ -73,7 +73,7 @@ impl Multi {
                 unsafe {
                     if self.outside.make_batch(futures, at, new) {
                         self.inject.push_batch_outside(&new.tasks);
-                        self.notify();
+                        self.notify_from_outside();
                     } else {
                         new.tasks.iter().for_each(|&task| TaskRef::refuse(task));
                     }

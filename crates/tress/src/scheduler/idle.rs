@@ -69,6 +69,17 @@ impl IdleSet {
         self.claim()
     }
 
+    /// As [`claim_for_work`](IdleSet::claim_for_work), but only if no worker is awake. One that is looks
+    /// at every queue before it parks.
+    #[inline]
+    pub(crate) fn claim_if_none_is_awake(&self) -> Option<usize> {
+        full_fence();
+        if parked(self.counts.load(Ordering::Relaxed)) < self.workers {
+            return None;
+        }
+        self.claim()
+    }
+
     #[cold]
     fn claim(&self) -> Option<usize> {
         for (w, word) in self.parked.iter().enumerate() {
@@ -195,6 +206,16 @@ mod tests {
         idle.park(199, false);
         assert_eq!(idle.unpark(199), Unparked::ByItself);
         assert_eq!(idle.claim_for_work(), None);
+    }
+
+    #[test]
+    fn one_that_is_awake_is_enough_where_so_asked() {
+        let idle = IdleSet::all_parked(3);
+        assert_eq!(idle.claim_if_none_is_awake(), Some(0));
+        assert!(idle.stop_searching());
+        assert_eq!(idle.claim_if_none_is_awake(), None);
+        idle.park(0, false);
+        assert_eq!(idle.claim_if_none_is_awake(), Some(0));
     }
 
     #[test]

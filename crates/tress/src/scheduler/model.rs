@@ -477,6 +477,14 @@ impl Floor {
         self.notify();
     }
 
+    /// A push from outside where there is no core for a second worker.
+    fn push_for_one(&self, index: usize) {
+        self.inject.push(self.tasks.get(index));
+        if let Some(worker) = self.idle.claim_if_none_is_awake() {
+            self.parkers[worker].unpark();
+        }
+    }
+
     /// A push of a task that is pinned to a worker, from another thread.
     fn post(&self, worker: usize, index: usize) {
         self.mail[worker].push(self.tasks.get(index));
@@ -669,6 +677,28 @@ fn push_vs_two_parking_workers() {
         run_all(Floor::awake(2, Rings::Unused, 2), nothing, |floor| {
             floor.push(0);
             floor.push(1);
+        });
+    });
+}
+
+/// A producer that wakes nobody while one is awake, which may be about to sleep.
+#[test]
+fn push_for_one_vs_two_parking_workers() {
+    explore(2, || {
+        run_all(Floor::awake(2, Rings::Unused, 2), nothing, |floor| {
+            floor.push_for_one(0);
+            floor.push_for_one(1);
+        });
+    });
+}
+
+/// As above, of two that sleep.
+#[test]
+fn push_for_one_vs_two_parked_workers() {
+    explore(2, || {
+        run_all(Floor::parked(2, Rings::Unused, 2), nothing, |floor| {
+            floor.push_for_one(0);
+            floor.push_for_one(1);
         });
     });
 }

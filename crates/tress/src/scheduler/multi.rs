@@ -44,6 +44,9 @@ pub(crate) struct Multi {
     pub(super) in_place: AtomicUsize,
     /// Next worker whose timers or I/O a thread from outside uses.
     next_turn: AtomicUsize,
+    /// Tasks that may wait in the global queue before a thread that is no worker wakes another worker
+    /// for them, although one is awake. None, where there are cores to spare.
+    pub(super) patience: AtomicUsize,
     /// Held while a worker lends its driver.
     lending: Mutex<()>,
     threads: Threads,
@@ -170,7 +173,7 @@ unsafe fn push_outside(shared: *const Shared, task: NonNull<Header>, pinned: Opt
     match pinned {
         None => {
             multi.inject.push_outside(task);
-            multi.notify();
+            multi.notify_from_outside();
         }
         Some(worker) => {
             multi.remotes[worker].mail.push_outside(task);
@@ -221,6 +224,7 @@ impl Multi {
             cores_left: AtomicUsize::new(config.workers),
             in_place: AtomicUsize::new(0),
             next_turn: AtomicUsize::new(0),
+            patience: AtomicUsize::new(0),
             lending: Mutex::new(()),
             threads: Threads {
                 state: std::sync::Mutex::default(),
@@ -288,7 +292,7 @@ impl Multi {
             let (task, handle, accepted) = self.outside.make(future, id, origin);
             if accepted {
                 self.inject.push_outside(task);
-                self.notify();
+                self.notify_from_outside();
             } else {
                 TaskRef::refuse(task);
             }
@@ -319,7 +323,7 @@ impl Multi {
                 Ran::Complete => self.outside_completed.add_shared(1),
                 Ran::Requeue => {
                     self.inject.push_outside(task);
-                    self.notify();
+                    self.notify_from_outside();
                 }
             }
             handle
@@ -368,6 +372,20 @@ impl Multi {
     #[inline]
     pub(crate) fn notify(&self) {
         if let Some(worker) = self.idle.claim_for_work() {
+            self.wake(worker);
+        }
+    }
+
+    /// As [`notify`](Multi::notify), for a thread that is no worker and has added to the global queue.
+    #[inline]
+    pub(super) fn notify_from_outside(&self) {
+        let held_back = self.inject.len() < self.patience.load(Ordering::Relaxed);
+        let claimed = if held_back {
+            self.idle.claim_if_none_is_awake()
+        } else {
+            self.idle.claim_for_work()
+        };
+        if let Some(worker) = claimed {
             self.wake(worker);
         }
     }
@@ -760,3 +778,6 @@ impl Multi {
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

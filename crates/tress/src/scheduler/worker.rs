@@ -168,15 +168,27 @@ impl Core {
         }
     }
 
+    /// Sets whether others are woken for long queues only, by this worker and by those who are none.
+    fn hold_back(&self, multi: &Multi, hold: bool) {
+        if !hold && !self.holds_back.get() {
+            return;
+        }
+        self.holds_back.set(hold);
+        let poll = self.adapt.average().as_nanos().max(1);
+        let patience = LONG_QUEUE.as_nanos() / poll;
+        let patience = if hold { patience as usize } else { 0 };
+        multi.patience.store(patience, Ordering::Relaxed);
+    }
+
     /// Is there no core for another worker, and so little in the ring that none is needed?
     #[inline]
-    fn copes_alone(&self, queued: u32) -> bool {
+    fn copes_alone(&self, multi: &Multi, queued: u32) -> bool {
         if !self.holds_back.get() {
             return false;
         }
         let poll = self.adapt.average();
         if poll >= LONG_POLL {
-            self.holds_back.set(false);
+            self.hold_back(multi, false);
         }
         poll < LONG_POLL && poll * queued < LONG_QUEUE
     }
@@ -472,7 +484,7 @@ impl Worker {
             }
             // Yielding tasks notify nobody when they are queued again.
             let queued = core.ring.len();
-            if queued > 0 && multi.config.stealing && !core.copes_alone(queued) {
+            if queued > 0 && multi.config.stealing && !core.copes_alone(multi, queued) {
                 multi.notify();
             }
         }
@@ -650,8 +662,10 @@ impl Worker {
         }
         let crowded = core.spin.is_crowded();
         let short = core.adapt.average() < LONG_POLL;
-        core.holds_back
-            .set(short && (crowded || remote.rest.keeps_others()));
+        core.hold_back(
+            self.multi(),
+            short && (crowded || remote.rest.keeps_others()),
+        );
         if !crowded && remote.rest.is_lent() {
             remote.rest.take_back();
         }
