@@ -20,18 +20,25 @@ const MAX_BATCH: usize = 64;
 /// Tasks in a block; few under the model, so that blocks come and go.
 const BLOCK: usize = if cfg!(loom) { 2 } else { 256 };
 
+/// In this order and on a line of its own: a push touches the first line, and the block that it pushes into.
+#[repr(C, align(64))]
 pub(crate) struct Inject {
-    list: Mutex<List>,
     len: AtomicUsize,
     /// Tasks pushed by threads that are no workers. Written under the lock.
     from_outside: Counter,
+    list: Mutex<List>,
 }
 
 /// First in, first out, in blocks: it never moves what it holds, and a burst's memory goes back.
+#[repr(C)]
 struct List {
-    blocks: VecDeque<Vec<NonNull<Header>>>,
-    /// Tasks already taken from the first block.
+    /// The block that is filled.
+    last: Vec<NonNull<Header>>,
+    /// The block that is emptied, and how many tasks have been taken from it.
+    first: Vec<NonNull<Header>>,
     taken: usize,
+    /// The full blocks between them.
+    between: VecDeque<Vec<NonNull<Header>>>,
     /// An empty block, so that a queue at rest between two lengths allocates nothing.
     spare: Vec<NonNull<Header>>,
 }
@@ -42,13 +49,15 @@ unsafe impl Send for List {}
 impl Inject {
     pub(crate) fn new() -> Inject {
         Inject {
-            list: Mutex::new(List {
-                blocks: VecDeque::new(),
-                taken: 0,
-                spare: Vec::new(),
-            }),
             len: AtomicUsize::new(0),
             from_outside: Counter::default(),
+            list: Mutex::new(List {
+                last: Vec::new(),
+                first: Vec::new(),
+                taken: 0,
+                between: VecDeque::new(),
+                spare: Vec::new(),
+            }),
         }
     }
 
@@ -160,37 +169,40 @@ impl Inject {
 impl List {
     #[inline]
     fn push(&mut self, task: NonNull<Header>) {
-        match self.blocks.back_mut() {
-            Some(last) if last.len() < BLOCK => last.push(task),
-            _ => self.push_block(task),
+        if self.last.len() == self.last.capacity() {
+            self.begin_block();
         }
+        self.last.push(task);
     }
 
+    /// The last block is full, or there is none yet.
     #[cold]
-    fn push_block(&mut self, task: NonNull<Header>) {
+    fn begin_block(&mut self) {
         let mut block = std::mem::take(&mut self.spare);
         block.reserve_exact(BLOCK);
-        block.push(task);
-        self.blocks.push_back(block);
+        let full = std::mem::replace(&mut self.last, block);
+        if !full.is_empty() {
+            self.between.push_back(full);
+        }
     }
 
     #[inline]
     fn pop(&mut self) -> Option<NonNull<Header>> {
-        let first = self.blocks.front()?;
-        let task = first[self.taken];
-        self.taken += 1;
-        if self.taken == first.len() {
-            self.pop_block();
+        if self.taken == self.first.len() {
+            self.end_block();
         }
+        let task = *self.first.get(self.taken)?;
+        self.taken += 1;
         Some(task)
     }
 
-    #[cold]
-    fn pop_block(&mut self) {
+    /// The first block is empty.
+    fn end_block(&mut self) {
+        self.first.clear();
         self.taken = 0;
-        if let Some(mut block) = self.blocks.pop_front() {
-            block.clear();
-            self.spare = block;
+        match self.between.pop_front() {
+            Some(next) => self.spare = std::mem::replace(&mut self.first, next),
+            None => std::mem::swap(&mut self.first, &mut self.last),
         }
     }
 }

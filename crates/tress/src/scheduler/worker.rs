@@ -46,8 +46,10 @@ const LOOKS_PER_SCAN: u32 = 8;
 /// could take may be coroutines that have not started, and where they start they stay.
 const LOOKS_PER_THEFT: u32 = 8;
 /// A worker with tiny tasks that has run dry lets so many tasks gather in the global queue before
-/// it takes them, or waits for so many pauses of the processor: about half a microsecond.
-const GATHERED: usize = 16;
+/// it takes them. It waits for so many pauses of the processor, about half a microsecond, and again if that
+/// has brought so many more.
+const GATHERED: usize = 64;
+const GATHERING: usize = 4;
 const GATHER_PAUSES: u32 = 30;
 const GATHER_POLL: Duration = Duration::from_micros(1);
 
@@ -272,13 +274,21 @@ impl Core {
         task
     }
 
-    /// Waits a moment for the rest of a burst from outside. Its tasks come one at a time; taking
-    /// each as it comes would make the queue's cache lines change cores twice for every one.
+    /// Waits a moment for the rest of a burst from outside, and again while more of it comes. Its tasks
+    /// come one at a time; taking each as it comes would make the queue's cache lines change cores twice
+    /// for every one.
     fn let_gather(&self, multi: &Multi) {
-        let len = multi.inject.len();
-        if len > 0 && len < GATHERED && self.adapt.average() <= GATHER_POLL {
+        let mut len = multi.inject.len();
+        if len == 0 || self.adapt.average() > GATHER_POLL {
+            return;
+        }
+        while len < GATHERED {
             for _ in 0..GATHER_PAUSES {
                 std::hint::spin_loop();
+            }
+            let before = std::mem::replace(&mut len, multi.inject.len());
+            if len < before + GATHERING {
+                return;
             }
         }
     }
