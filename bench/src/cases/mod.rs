@@ -21,7 +21,7 @@ use crate::primitive::{
     TressChannel, TressMpsc, TryOneshot, Watch,
 };
 use crate::runtime::{Rt, Tokio, Tress, TressReadiness, smol::Smol};
-use crate::server::{Compio, Http, Monoio, Spawning};
+use crate::server::{Bare, Compio, Http, Monoio, Spawning};
 use crate::stackful::{Fibers, May};
 
 /// Every case there is.
@@ -77,6 +77,11 @@ pub fn monoio() -> Vec<Case> {
 /// compio has no sockets that hyper could poll without an adapter.
 pub fn compio() -> Vec<Case> {
     io::cases::<Compio>()
+}
+
+/// No runtime: where the kernel and the load generator leave off.
+pub fn bare() -> Vec<Case> {
+    io::cases::<Bare>()
 }
 
 /// flume on Tokio. Its rendezvous is Tokio's.

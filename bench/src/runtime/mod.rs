@@ -150,6 +150,10 @@ pub const PEERS: &[Peer] = &[
         cases: cases::compio,
     },
     Peer {
+        name: "bare",
+        cases: cases::bare,
+    },
+    Peer {
         name: "flume",
         cases: cases::flume,
     },

@@ -4,6 +4,7 @@
 //! per core have N threads, each with a runtime, connections and files of its own; the kernel spreads
 //! connections over their listeners (`SO_REUSEPORT`).
 
+mod bare;
 mod compio;
 mod hyper_io;
 mod monoio;
@@ -12,6 +13,7 @@ mod smol;
 mod spawning;
 mod tokio_shaped;
 
+pub use bare::Bare;
 pub use compio::Compio;
 pub use monoio::Monoio;
 pub use reading::Reading;

@@ -1,0 +1,156 @@
+//! No runtime at all: each thread a loop around a selector. What it takes is the kernel's, the
+//! generator's and as little else as can be: nobody with the same system calls does much better.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::TcpListener as StdListener;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+use mio::net::{TcpListener, TcpStream};
+use mio::{Events, Interest, Poll, Token};
+
+use super::reading::{BLOCK, Reader, Reading};
+use super::{ECHO_BUFFER, PerCore, Serve, Service};
+
+/// Its threads.
+pub struct Bare(#[expect(dead_code, reason = "dropping it waits for them")] PerCore);
+
+const LISTENER: Token = Token(usize::MAX);
+
+impl Serve for Bare {
+    fn listeners(workers: usize) -> usize {
+        workers
+    }
+
+    fn serve(_: usize, listeners: Vec<StdListener>, service: Service) -> Self {
+        match service {
+            Service::Echo | Service::EchoPooled => Bare(PerCore::start(listeners, |listener| {
+                serve(listener).expect("a selector works");
+            })),
+            Service::Http1 => unreachable!("hyper needs a runtime"),
+        }
+    }
+
+    /// Readers that wait for nothing need no more than a thread each worker.
+    fn read(workers: usize, readers: usize, reading: Arc<Reading>) -> Self {
+        let threads = vec![reading; workers.min(readers)];
+        Bare(PerCore::start(threads, |reading| {
+            let file = File::open(reading.path()).expect("the file is there");
+            let mut reader = Reader::new(&reading);
+            let mut block = vec![0; BLOCK];
+            loop {
+                let read = file.read_exact_at(&mut block, reader.position());
+                if !reader.check(read.map(|()| &block[..])) {
+                    return;
+                }
+            }
+        }))
+    }
+}
+
+fn serve(listener: StdListener) -> io::Result<()> {
+    let mut listener = TcpListener::from_std(listener);
+    let mut poll = Poll::new()?;
+    let mut events = Events::with_capacity(1024);
+    let registry = poll.registry();
+    registry.register(&mut listener, LISTENER, Interest::READABLE)?;
+    let mut connections = Connections::default();
+    let mut buffer = vec![0; ECHO_BUFFER];
+    loop {
+        match poll.poll(&mut events, None) {
+            Err(why) if why.kind() == ErrorKind::Interrupted => continue,
+            polled => polled?,
+        }
+        for event in &events {
+            if event.token() != LISTENER {
+                connections.advance(event.token(), &mut buffer);
+                continue;
+            }
+            loop {
+                match listener.accept() {
+                    Ok((stream, _)) => connections.add(stream, poll.registry(), &mut buffer)?,
+                    Err(why) if why.kind() == ErrorKind::WouldBlock => break,
+                    // Accepting fails when the listening socket has been shut down.
+                    Err(_) => return Ok(()),
+                }
+            }
+        }
+    }
+}
+
+#[derive(Default)]
+struct Connections {
+    places: Vec<Option<Connection>>,
+    free: Vec<usize>,
+}
+
+impl Connections {
+    fn add(
+        &mut self,
+        mut stream: TcpStream,
+        registry: &mio::Registry,
+        buffer: &mut [u8],
+    ) -> io::Result<()> {
+        stream.set_nodelay(true)?;
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.places.push(None);
+            self.places.len() - 1
+        });
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        registry.register(&mut stream, Token(place), interest)?;
+        let waiting = Vec::new();
+        self.places[place] = Some(Connection { stream, waiting });
+        self.advance(Token(place), buffer);
+        Ok(())
+    }
+
+    fn advance(&mut self, Token(place): Token, buffer: &mut [u8]) {
+        // An event may be late: of a connection that has gone.
+        let Some(connection) = &mut self.places[place] else {
+            return;
+        };
+        // What goes wrong with a connection the client tells.
+        if !connection.advance(buffer).unwrap_or(false) {
+            self.places[place] = None;
+            self.free.push(place);
+        }
+    }
+}
+
+struct Connection {
+    stream: TcpStream,
+    /// Read, and not sent back yet.
+    waiting: Vec<u8>,
+}
+
+impl Connection {
+    /// Sends back what there is. False at the end.
+    fn advance(&mut self, buffer: &mut [u8]) -> io::Result<bool> {
+        loop {
+            while !self.waiting.is_empty() {
+                match self.stream.write(&self.waiting) {
+                    Ok(n) => drop(self.waiting.drain(..n)),
+                    Err(why) if why.kind() == ErrorKind::WouldBlock => return Ok(true),
+                    Err(why) => return Err(why),
+                }
+            }
+            let n = match self.stream.read(buffer) {
+                Ok(0) => return Ok(false),
+                Ok(n) => n,
+                Err(why) if why.kind() == ErrorKind::WouldBlock => return Ok(true),
+                Err(why) => return Err(why),
+            };
+            let written = match self.stream.write(&buffer[..n]) {
+                Ok(written) => written,
+                Err(why) if why.kind() == ErrorKind::WouldBlock => 0,
+                Err(why) => return Err(why),
+            };
+            self.waiting.extend_from_slice(&buffer[written..n]);
+            if n < buffer.len() && self.waiting.is_empty() {
+                // That was all: the next event tells of more.
+                return Ok(true);
+            }
+        }
+    }
+}
