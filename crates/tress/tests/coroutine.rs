@@ -4,7 +4,6 @@
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::process::Command;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc as std_mpsc};
@@ -957,74 +956,4 @@ fn a_stack_that_cannot_be_had_is_a_panic_of_the_coroutine() {
         let error = task.await.unwrap_err();
         assert!(error.to_string().contains("no stack of"), "{error}");
     });
-}
-
-const VICTIM: &str = "TRESS_TEST_OVERFLOW";
-
-/// Not a test by itself: what the next one runs in a process of its own.
-#[test]
-fn overflow_victim() {
-    fn deep(n: u64) -> u64 {
-        let room = std::hint::black_box([n; 64]);
-        if n == 0 {
-            room[0]
-        } else {
-            deep(n - 1) + room[63]
-        }
-    }
-    let Ok(kind) = std::env::var(VICTIM) else {
-        return;
-    };
-    if kind == "foreign" {
-        workers(1).block_on(async { coroutine::spawn(|| ()).await.unwrap() });
-        // SAFETY: not at all; the process is to end by it.
-        unsafe { std::ptr::without_provenance_mut::<u8>(8).write_volatile(0) };
-    }
-    let rt = if kind == "current" {
-        current()
-    } else {
-        workers(2)
-    };
-    rt.block_on(async {
-        let task = coroutine::Builder::new()
-            .name("digger")
-            .stack_size(64 * 1024)
-            .spawn(|| deep(1 << 30));
-        task.await.unwrap();
-    });
-}
-
-fn run_victim(kind: &str) -> (std::process::ExitStatus, String) {
-    let output = Command::new(std::env::current_exe().unwrap())
-        .args([
-            "--exact",
-            "overflow_victim",
-            "--nocapture",
-            "--test-threads=1",
-        ])
-        .env(VICTIM, kind)
-        .output()
-        .unwrap();
-    (
-        output.status,
-        String::from_utf8_lossy(&output.stderr).into_owned(),
-    )
-}
-
-#[test]
-fn an_overflow_names_the_coroutine_and_aborts() {
-    use std::os::unix::process::ExitStatusExt;
-    for kind in ["multi", "current"] {
-        let (status, text) = run_victim(kind);
-        assert_eq!(status.signal(), Some(6), "{text}");
-        assert!(text.contains("coroutine 'digger', spawned at "), "{text}");
-        assert!(
-            text.contains("has overflowed its stack of 64 KiB"),
-            "{text}"
-        );
-    }
-    // Other faults are none of ours.
-    let (status, text) = run_victim("foreign");
-    assert_eq!(status.signal(), Some(11), "{text}");
-    assert!(!text.contains("overflowed"), "{text}");
 }
