@@ -172,7 +172,7 @@ impl IdleSet {
         parked(self.counts.load(Ordering::Relaxed)) == self.workers
     }
 
-    #[cfg(loom)]
+    #[cfg(all(test, loom))]
     pub(crate) fn num_searching(&self) -> i32 {
         searching(self.counts.load(Ordering::Relaxed))
     }

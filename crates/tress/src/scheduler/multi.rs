@@ -13,8 +13,7 @@ use super::worker::{self, Core, Worker};
 use crate::runtime::{Shared, context};
 use crate::sys::{CachePadded, Mutex, SeedGenerator};
 use crate::task::{
-    self, Header, Id, JoinHandle, Keep, Order, Origin, Owner, OwnerVTable, Ran, Slab, Source,
-    TaskRef,
+    self, Header, Id, JoinHandle, Keep, Order, Origin, Owner, OwnerVTable, Slab, Source, TaskRef,
 };
 use crate::time::{Armed, Timers};
 use std::future::Future;
@@ -319,9 +318,9 @@ impl Multi {
                 return handle;
             }
             match task::run(task) {
-                Ran::Idle => {}
-                Ran::Complete => self.outside_completed.add_shared(1),
-                Ran::Requeue => {
+                task::Ran::Idle => {}
+                task::Ran::Complete => self.outside_completed.add_shared(1),
+                task::Ran::Requeue => {
                     self.inject.push_outside(task);
                     self.notify_from_outside();
                 }

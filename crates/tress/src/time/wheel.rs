@@ -139,7 +139,7 @@ impl Node {
     }
 
     /// The deadline of the latest successful insertion, 0 before the first.
-    #[cfg(test)]
+    #[cfg(all(test, not(loom)))]
     pub(crate) fn deadline(&self) -> u64 {
         self.deadline.get()
     }
@@ -300,7 +300,7 @@ impl Wheel {
     ///
     /// Between two pops it stands at the deadline of the node popped last,
     /// which may be well before the tick asked for.
-    #[cfg(test)]
+    #[cfg(all(test, not(loom)))]
     pub(crate) fn now(&self) -> u64 {
         self.now
     }
@@ -313,7 +313,7 @@ impl Wheel {
     }
 
     /// Whether there is no node in the wheel.
-    #[cfg(test)]
+    #[cfg(all(test, not(loom)))]
     pub(crate) fn is_empty(&self) -> bool {
         self.len == 0
     }

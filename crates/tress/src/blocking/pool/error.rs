@@ -9,7 +9,7 @@ pub(crate) enum SpawnError<J> {
     NoThread(J, io::Error),
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 impl<J> SpawnError<J> {
     /// The job that was refused.
     pub(crate) fn into_job(self) -> J {
