@@ -46,7 +46,10 @@ impl<T> DerefMut for Held<T> {
 /// There is never one.
 type Submission<B> = Ready<(io::Result<usize>, B)>;
 
-fn refuse<B>(buffer: B) -> Result<Submission<B>, Refused<B>> {
+pub(crate) fn refuse<T: tress_driver::Source, B>(
+    _: &Source<T>,
+    buffer: B,
+) -> Result<Submission<B>, Refused<B>> {
     Err(Refused {
         buffer,
         error: None,
@@ -54,36 +57,9 @@ fn refuse<B>(buffer: B) -> Result<Submission<B>, Refused<B>> {
 }
 
 #[cfg(feature = "net")]
-pub(super) fn recv<T: tress_driver::Source, B>(
-    _: &Source<T>,
-    buffer: B,
-) -> Result<Submission<B>, Refused<B>> {
-    refuse(buffer)
-}
-
-#[cfg(feature = "net")]
-pub(super) fn send<T: tress_driver::Source, B>(
-    _: &Source<T>,
-    buffer: B,
-) -> Result<Submission<B>, Refused<B>> {
-    refuse(buffer)
-}
-
+pub(crate) use self::{refuse as recv, refuse as send};
 #[cfg(unix)]
-pub(super) fn read<T: tress_driver::Source, B>(
-    _: &Source<T>,
-    buffer: B,
-) -> Result<Submission<B>, Refused<B>> {
-    refuse(buffer)
-}
-
-#[cfg(unix)]
-pub(super) fn write<T: tress_driver::Source, B>(
-    _: &Source<T>,
-    buffer: B,
-) -> Result<Submission<B>, Refused<B>> {
-    refuse(buffer)
-}
+pub(crate) use self::{refuse as read, refuse as write};
 
 #[cfg(feature = "net")]
 pub(crate) use pooled::{Next, Pool, PoolBuffer, Receive};

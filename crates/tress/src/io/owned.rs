@@ -1,6 +1,5 @@
 //! Reads and writes with buffers that are given away and come back.
 
-use super::ring;
 use super::source::Source;
 use crate::task::coop;
 use std::future::Future;
@@ -155,77 +154,15 @@ pub(crate) fn room<B: BufferMut>(buffer: &mut B) -> &mut [MaybeUninit<u8>] {
     unsafe { std::slice::from_raw_parts_mut(buffer.pointer_mut().cast(), buffer.room()) }
 }
 
-/// Receives from a socket.
-///
-/// # Safety
-/// `receive` initialises the bytes whose number it returns.
-#[cfg(feature = "net")]
-pub(crate) async unsafe fn receive<T, B: BufferMut>(
-    source: &Source<T>,
-    buffer: B,
-    receive: impl FnMut(&T, &mut [MaybeUninit<u8>]) -> io::Result<usize>,
-) -> (io::Result<usize>, B)
-where
-    T: tress_driver::Source + ring::Descriptor,
-{
-    coop::consume_budget().await;
-    // SAFETY: by the caller's promise.
-    unsafe { fill(source, ring::recv(source, buffer), receive) }.await
-}
-
-/// Reads from a pipe.
+/// Reads by the operation that `start` makes (`ring::read`, or `ring::recv` for a socket), or by readiness if
+/// there is none.
 ///
 /// # Safety
 /// `read` initialises the bytes whose number it returns.
-#[cfg(unix)]
-pub(crate) async unsafe fn read<T, B: BufferMut>(
+pub(crate) async unsafe fn fill<T, B, F>(
     source: &Source<T>,
     buffer: B,
-    read: impl FnMut(&T, &mut [MaybeUninit<u8>]) -> io::Result<usize>,
-) -> (io::Result<usize>, B)
-where
-    T: tress_driver::Source + ring::Descriptor,
-{
-    coop::consume_budget().await;
-    // SAFETY: by the caller's promise.
-    unsafe { fill(source, ring::read(source, buffer), read) }.await
-}
-
-/// Sends by a socket.
-#[cfg(feature = "net")]
-pub(crate) async fn send<T, B: Buffer>(
-    source: &Source<T>,
-    buffer: B,
-    send: impl FnMut(&T, &[u8]) -> io::Result<usize>,
-) -> (io::Result<usize>, B)
-where
-    T: tress_driver::Source + ring::Descriptor,
-{
-    coop::consume_budget().await;
-    empty(source, ring::send(source, buffer), send).await
-}
-
-/// Writes to a pipe.
-#[cfg(unix)]
-pub(crate) async fn write<T, B: Buffer>(
-    source: &Source<T>,
-    buffer: B,
-    write: impl FnMut(&T, &[u8]) -> io::Result<usize>,
-) -> (io::Result<usize>, B)
-where
-    T: tress_driver::Source + ring::Descriptor,
-{
-    coop::consume_budget().await;
-    empty(source, ring::write(source, buffer), write).await
-}
-
-/// Waits for the operation, or reads by readiness if there is none.
-///
-/// # Safety
-/// `read` initialises the bytes whose number it returns.
-async unsafe fn fill<T, B, F>(
-    source: &Source<T>,
-    started: Result<F, Refused<B>>,
+    start: impl FnOnce(&Source<T>, B) -> Result<F, Refused<B>>,
     mut read: impl FnMut(&T, &mut [MaybeUninit<u8>]) -> io::Result<usize>,
 ) -> (io::Result<usize>, B)
 where
@@ -233,7 +170,8 @@ where
     B: BufferMut,
     F: Future<Output = (io::Result<usize>, B)>,
 {
-    let mut buffer = match finish(started).await {
+    coop::consume_budget().await;
+    let mut buffer = match finish(start(source, buffer)).await {
         Ok(done) => return done,
         Err(buffer) => buffer,
     };
@@ -247,10 +185,12 @@ where
     (result, buffer)
 }
 
-/// Waits for the operation, or writes by readiness if there is none.
-async fn empty<T, B, F>(
+/// Writes by the operation that `start` makes (`ring::write`, or `ring::send` for a socket), or by readiness if
+/// there is none.
+pub(crate) async fn empty<T, B, F>(
     source: &Source<T>,
-    started: Result<F, Refused<B>>,
+    buffer: B,
+    start: impl FnOnce(&Source<T>, B) -> Result<F, Refused<B>>,
     mut write: impl FnMut(&T, &[u8]) -> io::Result<usize>,
 ) -> (io::Result<usize>, B)
 where
@@ -258,7 +198,8 @@ where
     B: Buffer,
     F: Future<Output = (io::Result<usize>, B)>,
 {
-    let mut buffer = match finish(started).await {
+    coop::consume_budget().await;
+    let mut buffer = match finish(start(source, buffer)).await {
         Ok(done) => return done,
         Err(buffer) => buffer,
     };

@@ -28,7 +28,7 @@ impl<T: Descriptor> Source<T> {
 
 /// Receives from a socket.
 #[cfg(feature = "net")]
-pub(super) fn recv<T: Descriptor, B: BufferMut>(
+pub(crate) fn recv<T: Descriptor, B: BufferMut>(
     source: &Source<T>,
     buffer: B,
 ) -> Result<Submission<op::Recv<Arc<OwnedFd>, B>>, Refused<B>> {
@@ -39,7 +39,7 @@ pub(super) fn recv<T: Descriptor, B: BufferMut>(
 
 /// Sends by a socket.
 #[cfg(feature = "net")]
-pub(super) fn send<T: Descriptor, B: Buffer>(
+pub(crate) fn send<T: Descriptor, B: Buffer>(
     source: &Source<T>,
     buffer: B,
 ) -> Result<Submission<op::Send<Arc<OwnedFd>, B>>, Refused<B>> {
@@ -49,7 +49,7 @@ pub(super) fn send<T: Descriptor, B: Buffer>(
 }
 
 /// Reads from something without a position.
-pub(super) fn read<T: Descriptor, B: BufferMut>(
+pub(crate) fn read<T: Descriptor, B: BufferMut>(
     source: &Source<T>,
     buffer: B,
 ) -> Result<Submission<op::Read<Arc<OwnedFd>, B>>, Refused<B>> {
@@ -57,7 +57,7 @@ pub(super) fn read<T: Descriptor, B: BufferMut>(
 }
 
 /// Writes to something without a position.
-pub(super) fn write<T: Descriptor, B: Buffer>(
+pub(crate) fn write<T: Descriptor, B: Buffer>(
     source: &Source<T>,
     buffer: B,
 ) -> Result<Submission<op::Write<Arc<OwnedFd>, B>>, Refused<B>> {

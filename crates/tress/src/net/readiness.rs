@@ -202,8 +202,15 @@ macro_rules! stream_methods {
             buffer: B,
         ) -> (std::io::Result<usize>, B) {
             // SAFETY: receiving initialises as many bytes as it says.
-            unsafe { $crate::io::owned::receive(&self.io, buffer, $crate::net::readiness::receive) }
-                .await
+            unsafe {
+                $crate::io::owned::fill(
+                    &self.io,
+                    buffer,
+                    $crate::io::ring::recv,
+                    $crate::net::readiness::receive,
+                )
+            }
+            .await
         }
 
         /// As `read_owned_shared`.
@@ -211,9 +218,14 @@ macro_rules! stream_methods {
             &self,
             buffer: B,
         ) -> (std::io::Result<usize>, B) {
-            $crate::io::owned::send(&self.io, buffer, |mut socket, bytes| {
-                $crate::io::uninterrupted(|| std::io::Write::write(&mut socket, bytes))
-            })
+            $crate::io::owned::empty(
+                &self.io,
+                buffer,
+                $crate::io::ring::send,
+                |mut socket, bytes| {
+                    $crate::io::uninterrupted(|| std::io::Write::write(&mut socket, bytes))
+                },
+            )
             .await
         }
 

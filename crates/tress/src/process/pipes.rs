@@ -2,7 +2,7 @@
 
 use crate::io::source::Source;
 use crate::io::{
-    AsyncRead, AsyncReadOwned, AsyncWrite, AsyncWriteOwned, Buffer, BufferMut, ReadBuf, owned,
+    AsyncRead, AsyncReadOwned, AsyncWrite, AsyncWriteOwned, Buffer, BufferMut, ReadBuf, owned, ring,
 };
 use std::io;
 use std::mem::MaybeUninit;
@@ -133,7 +133,7 @@ macro_rules! reader {
         impl AsyncReadOwned for $name {
             async fn read_owned<B: BufferMut>(&mut self, buffer: B) -> (io::Result<usize>, B) {
                 // SAFETY: reading initialises as many bytes as it says.
-                unsafe { owned::read(&self.0, buffer, read) }.await
+                unsafe { owned::fill(&self.0, buffer, ring::read, read) }.await
             }
         }
     };
@@ -202,7 +202,7 @@ impl AsyncWrite for ChildStdin {
 
 impl AsyncWriteOwned for ChildStdin {
     async fn write_owned<B: Buffer>(&mut self, buffer: B) -> (io::Result<usize>, B) {
-        owned::write(&self.0, buffer, write).await
+        owned::empty(&self.0, buffer, ring::write, write).await
     }
 }
 

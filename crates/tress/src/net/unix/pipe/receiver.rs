@@ -1,6 +1,8 @@
 use super::{End, end};
 use crate::io::source::Source;
-use crate::io::{AsyncRead, AsyncReadOwned, BufferMut, Interest, ReadBuf, owned, uninterrupted};
+use crate::io::{
+    AsyncRead, AsyncReadOwned, BufferMut, Interest, ReadBuf, owned, ring, uninterrupted,
+};
 #[cfg(feature = "bytes")]
 use crate::net::readiness::fill;
 use std::io::{self, IoSliceMut, Read};
@@ -97,7 +99,7 @@ impl AsyncReadOwned for Receiver {
             return (Err(error), buffer);
         }
         // SAFETY: reading initialises as many bytes as it says.
-        unsafe { owned::read(&self.io, buffer, read) }.await
+        unsafe { owned::fill(&self.io, buffer, ring::read, read) }.await
     }
 }
 

@@ -1,6 +1,6 @@
 use super::{End, end};
 use crate::io::source::Source;
-use crate::io::{AsyncWrite, AsyncWriteOwned, Buffer, Interest, owned, uninterrupted};
+use crate::io::{AsyncWrite, AsyncWriteOwned, Buffer, Interest, owned, ring, uninterrupted};
 use std::io::{self, IoSlice, Write};
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -104,7 +104,7 @@ impl AsyncWrite for Sender {
 
 impl AsyncWriteOwned for Sender {
     async fn write_owned<B: Buffer>(&mut self, buffer: B) -> (io::Result<usize>, B) {
-        owned::write(&self.io, buffer, |mut pipe, bytes| {
+        owned::empty(&self.io, buffer, ring::write, |mut pipe, bytes| {
             uninterrupted(|| pipe.write(bytes))
         })
         .await
