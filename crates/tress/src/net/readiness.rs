@@ -1,17 +1,17 @@
 //! The methods that all sockets have, to wait for readiness and to use it. Each macro is called once in
 //! an `impl` of a type whose field `io` is a `Source`.
 
-/// For every socket.
-macro_rules! readiness_methods {
+/// To wait for readiness: for every socket, and for pipes.
+macro_rules! waiting_methods {
     () => {
-        /// Waits until the socket is ready for any of `interest`, and says for what.
+        /// Waits until there is readiness for any of `interest`, and says for what.
         ///
         /// Ready means that an attempt makes sense, not that it succeeds: the operation may find
         /// that it would block, and then one waits again. This is how to wait for either side in
         /// one task; else [`readable`](Self::readable) and [`writable`](Self::writable) will do.
         ///
         /// # Errors
-        /// If the runtime has shut down, or the socket cannot be registered.
+        /// If the runtime has shut down, or the system does not register it.
         ///
         /// # Cancel safety
         /// Waiting takes nothing: whoever waits next finds the same readiness.
@@ -22,7 +22,7 @@ macro_rules! readiness_methods {
             self.io.ready(interest).await
         }
 
-        /// Waits until the socket is readable: before a `try_` method that reads.
+        /// Waits until it is readable: before a `try_` method that reads.
         ///
         /// # Errors
         /// As for [`ready`](Self::ready).
@@ -33,7 +33,7 @@ macro_rules! readiness_methods {
             self.ready($crate::io::Interest::READABLE).await.map(drop)
         }
 
-        /// Waits until the socket is writable: before a `try_` method that writes.
+        /// Waits until it is writable: before a `try_` method that writes.
         ///
         /// # Errors
         /// As for [`ready`](Self::ready).
@@ -43,6 +43,13 @@ macro_rules! readiness_methods {
         pub async fn writable(&self) -> std::io::Result<()> {
             self.ready($crate::io::Interest::WRITABLE).await.map(drop)
         }
+    };
+}
+
+/// For every socket.
+macro_rules! readiness_methods {
+    () => {
+        $crate::net::readiness::waiting_methods!();
 
         /// Does `f`, a non-blocking operation on this socket of the user's own, unless the socket is
         /// known not to be ready for it.
@@ -81,8 +88,8 @@ macro_rules! readiness_methods {
     };
 }
 
-/// For the streams: both sides by poll, and attempts at reading and writing.
-macro_rules! stream_methods {
+/// To poll for readiness: for streams, and for pipes.
+macro_rules! polling_methods {
     () => {
         /// Polls for readability. The waker of the last call is woken; of
         /// [`readable`](Self::readable) any number may wait.
@@ -107,6 +114,13 @@ macro_rules! stream_methods {
         ) -> std::task::Poll<std::io::Result<()>> {
             self.io.poll_ready(cx, tress_driver::Direction::Write)
         }
+    };
+}
+
+/// For the streams: both sides by poll, and attempts at reading and writing.
+macro_rules! stream_methods {
+    () => {
+        $crate::net::readiness::polling_methods!();
 
         /// Reads what there is, without waiting. 0 is the end, or an empty buffer.
         ///
@@ -364,7 +378,10 @@ macro_rules! socket_traits {
     };
 }
 
-pub(super) use {readiness_methods, socket_traits, stream_methods, stream_traits};
+pub(super) use {
+    polling_methods, readiness_methods, socket_traits, stream_methods, stream_traits,
+    waiting_methods,
+};
 
 use crate::io::uninterrupted;
 use std::io;

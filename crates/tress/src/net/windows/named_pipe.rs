@@ -184,66 +184,8 @@ macro_rules! end {
                 super::info(std::os::windows::io::AsHandle::as_handle(self))
             }
 
-            /// Waits until the pipe is ready for any of `interest`, and says for what. Ready means that
-            /// an attempt makes sense, not that it succeeds.
-            ///
-            /// # Errors
-            /// If the runtime has shut down.
-            ///
-            /// # Cancel safety
-            /// Waiting takes nothing: whoever waits next finds the same readiness.
-            pub async fn ready(
-                &self,
-                interest: $crate::io::Interest,
-            ) -> std::io::Result<$crate::io::Ready> {
-                self.io.ready(interest).await
-            }
-
-            /// Waits until the pipe is readable: before a `try_` method that reads.
-            ///
-            /// # Errors
-            /// As for [`ready`](Self::ready).
-            ///
-            /// # Cancel safety
-            /// Waiting takes nothing.
-            pub async fn readable(&self) -> std::io::Result<()> {
-                self.ready($crate::io::Interest::READABLE).await.map(drop)
-            }
-
-            /// Waits until the pipe is writable: before a `try_` method that writes.
-            ///
-            /// # Errors
-            /// As for [`ready`](Self::ready).
-            ///
-            /// # Cancel safety
-            /// Waiting takes nothing.
-            pub async fn writable(&self) -> std::io::Result<()> {
-                self.ready($crate::io::Interest::WRITABLE).await.map(drop)
-            }
-
-            /// Polls for readability. The waker of the last call is woken; of
-            /// [`readable`](Self::readable) any number may wait.
-            ///
-            /// # Errors
-            /// As for [`ready`](Self::ready).
-            pub fn poll_read_ready(
-                &self,
-                cx: &mut std::task::Context<'_>,
-            ) -> std::task::Poll<std::io::Result<()>> {
-                self.io.poll_ready(cx, tress_driver::Direction::Read)
-            }
-
-            /// Polls for writability. The waker of the last call is woken; of
-            /// [`writable`](Self::writable) any number may wait.
-            ///
-            /// # Errors
-            /// As for [`ready`](Self::ready).
-            pub fn poll_write_ready(
-                &self,
-                cx: &mut std::task::Context<'_>,
-            ) -> std::task::Poll<std::io::Result<()>> {
-                self.io.poll_ready(cx, tress_driver::Direction::Write)
-            }
+            $crate::net::readiness::waiting_methods!();
+            $crate::net::readiness::polling_methods!();
 
             /// Reads what there is, without waiting. 0 is the end, or an empty buffer.
             ///
