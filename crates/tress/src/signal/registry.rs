@@ -14,6 +14,7 @@
 //! # Memory ordering
 //! Nodes are published with release and found with acquire. A node's signal and use are one word.
 
+use crate::sys::keep_errno;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
@@ -183,44 +184,23 @@ fn install(signal: i32) -> io::Result<()> {
 
 /// Only loads, and writes to pipes that do not block; `errno` is left as it was.
 extern "C" fn handle(signal: libc::c_int) {
-    let errno = errno();
-    // SAFETY: each thread has its own.
-    let saved = unsafe { *errno };
-    let mut heard = false;
-    let mut next = NODES.load(Ordering::Acquire).cast_const();
-    // SAFETY: nodes are never freed.
-    while let Some(node) = unsafe { next.as_ref() } {
-        if node.signal.load(Ordering::Acquire) == signal {
-            node.ring();
-            heard = true;
+    keep_errno(|| {
+        let mut heard = false;
+        let mut next = NODES.load(Ordering::Acquire).cast_const();
+        // SAFETY: nodes are never freed.
+        while let Some(node) = unsafe { next.as_ref() } {
+            if node.signal.load(Ordering::Acquire) == signal {
+                node.ring();
+                heard = true;
+            }
+            next = node.next;
         }
-        next = node.next;
-    }
-    if !heard {
-        if let Some(missed) = missed(signal) {
-            missed.store(true, Ordering::Release);
+        if !heard {
+            if let Some(missed) = missed(signal) {
+                missed.store(true, Ordering::Release);
+            }
         }
-    }
-    // SAFETY: as above.
-    unsafe { *errno = saved };
-}
-
-fn errno() -> *mut libc::c_int {
-    #[cfg(any(target_os = "linux", target_os = "emscripten", target_os = "dragonfly"))]
-    // SAFETY: always callable.
-    unsafe {
-        libc::__errno_location()
-    }
-    #[cfg(any(target_os = "macos", target_os = "ios", target_os = "freebsd"))]
-    // SAFETY: always callable.
-    unsafe {
-        libc::__error()
-    }
-    #[cfg(any(target_os = "android", target_os = "netbsd", target_os = "openbsd"))]
-    // SAFETY: always callable.
-    unsafe {
-        libc::__errno()
-    }
+    });
 }
 
 /// A pipe whose ends do not block and are closed on `exec`: reading, writing.

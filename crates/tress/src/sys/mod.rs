@@ -18,12 +18,16 @@ pub(crate) use imp::{Arc, Mutex, MutexGuard, UnsafeCell, atomic, full_fence, thr
 
 mod cache;
 mod cpu_clock;
+#[cfg(all(unix, any(not(loom), feature = "signal")))]
+mod errno;
 mod park;
 mod rand;
 mod ticker;
 
 pub(crate) use cache::{CachePadded, prefetch, prefetch_to_write};
 pub(crate) use cpu_clock::{ThreadTimes, thread_times};
+#[cfg(all(unix, any(not(loom), feature = "signal")))]
+pub(crate) use errno::keep_errno;
 pub(crate) use park::Parker;
 pub(crate) use rand::{FastRand, SeedGenerator};
 pub(crate) use ticker::Ticker;

@@ -10,6 +10,7 @@
 //! to the handler while it is being answered, and to the one who asked before and after.
 
 use super::Backtrace;
+use crate::sys::keep_errno;
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
@@ -97,24 +98,21 @@ extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, context: *mut c_vo
     if mine.is_err() {
         return pass_on(signal, info, context);
     }
-    // SAFETY: the thread's own errno, which what was interrupted may be about to read; room for the
-    // frames; the context is what the kernel saved.
-    unsafe {
-        let errno = libc::__errno_location();
-        let before = *errno;
+    keep_errno(|| {
         let mut frames = [ptr::null_mut::<c_void>(); MAX_FRAMES];
-        let len = libc::backtrace(frames.as_mut_ptr(), MAX_FRAMES as i32);
+        // SAFETY: room for so many frames.
+        let len = unsafe { libc::backtrace(frames.as_mut_ptr(), MAX_FRAMES as i32) };
         let frames = &frames[..usize::try_from(len).unwrap_or(0)];
         // The handler's own frames come first.
-        let pc = interrupted_at(context);
+        // SAFETY: the context is what the kernel saved.
+        let pc = unsafe { interrupted_at(context) };
         let start = frames.iter().position(|frame| frame.addr() == pc);
         let frames = &frames[start.unwrap_or(0)..];
         for (slot, frame) in FRAMES.iter().zip(frames) {
             slot.store(frame.addr(), Ordering::Relaxed);
         }
         LEN.store(frames.len(), Ordering::Relaxed);
-        *errno = before;
-    }
+    });
     REQUEST.store(ANSWERED, Ordering::Release);
 }
 

@@ -1,0 +1,29 @@
+//! The error number of a thread, for signal handlers.
+
+/// Does `f`, and leaves the thread's `errno` as it was: what a signal has interrupted may be about to read it.
+pub(crate) fn keep_errno(f: impl FnOnce()) {
+    let errno = location();
+    // SAFETY: this thread's own.
+    let before = unsafe { *errno };
+    f();
+    // SAFETY: as above.
+    unsafe { *errno = before };
+}
+
+fn location() -> *mut libc::c_int {
+    #[cfg(any(target_os = "linux", target_os = "emscripten", target_os = "dragonfly"))]
+    // SAFETY: always callable.
+    unsafe {
+        libc::__errno_location()
+    }
+    #[cfg(any(target_os = "macos", target_os = "ios", target_os = "freebsd"))]
+    // SAFETY: always callable.
+    unsafe {
+        libc::__error()
+    }
+    #[cfg(any(target_os = "android", target_os = "netbsd", target_os = "openbsd"))]
+    // SAFETY: always callable.
+    unsafe {
+        libc::__errno()
+    }
+}
