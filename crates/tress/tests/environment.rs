@@ -4,11 +4,13 @@
 #![cfg(all(unix, not(loom), not(miri)))]
 
 use serde_json::Value;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 use tress::runtime::{Builder, Runtime};
 use tress::task;
+use tress::trace::Section;
 
 /// Set in the second process.
 const INSIDE: &str = "TRESS_TEST_INSIDE";
@@ -116,6 +118,16 @@ fn slow_polls_are_told_of_on_stderr() {
 
 #[test]
 fn a_signal_dumps_every_runtime_of_a_wedged_process() {
+    /// Its panic ends the dump of its runtime, and no other.
+    struct Broken;
+    impl Section for Broken {
+        fn name(&self) -> &str {
+            "broken"
+        }
+        fn dump(&self, _: &mut dyn Write) -> io::Result<()> {
+            panic!("it is broken");
+        }
+    }
     if is_inside() {
         let mut runtimes = Vec::new();
         for name in ["a", "b"] {
@@ -130,7 +142,8 @@ fn a_signal_dumps_every_runtime_of_a_wedged_process() {
             let task_name = format!("stuck in {name}");
             let task = task::Builder::new().name(&task_name);
             task.spawn_on(stuck, rt.handle()).unwrap();
-            runtimes.push(rt);
+            let section = (name == "a").then(|| rt.handle().add_section(Arc::new(Broken)));
+            runtimes.push((rt, section));
         }
         // Until the process is killed.
         while runtimes.len() == 2 {
@@ -150,14 +163,19 @@ fn a_signal_dumps_every_runtime_of_a_wedged_process() {
         .map(Result::unwrap)
         .filter(|line| line.contains("stuck"));
     assert_eq!(stuck.take(2).count(), 2);
-    // SAFETY: a child of ours that has not been waited for.
-    assert_eq!(unsafe { libc_kill(child.id() as i32, SIGUSR1) }, 0);
     let mut lines = BufReader::new(child.stderr.take().unwrap())
         .lines()
         .map(Result::unwrap);
-    for name in ["a", "b"] {
-        let line = format!("\"stuck in {name}\": running");
-        assert!(lines.any(|other| other.contains(&line)), "{line}");
+    for _ in 0..2 {
+        // SAFETY: a child of ours that has not been waited for.
+        assert_eq!(unsafe { libc_kill(child.id() as i32, SIGUSR1) }, 0);
+        for line in [
+            "\"stuck in a\": running",
+            "a section has failed",
+            "\"stuck in b\": running",
+        ] {
+            assert!(lines.any(|other| other.contains(line)), "{line}");
+        }
     }
     child.kill().unwrap();
     child.wait().unwrap();

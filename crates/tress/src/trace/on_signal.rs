@@ -4,14 +4,14 @@
 //! it and writes the dumps, so it works whatever the runtimes' threads are stuck in.
 
 use crate::runtime::Shared;
-use std::fs::File;
+use crate::sys::keep_errno;
 use std::io::{self, Read, Write};
-use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd};
-use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::os::unix::net::UnixStream;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
-/// The end of the pipe that the handler writes to.
-static BELL: AtomicI32 = AtomicI32::new(-1);
+/// The end of the pipe that the handler writes to. Never closed.
+static BELL: OnceLock<UnixStream> = OnceLock::new();
 static RUNTIMES: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
 /// The signals that have the handler; held while one is installed.
 static HANDLED: Mutex<Vec<i32>> = Mutex::new(Vec::new());
@@ -46,8 +46,9 @@ const UNFIT: [i32; 6] = [
 /// Has the runtime dumped, with all others for which this was called, when the signal comes.
 pub(crate) fn dump_on(signal: i32, shared: &Arc<Shared>) -> io::Result<()> {
     let mut handled = HANDLED.lock().unwrap_or_else(PoisonError::into_inner);
-    if BELL.load(Ordering::Acquire) < 0 {
-        start_thread()?;
+    if BELL.get().is_none() {
+        BELL.set(start_thread()?)
+            .expect("set once, under the lock of the signals");
     }
     if !handled.contains(&signal) {
         // SAFETY: plain data, and a handler that only writes to a pipe.
@@ -69,41 +70,20 @@ pub(crate) fn dump_on(signal: i32, shared: &Arc<Shared>) -> io::Result<()> {
     Ok(())
 }
 
+/// Only a load, and a write that does not block.
 extern "C" fn ring(_: i32) {
-    let byte = 0_u8;
-    // SAFETY: one byte that is there; the pipe is never closed. What was interrupted may be about to
-    // read its error.
-    unsafe {
-        let before = io::Error::last_os_error().raw_os_error();
-        libc::write(BELL.load(Ordering::Acquire), (&raw const byte).cast(), 1);
-        set_errno(before.unwrap_or(0));
-    }
+    keep_errno(|| {
+        if let Some(mut bell) = BELL.get() {
+            // A pipe that is full says the same as one more byte.
+            let _ = bell.write(&[0]);
+        }
+    });
 }
 
-/// # Safety
-/// None but that it is this thread's.
-unsafe fn set_errno(value: i32) {
-    #[cfg(any(target_os = "linux", target_os = "emscripten", target_os = "hurd"))]
-    let errno = libc::__errno_location;
-    #[cfg(target_os = "android")]
-    let errno = libc::__errno;
-    #[cfg(any(
-        target_vendor = "apple",
-        target_os = "freebsd",
-        target_os = "dragonfly"
-    ))]
-    let errno = libc::__error;
-    #[cfg(any(target_os = "netbsd", target_os = "openbsd"))]
-    let errno = libc::__errno;
-    #[cfg(any(target_os = "illumos", target_os = "solaris"))]
-    let errno = libc::___errno;
-    // SAFETY: the address of this thread's own.
-    unsafe { *errno() = value };
-}
-
-fn start_thread() -> io::Result<()> {
-    let (reader, writer) = pipe()?;
-    let mut reader = File::from(reader);
+/// The thread that writes the dumps, and the end of its pipe.
+fn start_thread() -> io::Result<UnixStream> {
+    let (mut reader, bell) = UnixStream::pair()?;
+    bell.set_nonblocking(true)?;
     std::thread::Builder::new()
         .name("tress-dump".into())
         .spawn(move || {
@@ -112,33 +92,26 @@ fn start_thread() -> io::Result<()> {
                 dump_all();
             }
         })?;
-    BELL.store(writer.into_raw_fd(), Ordering::Release);
-    Ok(())
-}
-
-fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
-    let mut ends = [0; 2];
-    // SAFETY: room for both; each is ours alone once it is there.
-    unsafe {
-        if libc::pipe(ends.as_mut_ptr()) != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        for end in ends {
-            // Children are not to ring.
-            libc::fcntl(end, libc::F_SETFD, libc::FD_CLOEXEC);
-        }
-        Ok((OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])))
-    }
+    Ok(bell)
 }
 
 fn dump_all() {
-    let runtimes = RUNTIMES.lock().unwrap_or_else(PoisonError::into_inner);
-    let runtimes: Vec<_> = runtimes.iter().filter_map(Weak::upgrade).collect();
-    for shared in runtimes {
+    let alive = || {
+        let runtimes = RUNTIMES.lock().unwrap_or_else(PoisonError::into_inner);
+        runtimes
+            .iter()
+            .filter_map(Weak::upgrade)
+            .collect::<Vec<_>>()
+    };
+    for shared in alive() {
         let mut text = Vec::new();
-        let dumped = shared.dump(&mut text);
+        // Its sections are not ours: a panic of theirs has been printed, and must not end this thread.
+        let dumped = catch_unwind(AssertUnwindSafe(|| shared.dump(&mut text)));
+        if !matches!(dumped, Ok(Ok(()))) {
+            text.extend_from_slice(b"the dump ends here: a section has failed\n");
+        }
         // In one piece, so that several processes may share the output. There is nobody to tell if
         // that does not work.
-        let _ = dumped.and_then(|()| io::stderr().write_all(&text));
+        let _ = io::stderr().write_all(&text);
     }
 }
