@@ -17,8 +17,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Time, in nanoseconds, that one record may be for: two hundred times what it costs by itself, which is about 40, since
-/// it also costs the polls after it, whose code and data it has displaced.
+/// Time, in nanoseconds, that one record may be for: two hundred times what it costs by itself, which is
+/// about 40, since it also costs the polls after it, whose code and data it has displaced.
 const WORTH_A_RECORD: u64 = 8_000;
 /// However short polls are, one of so many is recorded.
 const MOST_SKIPPED: u64 = 512;
@@ -56,7 +56,7 @@ pub(crate) struct Begun {
 impl Recorder {
     pub(crate) fn new(tracer: Arc<Tracer>, track: usize) -> Recorder {
         Recorder {
-            skips: tracer.every.is_none() && !tracer.watched,
+            skips: tracer.every().is_none() && !tracer.is_watched(),
             tracer,
             track,
             on: Cell::new(false),
@@ -122,7 +122,7 @@ impl Recorder {
     /// Of how many polls one goes through `begin`, if there were so many since the last look. If there
     /// were none, that says nothing.
     fn interval(&self, polls: u64, elapsed: Duration) -> u32 {
-        if self.tracer.watched {
+        if self.tracer.is_watched() {
             return 1;
         }
         let adapted = || {
@@ -132,7 +132,7 @@ impl Recorder {
             let ns = (elapsed.as_nanos() as u64).max(1);
             (polls * WORTH_A_RECORD / ns).clamp(1, MOST_SKIPPED) as u32
         };
-        self.tracer.every.unwrap_or_else(adapted)
+        self.tracer.every().unwrap_or_else(adapted)
     }
 
     /// Polls from one that is recorded to the next, in this tick.
@@ -146,12 +146,12 @@ impl Recorder {
     /// # Safety
     /// The caller took the task out of a queue.
     pub(crate) unsafe fn begin(&self, task: NonNull<Header>, polled: u64) -> Option<Begun> {
-        // SAFETY: SCHEDULED in the caller's hands, and so alive.
+        // SAFETY: READY in the caller's hands, and so alive.
         let header = unsafe { task.as_ref() };
         let every = self.every.get();
         self.next.set(polled + u64::from(every));
         header.note_polls(every, self.tracer.ms_at(self.tick.get()));
-        if self.tracer.watched {
+        if self.tracer.is_watched() {
             let track = &self.tracer.tracks[self.track];
             track.running.store(header.id().get(), Ordering::Release);
         }
@@ -165,7 +165,7 @@ impl Recorder {
 
     /// It has ended, and the caller still is the worker.
     pub(crate) fn end(&self, begun: Option<Begun>) {
-        if self.tracer.watched {
+        if self.tracer.is_watched() {
             let track = &self.tracer.tracks[self.track];
             track.running.store(0, Ordering::Release);
         }
@@ -179,7 +179,7 @@ impl Recorder {
 
     /// This thread is the worker now.
     pub(crate) fn adopted(&self) {
-        if self.tracer.watched {
+        if self.tracer.is_watched() {
             let track = &self.tracer.tracks[self.track];
             track.thread.store(thread_id(), Ordering::Release);
         }
@@ -195,7 +195,7 @@ impl Recorder {
     /// A task was queued by the poll under way.
     ///
     /// # Safety
-    /// The task is SCHEDULED in the caller's hands.
+    /// The task is READY in the caller's hands.
     #[inline]
     pub(crate) unsafe fn ready(&self, task: NonNull<Header>) {
         if self.deep.get() {

@@ -24,14 +24,10 @@ pub(crate) struct Config {
 
 pub(crate) struct Tracer {
     config: Config,
-    pub(super) every: Option<u32>,
-    pub(super) watched: bool,
     pub(super) clock: Clock,
     /// One for each worker, and the monitor's.
     pub(super) tracks: Box<[CachePadded<Track>]>,
     on: AtomicBool,
-    /// On, or watched: there is something for a poll to do.
-    active: AtomicBool,
     start: Instant,
 }
 
@@ -49,14 +45,11 @@ impl Tracer {
     pub(crate) fn new(config: Config, workers: usize) -> Tracer {
         let tracer = Tracer {
             config,
-            every: config.every,
-            watched: config.watched,
             clock: Clock::new(),
             tracks: (0..=workers)
                 .map(|_| CachePadded::new(Track::default()))
                 .collect(),
             on: AtomicBool::new(false),
-            active: AtomicBool::new(config.watched),
             start: Instant::now(),
         };
         if config.on {
@@ -70,21 +63,32 @@ impl Tracer {
             track.ring.get_or_init(|| Ring::new(self.config.size));
         }
         self.on.store(true, Ordering::Release);
-        self.active.store(true, Ordering::Release);
     }
 
     pub(crate) fn stop(&self) {
         self.on.store(false, Ordering::Release);
-        self.active.store(self.watched, Ordering::Release);
     }
 
     pub(crate) fn is_on(&self) -> bool {
         self.on.load(Ordering::Acquire)
     }
 
+    /// Whether somebody wants to know which task a worker runs.
+    #[inline]
+    pub(super) fn is_watched(&self) -> bool {
+        self.config.watched
+    }
+
+    /// On, or watched: there is something for a poll to do.
     #[inline]
     pub(super) fn is_active(&self) -> bool {
-        self.active.load(Ordering::Relaxed)
+        self.on.load(Ordering::Relaxed) || self.is_watched()
+    }
+
+    /// Of how many polls one is recorded, if somebody chose that.
+    #[inline]
+    pub(super) fn every(&self) -> Option<u32> {
+        self.config.every
     }
 
     pub(super) fn ms_at(&self, now: Instant) -> u32 {
