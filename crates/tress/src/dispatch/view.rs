@@ -46,7 +46,7 @@ pub(crate) struct ViewStats {
     pub(crate) polled: u64,
 }
 
-/// A queue entry: a SCHEDULED task.
+/// A queue entry: a READY task.
 struct Entry(NonNull<Header>);
 
 // SAFETY: a view's tasks may run on any thread.

@@ -25,6 +25,9 @@ pub struct Event {
 }
 
 /// What happened.
+///
+/// An event is stored in few bits: times of more than five minutes and numbers of more than 65,535 may be cut
+/// off there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EventKind {

@@ -97,7 +97,8 @@ impl Trace {
     ///
     /// A track for each worker, and one for the monitor if it saw anything: polls as slices named by
     /// their task, or by where that was spawned; sleeps as slices; what was made ready, steals, I/O and
-    /// timers as instants.
+    /// timers as instants. Each event is a write of its own, so a file wants a
+    /// [`BufWriter`](std::io::BufWriter) around it.
     ///
     /// # Errors
     /// Those of the writer.

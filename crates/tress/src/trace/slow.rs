@@ -32,7 +32,7 @@ pub struct SlowPoll {
     pub task: task::Id,
     /// Its name, if it has one.
     pub name: Option<String>,
-    /// Where it was spawned; none if it ended before that could be seen.
+    /// Where it was spawned; none if that could not be seen before it ended, or soon enough.
     pub spawned_at: Option<&'static Location<'static>>,
     /// How long it has been going on, at least: since the monitor first saw it.
     pub elapsed: Duration,
