@@ -93,9 +93,7 @@ impl Waiter {
     fn who(&self) -> usize {
         std::ptr::from_ref(&*self.0).addr()
     }
-}
 
-impl Waiter {
     fn poll<T>(
         &mut self,
         cx: &mut Context<'_>,
