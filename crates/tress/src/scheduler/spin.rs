@@ -3,8 +3,8 @@
 //! Waking a parked thread costs tens of microseconds on a virtual machine, so a worker whose waits
 //! have been short lately looks around a little longer before it parks (seed 003's spin, made
 //! adaptive). It remembers how its last waits ended; unless half of the last four were short it
-//! does not spin at all, so that an idle runtime uses no CPU, and one that works in bursts little. At most one thread per two cores spins,
-//! over all runtimes of the process.
+//! does not spin at all, so that an idle runtime uses no CPU, and one that works in bursts little. At
+//! most one thread per two cores spins, over all runtimes of the process.
 //!
 //! It never yields to the kernel while it spins, as seed 003 does: on a machine with other work that
 //! gives the core away for a whole time slice (4 ms measured), where a parked thread would have been
