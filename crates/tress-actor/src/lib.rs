@@ -1,4 +1,57 @@
 //! Processes on the tress runtime: addressed by PIDs, fed by bounded mailboxes, linked and supervised.
+//!
+//! ```
+//! use tress_actor::{Actor, Cx, Flow, Host, ProcessError, Reply};
+//!
+//! /// What it is sent.
+//! enum Till {
+//!     Pay(u64),
+//!     Total(Reply<u64>),
+//! }
+//!
+//! struct Cashier {
+//!     total: u64,
+//! }
+//!
+//! impl Actor for Cashier {
+//!     type Msg = Till;
+//!
+//!     async fn handle(&mut self, msg: Till, _: &mut Cx<Till>) -> Result<Flow, ProcessError> {
+//!         match msg {
+//!             Till::Pay(amount) => self.total += amount,
+//!             Till::Total(reply) => reply.send(self.total),
+//!         }
+//!         Ok(Flow::Continue)
+//!     }
+//! }
+//!
+//! #[tress::main]
+//! async fn main() {
+//!     let host = Host::builder("shop").start().unwrap();
+//!     let cashier = host.spawn_actor(Cashier { total: 0 }).unwrap();
+//!     cashier.cast(Till::Pay(3)).unwrap();
+//!     assert_eq!(cashier.ask(Till::Total).await.unwrap(), 3);
+//! }
+//! ```
+//!
+//! A [`Host`] runs processes, on the runtime that it was started in. There are three ways to write one:
+//!
+//! | a process that … | is |
+//! |---|---|
+//! | handles messages of one type, one after the other | an [`Actor`]: [`Host::spawn_actor`] |
+//! | receives where it likes, in an `async` block | a future with a [`Cx`]: [`Host::future`] |
+//! | is a state machine, stepped with events | a [`Process`], which yields [commands](command): [`Host::process`] |
+//!
+//! All three have a [`Pid`] and an inbox, and can be:
+//!
+//! | | by |
+//! |---|---|
+//! | sent to | [`Host::send`], [`Host::send_waiting`], [`ActorRef`] |
+//! | found by a name, or in a group | [`Host::register`], [`Host::join_group`] |
+//! | waited for, watched by another, tied to it | [`Host::watch`], [`Host::monitor`], [`Host::link`] |
+//! | asked to stop, or made to | [`Host::cancel`], [`Host::terminate`], [`Host::shutdown`] |
+//! | kept running | [`supervisor`] |
+//! | reached from other nodes | [`Router`], [`Relay`] |
 
 #![warn(missing_docs, missing_debug_implementations, rust_2018_idioms)]
 

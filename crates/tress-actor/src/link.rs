@@ -290,7 +290,8 @@ impl Host {
         removed.unwrap_or(false)
     }
 
-    /// Waits for the end of a process, from anywhere.
+    /// Waits for the end of a process, from anywhere: from this call on, not from the first poll. If it has
+    /// ended before, the reason is [`NoProcess`](ExitReason::NoProcess), so call this before what may end it.
     ///
     /// ```
     /// # use tress_actor::{ExitReason, Host};

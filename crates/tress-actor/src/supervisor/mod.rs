@@ -30,8 +30,9 @@
 //!         }
 //!     };
 //!     let first = worker().await;
+//!     let ended = host.watch(first);
 //!     host.send(first, 200_u8).unwrap();
-//!     assert!(host.watch(first).await.is_abnormal());
+//!     assert!(ended.await.is_abnormal());
 //!     assert_ne!(worker().await, first);
 //!
 //!     host.cancel(supervisor, tress_actor::ExitReason::Shutdown).unwrap();
@@ -116,7 +117,8 @@ impl Supervisor {
         }
     }
 
-    /// How many restarts within how much time are too many, plus one.
+    /// How many restarts there may be `within` that time. With one more than `most` the supervisor gives
+    /// up: it stops its children and fails.
     pub fn intensity(mut self, most: usize, within: Duration) -> Supervisor {
         self.most = most;
         self.within = within;
@@ -241,6 +243,30 @@ impl<'a> ChildHost<'a> {
     }
 
     /// A supervisor below this one.
+    ///
+    /// ```
+    /// use tress_actor::{Cx, ExitReason, Host, Restart, Strategy, Supervisor};
+    ///
+    /// # #[tress::main]
+    /// # async fn main() {
+    /// let host = Host::builder("main").start().unwrap();
+    /// let serve = |mut cx: Cx<u8>| async move { while cx.recv().await.is_some() {} };
+    /// // If the store fails, everything starts again; if one of the pool does, nothing else.
+    /// let (root, exit) = Supervisor::new(Strategy::OneForAll)
+    ///     .child("store", move |start| start.future(serve).name("store").spawn())
+    ///     .child("pool", move |start| {
+    ///         let pool = Supervisor::new(Strategy::OneForOne)
+    ///             .child_with("a", Restart::OnFailure, move |start| start.future(serve).spawn())
+    ///             .child_with("b", Restart::OnFailure, move |start| start.future(serve).spawn());
+    ///         start.supervisor_process(pool).name("pool").spawn()
+    ///     })
+    ///     .exec(&host)
+    ///     .unwrap();
+    ///
+    /// host.cancel(root, ExitReason::Shutdown).unwrap();
+    /// exit.await.into_result().unwrap();
+    /// # }
+    /// ```
     pub fn supervisor_process(&self, supervisor: Supervisor) -> Spawn<'a, impl Body + use<>> {
         self.ours(supervisor.on(self.host))
     }
