@@ -12,6 +12,30 @@
 //!     println!("{}", task.await.unwrap());
 //! }
 //! ```
+//!
+//! | to … | see |
+//! |---|---|
+//! | run tasks, wait for them, end them | [`task`], [`spawn`], [`select!`], [`join!`] |
+//! | wait for time to pass, or no longer | [`time`] |
+//! | talk between tasks, share, limit | [`sync`]; many receivers: [`channel`] |
+//! | write what blocks, or computes for long | [`task::spawn_blocking`], [`dispatch`] |
+//! | write it without `async` | `coroutine` |
+//! | use sockets, files, child processes, signals | `net`, `fs`, `process`, `signal`, by the traits of [`io`] |
+//! | end a program in good order | [`shutdown`] |
+//! | choose threads and limits, or see what they do | [`runtime::Builder`], [`trace`] |
+//! | have processes with mailboxes and supervisors | the crate `tress-actor` |
+//!
+//! # Features
+//! | feature | what it adds |
+//! |---|---|
+//! | `fs`, `net`, `process`, `signal`, `macros` | the modules of these names, and `#[tress::main]` and `#[tress::test]`; on by default |
+//! | `coroutine` | the module `coroutine`, on Unix |
+//! | `driver` | `io::AsyncFd` alone; the first four bring it along |
+//! | `stream`, `sink` | `Stream` for receivers, intervals and sets of tasks; `Sink` for senders |
+//! | `bytes` | `Buf` and `BufMut` for reading and writing |
+//! | `futures-io`, `hyper` | `io::compat`, `io::hyper`: the traits of these crates |
+//! | `diagnostics` | names of functions in the backtraces of slow polls |
+//! | `tokio-words` | panics in Tokio's words, for the facade of that name |
 
 #![warn(missing_docs, missing_debug_implementations, rust_2018_idioms)]
 
