@@ -17,6 +17,25 @@ use std::pin::Pin;
 /// # Ok::<(), std::io::Error>(()) }).unwrap();
 /// ```
 ///
+/// To see how far it is, copy a part at a time:
+/// ```
+/// use tress::io::{AsyncReadExt, copy};
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// # let (mut reader, mut writer) = (&[0_u8; 1000][..], Vec::new());
+/// let mut done = 0;
+/// loop {
+///     let part = copy(&mut (&mut reader).take(256), &mut writer).await?;
+///     if part == 0 {
+///         break;
+///     }
+///     done += part;
+///     println!("{done} bytes");
+/// }
+/// # assert_eq!(done, 1000);
+/// # Ok::<(), std::io::Error>(()) }).unwrap();
+/// ```
+///
 /// # Errors
 /// Those of either, except `Interrupted`, after which it tries again. What was read before an error of
 /// the reader has been written. [`WriteZero`](io::ErrorKind::WriteZero) if the writer takes no more.

@@ -15,6 +15,7 @@
 //! | have a stream in memory | [`duplex`](duplex()), [`simplex`](simplex()), `&[u8]`, `Vec<u8>`, [`Cursor`](std::io::Cursor) |
 //! | read a part, or one after the other | [`take`](AsyncReadExt::take), [`chain`](AsyncReadExt::chain) |
 //! | have nothing, or no end of it | [`empty`](empty()), [`sink`](sink()), [`repeat`](repeat()) |
+//! | give buffers to the kernel and get them back | `AsyncReadOwned`, `AsyncWriteOwned`, of sockets, files and pipes |
 //! | talk to the terminal | [`stdin`], [`stdout`], [`stderr`] |
 //! | wait for any other descriptor | `AsyncFd`, on Unix |
 //!

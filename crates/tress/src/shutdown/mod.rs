@@ -148,7 +148,8 @@ impl Shutdown {
 
     /// Triggers when `signal` is ready. Returns then, or when somebody else has triggered.
     ///
-    /// This is where signals of the operating system come in; spawn it to go on meanwhile.
+    /// Any future will do, and what it returns is dropped; spawn this to go on meanwhile. For signals of the
+    /// operating system there is `trigger_on_signals`, which returns their errors.
     ///
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
