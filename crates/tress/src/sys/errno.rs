@@ -11,19 +11,20 @@ pub(crate) fn keep_errno(f: impl FnOnce()) {
 }
 
 fn location() -> *mut libc::c_int {
-    #[cfg(any(target_os = "linux", target_os = "emscripten", target_os = "dragonfly"))]
-    // SAFETY: always callable.
-    unsafe {
-        libc::__errno_location()
-    }
-    #[cfg(any(target_os = "macos", target_os = "ios", target_os = "freebsd"))]
-    // SAFETY: always callable.
-    unsafe {
-        libc::__error()
-    }
+    #[cfg(any(
+        target_os = "linux",
+        target_os = "emscripten",
+        target_os = "dragonfly",
+        target_os = "hurd",
+        target_os = "redox"
+    ))]
+    let location = libc::__errno_location;
+    #[cfg(any(target_vendor = "apple", target_os = "freebsd"))]
+    let location = libc::__error;
     #[cfg(any(target_os = "android", target_os = "netbsd", target_os = "openbsd"))]
+    let location = libc::__errno;
+    #[cfg(any(target_os = "illumos", target_os = "solaris"))]
+    let location = libc::___errno;
     // SAFETY: always callable.
-    unsafe {
-        libc::__errno()
-    }
+    unsafe { location() }
 }
