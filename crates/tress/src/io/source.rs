@@ -170,6 +170,18 @@ impl<T: tress_driver::Source> Source<T> {
         Ok(registration)
     }
 
+    /// What `f` returns, for a source that nobody had to wait for so far. None if it has to now.
+    #[inline]
+    fn try_unregistered<R>(&self, f: impl FnOnce(&T) -> io::Result<R>) -> Option<io::Result<R>> {
+        if self.registration.get().is_some() {
+            return None;
+        }
+        match f(&self.inner) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
+            result => Some(result),
+        }
+    }
+
     /// Does `f` until it would not block. One waker a side is kept; for more waiters there is `io`.
     pub(crate) fn poll_io<R>(
         &self,
@@ -178,14 +190,9 @@ impl<T: tress_driver::Source> Source<T> {
         mut f: impl FnMut(&T) -> io::Result<R>,
     ) -> Poll<io::Result<R>> {
         let progress = ready!(coop::poll_proceed(cx));
-        if self.registration.get().is_none() {
-            match f(&self.inner) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                result => {
-                    progress.made_progress();
-                    return Poll::Ready(result);
-                }
-            }
+        if let Some(result) = self.try_unregistered(&mut f) {
+            progress.made_progress();
+            return Poll::Ready(result);
         }
         let registration = self.registration()?;
         let result = ready!(registration.poll_io(cx, direction, || f(&self.inner)));
@@ -224,14 +231,9 @@ impl<T: tress_driver::Source> Source<T> {
         mut f: impl FnMut(&T) -> io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
         let progress = ready!(coop::poll_proceed(cx));
-        if self.registration.get().is_none() {
-            match f(&self.inner) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                result => {
-                    progress.made_progress();
-                    return Poll::Ready(result);
-                }
-            }
+        if let Some(result) = self.try_unregistered(&mut f) {
+            progress.made_progress();
+            return Poll::Ready(result);
         }
         let registration = self.registration()?;
         loop {
@@ -262,11 +264,8 @@ impl<T: tress_driver::Source> Source<T> {
     ) -> io::Result<R> {
         std::future::poll_fn(|cx| coop::poll_proceed(cx).map(|progress| progress.made_progress()))
             .await;
-        if self.registration.get().is_none() {
-            match f(&self.inner) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                result => return result,
-            }
+        if let Some(result) = self.try_unregistered(&mut f) {
+            return result;
         }
         self.registration()?
             .async_io(interest, || f(&self.inner))
