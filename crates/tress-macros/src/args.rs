@@ -345,6 +345,7 @@ fn unquote(literal: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diagnostic::assert_one;
     use crate::lex::lex;
 
     fn accept(attribute: Attribute, source: &str) -> Settings<usize> {
@@ -354,27 +355,11 @@ mod tests {
         settings
     }
 
-    /// Checks that `source` is refused with one error, at the `at` in it, with all of `words` in
-    /// the message.
     #[track_caller]
     fn reject(attribute: Attribute, source: &str, at: &str, words: &[&str]) {
         let mut errors = Vec::new();
         parse(attribute, &lex(source), &mut errors);
-        let [error] = &errors[..] else {
-            panic!("{source}: {errors:?}")
-        };
-        assert!(
-            source[error.span..].starts_with(at),
-            "{source}: at `{}`",
-            &source[error.span..]
-        );
-        for word in words {
-            assert!(
-                error.message.contains(word),
-                "{source}: `{word}` is not in `{}`",
-                error.message
-            );
-        }
+        assert_one(&errors, source, at, words);
     }
 
     #[track_caller]

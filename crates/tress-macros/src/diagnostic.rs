@@ -25,6 +25,27 @@ pub(crate) fn alternatives<'a>(names: impl IntoIterator<Item = &'a str>) -> Stri
     }
 }
 
+/// Checks that `source` was refused with one error, at the `at` in it, with all of `words` in the message.
+#[cfg(test)]
+#[track_caller]
+pub(crate) fn assert_one(errors: &[Diagnostic<usize>], source: &str, at: &str, words: &[&str]) {
+    let [error] = errors else {
+        panic!("{source}: {errors:?}")
+    };
+    assert!(
+        source[error.span..].starts_with(at),
+        "{source}: at `{}`",
+        &source[error.span..]
+    );
+    for word in words {
+        assert!(
+            error.message.contains(word),
+            "{source}: `{word}` is not in `{}`",
+            error.message
+        );
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::alternatives;

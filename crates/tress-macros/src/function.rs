@@ -251,6 +251,7 @@ fn last_segment<S: Copy>(attribute: &[Token<S>]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diagnostic::assert_one;
     use crate::lex::lex;
 
     /// Parses a function that must be right, and returns the text from `fn name` on for its parts:
@@ -285,21 +286,7 @@ mod tests {
         if let Err(fatal) = parse(attribute, &lex(source), &mut errors) {
             errors.push(fatal);
         }
-        let [error] = &errors[..] else {
-            panic!("{source}: {errors:?}")
-        };
-        assert!(
-            source[error.span..].starts_with(at),
-            "{source}: at `{}`",
-            &source[error.span..]
-        );
-        for word in words {
-            assert!(
-                error.message.contains(word),
-                "{source}: `{word}` is not in `{}`",
-                error.message
-            );
-        }
+        assert_one(&errors, source, at, words);
     }
 
     #[test]
