@@ -365,7 +365,7 @@ impl Driver {
     ///
     /// # Errors
     /// `InvalidInput` if this driver looks after another one itself (a keeper of a lent driver must not be lent
-    /// either, which the caller sees to), `QuotaExceeded` if the keeper has 62 already, `Unsupported` where
+    /// either, which the caller sees to), `QuotaExceeded` if the keeper has 64 already, `Unsupported` where
     /// selectors cannot watch each other: everywhere but on Linux.
     ///
     /// # Examples

@@ -10,8 +10,8 @@ use crate::sys::atomic::{AtomicUsize, Ordering};
 use std::io;
 use std::sync::{Arc, Weak};
 
-/// More drivers than this one driver does not keep.
-const LIMIT: usize = 62;
+/// More drivers than this one driver does not keep: each has a bit in [`Happened`].
+const LIMIT: usize = u64::BITS as usize;
 /// The selector's tokens for them. Keys of registrations never have this bit.
 const KEPT: usize = !(usize::MAX >> 1);
 
@@ -66,7 +66,7 @@ impl Kept {
         if place == LIMIT {
             return Err(io::Error::new(
                 io::ErrorKind::QuotaExceeded,
-                "one driver looks after 62 others at most",
+                format!("one driver looks after {LIMIT} others at most"),
             ));
         }
         if free.is_none() {

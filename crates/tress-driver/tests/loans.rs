@@ -123,28 +123,28 @@ fn a_lender_that_is_awake_and_its_keeper_lose_nothing() {
 }
 
 #[test]
-fn a_keeper_is_not_lent_and_has_room_for_62() {
+fn a_keeper_is_not_lent_and_has_room_for_64() {
     let keeper = driver(Choice::Readiness);
     let error = keeper.lend(&keeper).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
-    let lenders: Vec<_> = (0..63).map(|_| driver(Choice::Readiness)).collect();
-    let mut loans: Vec<_> = lenders[..62]
+    let lenders: Vec<_> = (0..65).map(|_| driver(Choice::Readiness)).collect();
+    let mut loans: Vec<_> = lenders[..64]
         .iter()
         .map(|lender| lender.lend(&keeper).unwrap())
         .collect();
-    let error = keeper.lend(&lenders[62]).unwrap_err();
+    let error = keeper.lend(&lenders[64]).unwrap_err();
     assert_eq!(
         error.kind(),
         ErrorKind::InvalidInput,
         "it looks after others"
     );
-    let error = lenders[62].lend(&keeper).unwrap_err();
+    let error = lenders[64].lend(&keeper).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::QuotaExceeded);
-    assert_eq!(keeper.metrics().kept, 62);
+    assert_eq!(keeper.metrics().kept, 64);
     drop(loans.swap_remove(7));
-    let loan = lenders[62].lend(&keeper).unwrap();
+    let loan = lenders[64].lend(&keeper).unwrap();
     // One that is closed and gone leaves nothing behind.
-    assert_eq!(lenders[62].close(Duration::ZERO).remaining, 0);
+    assert_eq!(lenders[64].close(Duration::ZERO).remaining, 0);
     drop((loan, loans));
     assert_eq!(keeper.metrics().kept, 0);
     assert!(!keeper.has_sources());

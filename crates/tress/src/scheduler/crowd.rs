@@ -17,10 +17,11 @@ use std::time::{Duration, Instant};
 const SAMPLE: Duration = Duration::from_millis(5);
 /// The share of it, one in so many, that a thread may wait for a core.
 const WAITING: u32 = 8;
-/// How long a crowd is believed to stay, the first time and at most.
+/// How long a crowd is believed to stay, the first time.
 const FIRST: Duration = Duration::from_millis(160);
-/// Each time so many times as long.
+/// Each time so many times as long,
 const LONGER: u32 = 4;
+/// and at most so long.
 const LONGEST: Duration = Duration::from_millis(2560);
 
 pub(crate) struct Crowd {

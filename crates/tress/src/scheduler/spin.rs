@@ -153,6 +153,5 @@ mod tests {
     fn one_core_never_spins() {
         let spin = Spin::new(Duration::from_millis(50), 1);
         assert!(!spin.wait(Instant::now(), || panic!("looked")));
-        assert_eq!(SPINNERS.load(Ordering::Relaxed), 0);
     }
 }
