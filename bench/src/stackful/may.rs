@@ -43,7 +43,7 @@ impl Stackful for May {
         join.join().expect("a coroutine failed")
     }
 
-    #[inline]
+    #[inline(always)]
     fn yield_now() {
         coroutine::yield_now();
     }

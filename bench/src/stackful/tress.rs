@@ -44,7 +44,7 @@ impl Stackful for Fibers {
         coroutine::wait(join).expect("a coroutine failed")
     }
 
-    #[inline]
+    #[inline(always)]
     fn yield_now() {
         coroutine::yield_now();
     }

@@ -54,7 +54,7 @@ thread_local! {
 /// # Panics
 /// Outside of one, or in the poll of another task that a coroutine's `wait` drives.
 #[track_caller]
-#[inline]
+#[inline(always)]
 pub(super) fn current<'a>(what: &str) -> &'a Control {
     // SAFETY: set while the coroutine runs on this thread; it lives longer than what runs on its
     // stack, and only that can call this.
@@ -261,15 +261,16 @@ impl<T> Running<T> {
     /// Runs it until it suspends, or ends: then with its result.
     #[inline(always)]
     fn resume(&mut self) -> Option<thread::Result<T>> {
-        let outside = Surroundings::present();
-        if !self.inside.are_present() {
-            self.move_in(outside);
-        }
+        let outside = if self.inside.are_present() {
+            None
+        } else {
+            self.move_in()
+        };
         let coroutine = self.coroutine.as_mut()?;
         let before = CURRENT.replace(self.control.as_ptr());
         let result = coroutine.resume(());
         CURRENT.set(before);
-        if !outside.are_present() {
+        if outside.is_some() || !self.inside.are_present() {
             self.move_out(outside);
         }
         match result {
@@ -281,24 +282,30 @@ impl<T> Running<T> {
         }
     }
 
-    /// It goes on in other surroundings than it was suspended in.
+    /// It goes on in other surroundings than it was suspended in. Returns those, unless they are like its
+    /// own: then they are its own from now on.
     #[cold]
-    fn move_in(&mut self, outside: Surroundings) {
+    fn move_in(&mut self) -> Option<Surroundings> {
         assert!(
             self.home.is_here(),
             "a coroutine cannot go on where it did not start: call `block_on` of a current-thread \
              runtime with coroutines from one thread only, or use a multi-thread runtime"
         );
+        let outside = Surroundings::present();
         if self.inside.are_like(&outside) {
             self.inside = outside;
+            None
         } else {
             self.inside.put_in_place();
+            Some(outside)
         }
     }
 
-    /// It has suspended in surroundings that are its own.
+    /// It has suspended in surroundings that are its own. Those of the thread were `outside`, or else what
+    /// it went on in.
     #[cold]
-    fn move_out(&mut self, outside: Surroundings) {
+    fn move_out(&mut self, outside: Option<Surroundings>) {
+        let outside = outside.unwrap_or(self.inside);
         self.inside = Surroundings::present();
         outside.put_in_place();
     }
