@@ -27,7 +27,7 @@ pub(crate) enum Ran {
 /// # Safety
 /// The caller took `task` out of a queue (it is READY) and is a thread on which its owner lets
 /// tasks run. Unless the result is `Requeue` the task must not be touched afterwards.
-#[inline]
+#[inline(always)]
 pub(crate) unsafe fn run(task: NonNull<Header>) -> Ran {
     // SAFETY: not COMPLETE, so the task's own reference keeps it alive; whoever takes it out
     // of its queue has the stage until `park` or `complete`.
