@@ -6,7 +6,7 @@ use super::park::Coroutine;
 use super::stack::{self, Stack};
 use crate::runtime::Shared;
 use crate::runtime::context::{self, Surroundings};
-use crate::scheduler::{self, Pinned};
+use crate::scheduler::{self, Crowd, Pinned};
 use crate::task::{self, Header, Home};
 use corosensei::{Coroutine as Stackful, CoroutineResult, Yielder};
 use std::any::Any;
@@ -38,8 +38,11 @@ pub(super) struct Control {
 }
 
 /// How often a coroutine goes to the tail of the queue, to be stolen, before it starts on a worker that
-/// has many already.
-const PATIENCE: u8 = 4;
+/// has many already: if somebody is on the way to steal. It takes a thread longer to wake than a worker to
+/// start dozens of them.
+const PATIENCE: u8 = 16;
+/// So many of these times does it count if nobody is.
+const UNAWAITED: u8 = 4;
 
 /// What a cancelled coroutine unwinds with.
 pub(super) struct Cancelled;
@@ -169,9 +172,16 @@ impl<F: FnOnce() -> T, T> State<F, T> {
     #[inline(never)]
     fn begin(&mut self) -> bool {
         if let State::New { patience, .. } = self {
-            if *patience > 0 && scheduler::is_crowded() {
-                *patience -= 1;
-                return false;
+            if *patience > 0 {
+                let turns = match scheduler::crowd() {
+                    Crowd::No => 0,
+                    Crowd::Awaited => 1,
+                    Crowd::Yes => UNAWAITED,
+                };
+                *patience = patience.saturating_sub(turns);
+                if turns > 0 {
+                    return false;
+                }
             }
         }
         if let State::New { f, stack_size, .. } = std::mem::replace(self, State::Done) {

@@ -99,6 +99,12 @@ impl IdleSet {
         None
     }
 
+    /// Is anybody on the way to look for work, or looking?
+    #[cfg(all(feature = "coroutine", unix, not(loom)))]
+    pub(crate) fn is_searching(&self) -> bool {
+        searching(self.counts.load(Ordering::Relaxed)) > 0
+    }
+
     /// Lets a worker search unless half of them already do.
     pub(crate) fn try_search(&self) -> bool {
         let counts = self.counts.load(Ordering::Relaxed);

@@ -61,9 +61,19 @@ impl Drop for Pinned {
 /// So many more pinned tasks than another has are a reason not to pin the next one at once.
 const UNEVEN: usize = 4;
 
-/// Should a task that is about to be pinned to this worker wait a little longer, so that one with far
-/// fewer of them can steal it? Where it starts it stays.
-pub(crate) fn is_crowded() -> bool {
+/// Whether a task that is about to be pinned to this worker should wait a little longer, so that one with
+/// far fewer of them can steal it. Where it starts it stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Crowd {
+    /// There are no more here than elsewhere.
+    No,
+    /// Another one has fewer, but is busy.
+    Yes,
+    /// And somebody is on the way to take some.
+    Awaited,
+}
+
+pub(crate) fn crowd() -> Crowd {
     let (worker, task) = context::with(|cx| (cx.worker.get(), cx.task.get()));
     // SAFETY: set by this thread for as long as its worker lives, and the running task is alive.
     let (worker, pinned) = unsafe {
@@ -71,16 +81,21 @@ pub(crate) fn is_crowded() -> bool {
         (worker.as_ref(), pinned)
     };
     let Some(worker) = worker.filter(|_| !pinned) else {
-        return false;
+        return Crowd::No;
     };
     let multi = worker.multi();
-    match worker.core() {
+    let uneven = match worker.core() {
         Some(core) if core.pinned.get() > UNEVEN && multi.config.stealing => {
             let other = core.another_worker(multi.remotes.len());
             let other = other.map(|other| multi.remotes[other].pinned.get() as usize);
             other.is_some_and(|other| core.pinned.get() > other + UNEVEN)
         }
         _ => false,
+    };
+    match uneven {
+        false => Crowd::No,
+        true if multi.idle.is_searching() => Crowd::Awaited,
+        true => Crowd::Yes,
     }
 }
 
