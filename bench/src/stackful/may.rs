@@ -56,11 +56,13 @@ impl Stackful for May {
         mpsc::channel()
     }
 
+    #[inline(always)]
     fn send(sender: &Sender<u64>, value: u64) {
         // A receiver that is gone shows in the counts.
         let _ = sender.send(value);
     }
 
+    #[inline(always)]
     fn receive(receiver: &mut Receiver<u64>) -> Option<u64> {
         receiver.recv().ok()
     }

@@ -36,8 +36,9 @@ pub trait Stackful: Sized + 'static {
 
     fn join<T: Send + 'static>(join: Self::Join<T>) -> T;
 
-    /// Lets other coroutines run first. Inlined where it is called, as a program's own call would be: a
-    /// frame more between a coroutine and its switch makes the processor foretell the returns wrongly.
+    /// Lets other coroutines run first. This one and what sends and receives are inlined where they are
+    /// called, as a program's own calls would be: a frame more between a coroutine and its switch makes the
+    /// processor foretell the returns wrongly.
     fn yield_now();
 
     /// Waits for ever.

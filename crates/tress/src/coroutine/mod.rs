@@ -127,7 +127,9 @@ use std::time::Duration;
 ///
 /// # Panics
 /// Outside of a coroutine. While its coroutine is being cancelled it unwinds.
+// Inlined for the reason that `yield_now` is.
 #[track_caller]
+#[inline(always)]
 pub fn wait<F: IntoFuture>(future: F) -> F::Output {
     let control = fiber::current("coroutine::wait");
     control.check();
