@@ -202,7 +202,7 @@ impl Core {
     }
 
     /// The next task by the order of work: global now and then, LIFO slot, ring, global.
-    #[inline]
+    #[inline(always)]
     fn next(&self, multi: &Multi, remote: &Remote) -> Option<NonNull<Header>> {
         let until = self.until_global.get();
         if until == 0 {
@@ -503,62 +503,65 @@ impl Worker {
     /// Runs tasks for a tick. Returns how many polls that were, or none if the worker has to stop.
     #[inline(always)]
     fn run_tick(&self, core: &Core, multi: &Multi, remote: &Remote, start: Instant) -> Option<u32> {
-        match core.begin_recording(remote, start) {
-            0 => self.run_tasks::<false>(core, multi, remote, start, 0),
-            record_at => self.run_recorded_tasks(core, multi, remote, start, record_at),
-        }
-    }
-
-    #[cold]
-    fn run_recorded_tasks(
-        &self,
-        core: &Core,
-        multi: &Multi,
-        remote: &Remote,
-        start: Instant,
-        record_at: u32,
-    ) -> Option<u32> {
-        self.run_tasks::<true>(core, multi, remote, start, record_at)
-    }
-
-    /// `record_at`: if any are recorded, the first poll that is.
-    #[inline(always)]
-    fn run_tasks<const RECORDED: bool>(
-        &self,
-        core: &Core,
-        multi: &Multi,
-        remote: &Remote,
-        start: Instant,
-        mut record_at: u32,
-    ) -> Option<u32> {
-        let mut polls = 0;
         let tick = core.adapt.tick();
-        while polls < tick {
-            let Some(task) = core.next(multi, remote) else {
-                break;
+        let mut recorded = core.begin_recording(remote, start);
+        let mut polls = 0;
+        loop {
+            // What is between two recorded polls does not ask whether anything is recorded.
+            let until = match recorded {
+                0 => tick,
+                recorded => tick.min(recorded - 1),
             };
-            polls += 1;
-            let going_on = if RECORDED && polls == record_at {
-                record_at += core.recorder.every();
-                self.run_recorded(core, remote, task)
-            } else {
-                self.run_task(core, remote, task)
-            };
-            if !going_on || multi.is_closing() {
+            while polls < until {
+                let Some(task) = core.next(multi, remote) else {
+                    return Some(polls);
+                };
+                polls += 1;
+                if !self.run_task(core, remote, task) || multi.is_closing() {
+                    return None;
+                }
+                if polls < tick && Self::takes_long(remote, start, polls) {
+                    return Some(polls);
+                }
+            }
+            if polls >= tick {
+                return Some(polls);
+            }
+            match self.run_next_recorded(core, multi, remote) {
+                None => return Some(polls),
+                Some(false) => return None,
+                Some(true) => polls += 1,
+            }
+            recorded += core.recorder.every();
+            if multi.is_closing() {
                 return None;
             }
-            // Polls may have become longer since the tick's length was chosen.
-            if polls < tick && CLOCK_AT & 1 << (polls & 127) != 0 {
-                let took = start.elapsed();
-                if polls == 1 {
-                    remote.stats.max_poll_ns.raise(took.as_nanos() as u64);
-                }
-                if took >= LONG_TICK {
-                    break;
-                }
+            if polls < tick && Self::takes_long(remote, start, polls) {
+                return Some(polls);
             }
         }
-        Some(polls)
+    }
+
+    /// Looks at the clock now and then: polls may have become longer since the tick's length was chosen.
+    #[inline(always)]
+    fn takes_long(remote: &Remote, start: Instant, polls: u32) -> bool {
+        if CLOCK_AT & 1 << (polls & 127) == 0 {
+            return false;
+        }
+        let took = start.elapsed();
+        if polls == 1 {
+            remote.stats.max_poll_ns.raise(took.as_nanos() as u64);
+        }
+        took >= LONG_TICK
+    }
+
+    /// Runs the next task, with a record of it. As `run_task`; none if there is no task.
+    // Apart, with a copy of all that it calls: what is called from here too would not be inlined there.
+    #[cold]
+    #[inline(never)]
+    fn run_next_recorded(&self, core: &Core, multi: &Multi, remote: &Remote) -> Option<bool> {
+        let task = core.next(multi, remote)?;
+        Some(self.run_recorded(core, remote, task))
     }
 
     /// Runs one task. False if the core went away meanwhile: the task blocked in place.
