@@ -10,8 +10,7 @@ use crate::runtime::Shared;
 use crate::scheduler::Counter;
 use crate::sys::Mutex;
 use crate::task::{
-    self, Header, Id, JoinHandle, Keep, Order, Origin, Owner, OwnerVTable, Ran, Slab, Source,
-    TaskRef,
+    self, Header, Id, JoinHandle, Keep, Origin, Owner, OwnerVTable, Ran, Slab, Source, TaskRef,
 };
 use std::cell::Cell;
 use std::future::Future;
@@ -81,7 +80,7 @@ unsafe fn release(slab: NonNull<Slab>) {
     unsafe { Arc::decrement_strong_count(Owner::of_slab(slab).as_ref().parent::<View>()) }
 }
 
-unsafe fn schedule(owner: NonNull<Owner>, task: NonNull<Header>, _: Order) {
+unsafe fn schedule(owner: NonNull<Owner>, task: NonNull<Header>) {
     // Subtle: once queued the task may finish and take the view with it, so we hold our own count.
     // SAFETY: the task is unfinished, so its owner, and with it the view, is alive.
     let view = unsafe {

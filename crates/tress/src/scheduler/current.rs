@@ -12,8 +12,7 @@ use crate::runtime::{Shared, context};
 use crate::sys::Mutex;
 use crate::task::coop;
 use crate::task::{
-    self, Header, Id, JoinHandle, Keep, Order, Origin, Owner, OwnerVTable, Ran, Slab, Source,
-    TaskRef,
+    self, Header, Id, JoinHandle, Keep, Origin, Owner, OwnerVTable, Ran, Slab, Source, TaskRef,
 };
 use crate::time::{Armed, Timers};
 use crate::trace::Recorder;
@@ -126,7 +125,7 @@ unsafe fn release(slab: NonNull<Slab>) {
     unsafe { Arc::decrement_strong_count(Owner::of_slab(slab).as_ref().parent::<Shared>()) }
 }
 
-unsafe fn schedule(owner: NonNull<Owner>, task: NonNull<Header>, _: Order) {
+unsafe fn schedule(owner: NonNull<Owner>, task: NonNull<Header>) {
     // SAFETY: the task is unfinished, so its owner, and with it the runtime, is alive.
     unsafe {
         let shared = owner.as_ref().parent::<Shared>();

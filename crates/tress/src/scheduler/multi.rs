@@ -13,7 +13,7 @@ use super::worker::{self, Core, Worker};
 use crate::runtime::{Shared, context};
 use crate::sys::{CachePadded, Mutex, SeedGenerator};
 use crate::task::{
-    self, Header, Id, JoinHandle, Keep, Order, Origin, Owner, OwnerVTable, Slab, Source, TaskRef,
+    self, Header, Id, JoinHandle, Keep, Origin, Owner, OwnerVTable, Slab, Source, TaskRef,
 };
 use crate::time::{Armed, Timers};
 use std::future::Future;
@@ -132,14 +132,14 @@ unsafe fn release(slab: NonNull<Slab>) {
     unsafe { Arc::decrement_strong_count(Owner::of_slab(slab).as_ref().parent::<Shared>()) }
 }
 
-unsafe fn schedule(owner: NonNull<Owner>, task: NonNull<Header>, order: Order) {
+unsafe fn schedule(owner: NonNull<Owner>, task: NonNull<Header>) {
     // SAFETY: the task is unfinished, so its owner, and with it the runtime, is alive. Once the
     // task is in a queue it may finish at any moment; `multi.push_outside` takes care of that.
     unsafe {
         let shared = owner.as_ref().parent::<Shared>();
         let pinned = task.as_ref().pinned();
         match current_worker(shared).and_then(|worker| Some((worker, worker.core()?))) {
-            Some((worker, core)) if pinned.is_none() => core.schedule(worker, task, order),
+            Some((worker, core)) if pinned.is_none() => core.schedule(worker, task),
             Some((worker, core)) if pinned == Some(core.index()) => {
                 core.schedule_pinned(&worker.multi().remotes[core.index()], task);
             }
@@ -268,7 +268,7 @@ impl Multi {
                     // SAFETY: the core makes this thread the owner of its slab.
                     let (task, handle) =
                         unsafe { task::new(future, owner, Source::Page, id, origin) };
-                    core.schedule(worker, task, Order::Newest);
+                    core.schedule(worker, task);
                     return handle;
                 }
             }

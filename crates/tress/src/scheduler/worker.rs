@@ -11,7 +11,7 @@ use crate::runtime::context::{self, Enter};
 use crate::runtime::{Shared, enter_driving};
 use crate::sys::FastRand;
 use crate::task::coop;
-use crate::task::{self, Header, Order, Owner, Ran};
+use crate::task::{self, Header, Owner, Ran};
 use crate::time::Timers;
 use crate::trace::Recorder;
 use crate::words;
@@ -141,30 +141,31 @@ impl Core {
         self.push_pinned(remote, task);
     }
 
-    /// Queues a task, which is not pinned, on this worker.
+    /// Queues a task that was spawned or woken, and is not pinned, on this worker.
     #[inline]
-    pub(crate) fn schedule(&self, worker: &Worker, task: NonNull<Header>, order: Order) {
+    pub(crate) fn schedule(&self, worker: &Worker, task: NonNull<Header>) {
         let multi = worker.multi();
         let remote = &multi.remotes[self.index];
         remote.stats.local_schedules.bump();
         // SAFETY: the task is READY in our hands.
         unsafe { self.recorder.ready(task) };
-        let pushed = match order {
-            // A push into the empty slot wakes nobody: this worker is about to run it. Waking a
-            // thief here is what cost others a quarter of their throughput.
-            Order::Newest if self.lifo_limit > 0 => match remote.lifo.replace(task) {
+        // It is the newest, and its data are warm. A push into the empty slot wakes nobody: this worker
+        // is about to run it. Waking a thief here is what cost others a quarter of their throughput.
+        let pushed = if self.lifo_limit == 0 {
+            task
+        } else {
+            match remote.lifo.replace(task) {
                 None => return,
                 Some(older) => older,
-            },
-            Order::Newest | Order::Tail => task,
+            }
         };
         let overflowed = self.ring.push(pushed, &multi.inject);
         if overflowed {
             remote.stats.overflows.bump();
         }
-        // A yielding task adds no work that was not there before; the tick's end notifies. It does so
-        // too where there is no core to spare: another worker would only take this one's place.
-        let at_once = order == Order::Newest && multi.config.stealing && !self.holds_back.get();
+        // Where there is no core to spare another worker would only take this one's place: the tick's end
+        // notifies.
+        let at_once = multi.config.stealing && !self.holds_back.get();
         if overflowed || at_once {
             multi.notify();
         }
@@ -180,6 +181,23 @@ impl Core {
         let patience = LONG_QUEUE.as_nanos() / poll;
         let patience = if hold { patience as usize } else { 0 };
         multi.patience.store(patience, Ordering::Relaxed);
+    }
+
+    /// Queues a task that ran here and is to run again: behind the others. It adds no work that was not
+    /// there before, so nobody is told; the tick's end notifies.
+    ///
+    /// # Safety
+    /// The task is READY in the caller's hands.
+    #[inline(always)]
+    unsafe fn requeue(&self, multi: &Multi, remote: &Remote, task: NonNull<Header>) {
+        remote.stats.local_schedules.bump();
+        // SAFETY: alive by the caller's promise.
+        if self.has_pinned(unsafe { task.as_ref() }) {
+            self.push_pinned(remote, task);
+        } else if self.ring.push(task, &multi.inject) {
+            remote.stats.overflows.bump();
+            multi.notify();
+        }
     }
 
     /// Is there no core for another worker, and so little in the ring that none is needed?
@@ -455,9 +473,9 @@ impl Worker {
                 now = at;
                 if let Some(task) = found {
                     let going_on = if core.begin_recording(remote, at) == 1 {
-                        self.run_recorded(core, remote, task)
+                        self.run_recorded(core, multi, remote, task)
                     } else {
-                        self.run_task(core, remote, task)
+                        self.run_task::<false>(core, multi, remote, task)
                     };
                     if !going_on {
                         return;
@@ -517,7 +535,7 @@ impl Worker {
                     return Some(polls);
                 };
                 polls += 1;
-                if !self.run_task(core, remote, task) || multi.is_closing() {
+                if !self.run_task::<false>(core, multi, remote, task) || multi.is_closing() {
                     return None;
                 }
                 if polls < tick && Self::takes_long(remote, start, polls) {
@@ -561,12 +579,18 @@ impl Worker {
     #[inline(never)]
     fn run_next_recorded(&self, core: &Core, multi: &Multi, remote: &Remote) -> Option<bool> {
         let task = core.next(multi, remote)?;
-        Some(self.run_recorded(core, remote, task))
+        Some(self.run_recorded(core, multi, remote, task))
     }
 
     /// Runs one task. False if the core went away meanwhile: the task blocked in place.
     #[inline(always)]
-    fn run_task(&self, core: &Core, remote: &Remote, task: NonNull<Header>) -> bool {
+    fn run_task<const RECORDED: bool>(
+        &self,
+        core: &Core,
+        multi: &Multi,
+        remote: &Remote,
+        task: NonNull<Header>,
+    ) -> bool {
         if core.searching.get() {
             self.stop_searching(core);
         }
@@ -578,23 +602,25 @@ impl Worker {
                 match ran {
                     Ran::Idle => {}
                     Ran::Complete => remote.stats.completed.bump(),
-                    // SAFETY: READY in our hands, and so alive.
-                    Ran::Requeue if core.has_pinned(unsafe { task.as_ref() }) => {
-                        core.schedule_pinned(remote, task);
-                    }
-                    Ran::Requeue => core.schedule(self, task, Order::Tail),
+                    // SAFETY: READY in our hands.
+                    Ran::Requeue => unsafe {
+                        if RECORDED {
+                            core.recorder.ready(task);
+                        }
+                        core.requeue(multi, remote, task);
+                    },
                 }
                 true
             }
             None => {
                 // Before the task is counted or queued: see `Multi::put_away`.
-                self.multi().in_place.fetch_sub(1, Ordering::AcqRel);
+                multi.in_place.fetch_sub(1, Ordering::AcqRel);
                 match ran {
                     Ran::Idle => {}
-                    Ran::Complete => self.multi().outside_completed.add_shared(1),
+                    Ran::Complete => multi.outside_completed.add_shared(1),
                     Ran::Requeue => {
-                        self.multi().inject.push(task);
-                        self.multi().notify();
+                        multi.inject.push(task);
+                        multi.notify();
                     }
                 }
                 false
@@ -604,10 +630,16 @@ impl Worker {
 
     /// The same, with a record of it.
     #[cold]
-    fn run_recorded(&self, core: &Core, remote: &Remote, task: NonNull<Header>) -> bool {
+    fn run_recorded(
+        &self,
+        core: &Core,
+        multi: &Multi,
+        remote: &Remote,
+        task: NonNull<Header>,
+    ) -> bool {
         // SAFETY: the task came out of one of this scheduler's queues.
         let begun = unsafe { core.recorder.begin(task, remote.stats.polled.get()) };
-        let going_on = self.run_task(core, remote, task);
+        let going_on = self.run_task::<true>(core, multi, remote, task);
         if going_on {
             core.recorder.end(begun);
         }

@@ -70,7 +70,7 @@ pub(crate) use local_set::Set as LocalSetShared;
 #[cfg(all(test, not(loom)))]
 pub(crate) use name::MAX_NAMES;
 pub(crate) use name::{Counted, Name, Names};
-pub(crate) use owner::{Order, Owner, OwnerVTable};
+pub(crate) use owner::{Owner, OwnerVTable};
 pub(crate) use run::{Ran, TaskRef, run};
 pub(crate) use slab::{Keep, Slab};
 pub(crate) use waker::task_id;
@@ -121,7 +121,7 @@ unsafe fn wake_by_ref(task: NonNull<Header>) {
     // SAFETY: alive by the caller's reference; once submitted, by the task's own.
     unsafe {
         if task.as_ref().state.wake_by_ref() == Wake::Submit {
-            Owner::schedule(task, Order::Newest);
+            Owner::schedule(task);
         }
     }
 }
@@ -132,7 +132,7 @@ unsafe fn cancel(task: NonNull<Header>) {
     // SAFETY: as above.
     unsafe {
         if task.as_ref().state.cancel() == Wake::Submit {
-            Owner::schedule(task, Order::Newest);
+            Owner::schedule(task);
         }
     }
 }

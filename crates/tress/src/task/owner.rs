@@ -14,18 +14,9 @@ use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// Why a task is being queued.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
-    /// Spawned or woken: the newest, its data are warm.
-    Newest,
-    /// It yielded: everybody else first.
-    Tail,
-}
-
 pub(crate) struct OwnerVTable {
-    /// Puts a task that is READY into a queue.
-    pub(crate) schedule: unsafe fn(NonNull<Owner>, NonNull<Header>, Order),
+    /// Puts a task that is READY, spawned or woken, into a queue.
+    pub(crate) schedule: unsafe fn(NonNull<Owner>, NonNull<Header>),
     pub(crate) keep: Keep,
 }
 
@@ -93,11 +84,11 @@ impl Owner {
     /// `task` is READY, in no queue, and belongs to an owner that is alive, as every owner of
     /// an unfinished task is.
     #[inline]
-    pub(crate) unsafe fn schedule(task: NonNull<Header>, order: Order) {
+    pub(crate) unsafe fn schedule(task: NonNull<Header>) {
         // SAFETY: by the caller's promise.
         unsafe {
             let owner = (*task.as_ptr()).owner;
-            (owner.as_ref().vtable.schedule)(owner, task, order);
+            (owner.as_ref().vtable.schedule)(owner, task);
         }
     }
 

@@ -1,7 +1,7 @@
 //! What happens between taking a task out of a queue and letting go of it.
 
 use super::header::Header;
-use super::owner::{Order, Owner};
+use super::owner::Owner;
 use super::state::{Complete, Park, ShutDown, Start};
 use super::waker;
 use super::{cell, coop};
@@ -149,7 +149,7 @@ impl TaskRef {
                     true
                 }
                 ShutDown::Submit => {
-                    Owner::schedule(self.0, Order::Newest);
+                    Owner::schedule(self.0);
                     false
                 }
                 ShutDown::Nothing => false,

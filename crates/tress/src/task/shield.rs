@@ -1,5 +1,5 @@
 use super::header::Header;
-use super::owner::{Order, Owner};
+use super::owner::Owner;
 use super::run::TaskRef;
 use super::state::Wake;
 use crate::runtime::context;
@@ -97,7 +97,7 @@ impl Drop for Raised {
     fn drop(&mut self) {
         if self.0.header().state.unshield() == Wake::Submit {
             // SAFETY: the transition made it READY, in no queue.
-            unsafe { Owner::schedule(self.0.as_raw(), Order::Newest) };
+            unsafe { Owner::schedule(self.0.as_raw()) };
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::header::Header;
 use super::id::Id;
-use super::owner::{Order, Owner};
+use super::owner::Owner;
 use super::state::Wake;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
@@ -62,7 +62,7 @@ unsafe fn wake(data: *const ()) {
     // SAFETY: see above. A submitted task is unfinished, so its own reference keeps it.
     unsafe {
         match task.as_ref().state.wake_by_val() {
-            Wake::Submit => Owner::schedule(task, Order::Newest),
+            Wake::Submit => Owner::schedule(task),
             Wake::Nothing => {}
             Wake::Free => super::free(task),
         }

@@ -15,8 +15,7 @@ use super::remote::Remote;
 use crate::runtime::context::{self, Enter};
 use crate::task::home::Home;
 use crate::task::{
-    self, Header, Id, JoinHandle, Keep, Order, Origin, Owner, OwnerVTable, Ran, Slab, Source,
-    TaskRef,
+    self, Header, Id, JoinHandle, Keep, Origin, Owner, OwnerVTable, Ran, Slab, Source, TaskRef,
 };
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -77,7 +76,7 @@ unsafe fn release(slab: NonNull<Slab>) {
     unsafe { Arc::decrement_strong_count(Owner::of_slab(slab).as_ref().parent::<Set>()) }
 }
 
-unsafe fn schedule(owner: NonNull<Owner>, task: NonNull<Header>, _: Order) {
+unsafe fn schedule(owner: NonNull<Owner>, task: NonNull<Header>) {
     // SAFETY: the task is unfinished, so its owner, and with it the set, is alive.
     unsafe {
         let set = owner.as_ref().parent::<Set>();
