@@ -6,7 +6,7 @@ use super::park::Coroutine;
 use super::stack::{self, Stack};
 use crate::runtime::Shared;
 use crate::runtime::context::{self, Surroundings};
-use crate::scheduler::{self, Crowd, Pinned};
+use crate::scheduler::{self, Pinned, Spread};
 use crate::task::{self, Header, Home};
 use corosensei::{Coroutine as Stackful, CoroutineResult, Yielder};
 use std::any::Any;
@@ -173,10 +173,10 @@ impl<F: FnOnce() -> T, T> State<F, T> {
     fn begin(&mut self) -> bool {
         if let State::New { patience, .. } = self {
             if *patience > 0 {
-                let turns = match scheduler::crowd() {
-                    Crowd::No => 0,
-                    Crowd::Awaited => 1,
-                    Crowd::Yes => UNAWAITED,
+                let turns = match scheduler::spread() {
+                    Spread::Even => 0,
+                    Spread::Awaited => 1,
+                    Spread::Uneven => UNAWAITED,
                 };
                 *patience = patience.saturating_sub(turns);
                 if turns > 0 {

@@ -26,7 +26,7 @@ pub(crate) use batch::New;
 pub(crate) use current::{Current, Driving};
 pub(crate) use multi::Multi;
 #[cfg(all(feature = "coroutine", unix, not(loom)))]
-pub(crate) use pinned::{Crowd, Pinned, crowd};
+pub(crate) use pinned::{Pinned, Spread, spread};
 pub(crate) use rest::{Io, Rest};
 pub(crate) use spin::Spin;
 pub(crate) use stats::{Counter, WorkerStats};

@@ -64,16 +64,16 @@ const UNEVEN: usize = 4;
 /// Whether a task that is about to be pinned to this worker should wait a little longer, so that one with
 /// far fewer of them can steal it. Where it starts it stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Crowd {
+pub(crate) enum Spread {
     /// There are no more here than elsewhere.
-    No,
+    Even,
     /// Another one has fewer, but is busy.
-    Yes,
+    Uneven,
     /// And somebody is on the way to take some.
     Awaited,
 }
 
-pub(crate) fn crowd() -> Crowd {
+pub(crate) fn spread() -> Spread {
     let (worker, task) = context::with(|cx| (cx.worker.get(), cx.task.get()));
     // SAFETY: set by this thread for as long as its worker lives, and the running task is alive.
     let (worker, pinned) = unsafe {
@@ -81,7 +81,7 @@ pub(crate) fn crowd() -> Crowd {
         (worker.as_ref(), pinned)
     };
     let Some(worker) = worker.filter(|_| !pinned) else {
-        return Crowd::No;
+        return Spread::Even;
     };
     let multi = worker.multi();
     let uneven = match worker.core() {
@@ -93,9 +93,9 @@ pub(crate) fn crowd() -> Crowd {
         _ => false,
     };
     match uneven {
-        false => Crowd::No,
-        true if multi.idle.is_searching() => Crowd::Awaited,
-        true => Crowd::Yes,
+        false => Spread::Even,
+        true if multi.idle.is_searching() => Spread::Awaited,
+        true => Spread::Uneven,
     }
 }
 
