@@ -252,6 +252,26 @@ fn a_child_is_waited_for() {
     assert_eq!(child.wait().unwrap().code(), Some(7));
 }
 
+/// As `open` does: the kernel's own attempt at once would not.
+#[test]
+fn opening_a_fifo_waits_for_its_other_end() {
+    let Some(driver) = ring() else { return };
+    let scratch = Scratch::new("fifo");
+    let path = scratch.path("fifo");
+    // SAFETY: the name ends.
+    assert_eq!(unsafe { libc::mkfifo(name(&path).as_ptr(), 0o600) }, 0);
+    let (writer, reader) = (libc::O_WRONLY, libc::O_RDONLY);
+    let writing = driver.submit(op::OpenAt::new(None, name(&path), writer, 0));
+    let reading = driver.submit(op::OpenAt::new(None, name(&path), reader, 0));
+    let mut writing = File::from(block_on(&driver, writing).unwrap());
+    let mut reading = File::from(block_on(&driver, reading).unwrap());
+    writing.write_all(b"through").unwrap();
+    drop(writing);
+    let mut text = String::new();
+    reading.read_to_string(&mut text).unwrap();
+    assert_eq!(text, "through");
+}
+
 #[test]
 fn bytes_are_spliced_from_a_file_to_a_socket() {
     let Some(driver) = ring() else { return };

@@ -2,7 +2,7 @@
 
 use super::{Operation, Prepare, descriptor, length};
 use crate::uring::buffer::{Buffer, BufferMut};
-use io_uring::squeue::Entry;
+use io_uring::squeue::{Entry, Flags};
 use io_uring::{opcode, types};
 use std::io;
 use std::mem::ManuallyDrop;
@@ -11,12 +11,31 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 /// The offset that stands for the file's own position.
 const CURRENT: u64 = u64::MAX;
 
+/// How a read or a write is begun.
+#[derive(Debug, Clone, Copy)]
+enum Begin {
+    /// At once, on the thread that hands it over, if the kernel believes that nothing waits.
+    AtOnce,
+    /// On a thread of the kernel's.
+    Apart,
+}
+
+impl Begin {
+    fn flags(self) -> Flags {
+        match self {
+            Begin::AtOnce => Flags::empty(),
+            Begin::Apart => Flags::ASYNC,
+        }
+    }
+}
+
 /// Reads into a buffer, from its start.
 #[derive(Debug)]
 pub struct Read<F, B> {
     file: F,
     buffer: B,
     offset: u64,
+    begin: Begin,
 }
 
 impl<F, B> Read<F, B> {
@@ -26,12 +45,23 @@ impl<F, B> Read<F, B> {
             file,
             buffer,
             offset,
+            begin: Begin::AtOnce,
         }
     }
 
     /// From the file's own position, which moves; or from something that has none.
     pub fn next(file: F, buffer: B) -> Self {
         Read::at(file, buffer, CURRENT)
+    }
+
+    /// Has a thread of the kernel's do it from the beginning. For files that do not know `RWF_NOWAIT`: the
+    /// kernel may try them at once all the same (Linux 6.18 does if they can be polled), and those of FUSE,
+    /// which say that they are ready, then hold up the driver's owner until their server answers.
+    pub fn apart(self) -> Self {
+        Read {
+            begin: Begin::Apart,
+            ..self
+        }
     }
 }
 
@@ -43,6 +73,7 @@ impl<F: AsFd + Send + 'static, B: BufferMut> Prepare for Read<F, B> {
         opcode::Read::new(descriptor(&self.file), self.buffer.pointer_mut(), room)
             .offset(self.offset)
             .build()
+            .flags(self.begin.flags())
     }
 }
 
@@ -65,6 +96,7 @@ pub struct Write<F, B> {
     file: F,
     buffer: B,
     offset: u64,
+    begin: Begin,
 }
 
 impl<F, B> Write<F, B> {
@@ -74,12 +106,21 @@ impl<F, B> Write<F, B> {
             file,
             buffer,
             offset,
+            begin: Begin::AtOnce,
         }
     }
 
     /// To the file's own position, which moves; or to something that has none.
     pub fn next(file: F, buffer: B) -> Self {
         Write::at(file, buffer, CURRENT)
+    }
+
+    /// As [`Read::apart`]. A file of FUSE is also asked whether it can be polled.
+    pub fn apart(self) -> Self {
+        Write {
+            begin: Begin::Apart,
+            ..self
+        }
     }
 }
 
@@ -91,6 +132,7 @@ impl<F: AsFd + Send + 'static, B: Buffer> Prepare for Write<F, B> {
         opcode::Write::new(descriptor(&self.file), self.buffer.pointer(), filled)
             .offset(self.offset)
             .build()
+            .flags(self.begin.flags())
     }
 }
 

@@ -1,9 +1,14 @@
 //! Operations on names in file systems.
 //!
 //! A name is relative to a directory if one is given, else to the current one.
+//!
+//! None of these is done on the thread that hands it over, where a server that does not answer (FUSE, a
+//! network) would hold up the driver's owner. The kernel sees to that itself for all but `OpenAt`: statx,
+//! unlinkat, renameat, mkdirat, linkat and symlinkat go to its own threads always, as do fsync, ftruncate,
+//! fallocate and splice of the operations on open files, and a close that has something to flush.
 
 use super::{Operation, Prepare};
-use io_uring::squeue::Entry;
+use io_uring::squeue::{Entry, Flags};
 use io_uring::{opcode, types};
 use std::ffi::CString;
 use std::fmt;
@@ -22,7 +27,11 @@ fn directory(directory: &Directory) -> types::Fd {
     )
 }
 
-/// Opens or creates a file.
+/// Opens or creates a file, on a thread of the kernel's.
+///
+/// Left to itself the kernel would try at once to open a file that it need not make or empty. That waits for
+/// no lookup, but for the file system's own `open`: FUSE's asks its server. And the attempt is one with
+/// `O_NONBLOCK`, by which a FIFO opens without its other end.
 #[derive(Debug)]
 pub struct OpenAt {
     directory: Directory,
@@ -51,6 +60,7 @@ impl Prepare for OpenAt {
             .flags(self.flags)
             .mode(self.mode)
             .build()
+            .flags(Flags::ASYNC)
     }
 
     fn discard(&mut self, value: i32) {
