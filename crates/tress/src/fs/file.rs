@@ -3,6 +3,7 @@ use crate::io::{AsyncRead, AsyncSeek, AsyncWrite, ReadBuf};
 use crate::sync::Mutex;
 use crate::words;
 use cursor::Cursor;
+pub(super) use nowait::Refusal;
 use std::fmt;
 use std::io::{self, SeekFrom};
 use std::path::Path;

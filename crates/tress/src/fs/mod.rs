@@ -25,11 +25,12 @@
 //! 1. Reads and writes that touch nothing but memory are made at once (Linux: `RWF_NOWAIT`). A file
 //!    that is in the page cache is read as fast as the system call.
 //! 2. What io_uring can do, in a runtime with I/O and a kernel that has it, is an operation of the
-//!    worker's ring: opening, reading, positional writing, syncing, truncating, and removing,
-//!    renaming, linking and making single names.
-//! 3. The rest is done by the blocking pool. So is everything that takes several calls, such as
-//!    [`write`](write()) or [`copy`]: one way to a thread and back costs less than three to the kernel.
-//!    And so are a [`File`]'s writes that would wait: they are promised to be made even if the runtime
+//!    worker's ring: reading, positional writing, syncing, truncating, and removing, renaming, linking
+//!    and making single names.
+//! 3. The rest is done by the blocking pool. So is opening, which the kernel would either try on the worker,
+//!    where a file system that does not answer stops it, or leave to a slower pool of its own. And so is
+//!    everything that takes several calls, such as [`read`](read()) or [`copy`]: one way to a thread and
+//!    back costs less than three to the kernel. And so are a [`File`]'s writes that would wait: they are promised to be made even if the runtime
 //!    is shut down, and operations of a ring end with it.
 //!
 //! What an operation does is the same on each way.

@@ -1,5 +1,6 @@
 //! A system without io_uring: the blocking pool does everything. The twin of `ring`.
 
+use super::file::Refusal;
 use std::fs::File;
 use std::future::Ready;
 use std::io;
@@ -8,11 +9,6 @@ use std::sync::Arc;
 
 /// There is never one.
 type UnderWay<T> = Ready<T>;
-
-#[cfg(unix)]
-pub(super) fn open(_: &Path, _: i32, _: u32) -> Option<UnderWay<io::Result<File>>> {
-    None
-}
 
 pub(super) fn exists(_: &Path) -> Option<UnderWay<io::Result<bool>>> {
     None
@@ -59,7 +55,7 @@ pub(super) fn set_len(_: &Arc<File>, _: u64) -> Option<UnderWay<io::Result<()>>>
 /// A read from the file's own position.
 pub(super) type Read = UnderWay<io::Result<Vec<u8>>>;
 
-pub(super) fn read(_: &Arc<File>, bytes: Vec<u8>, _: usize) -> Result<Read, Vec<u8>> {
+pub(super) fn read(_: &Arc<File>, bytes: Vec<u8>, _: usize, _: Refusal) -> Result<Read, Vec<u8>> {
     Err(bytes)
 }
 
@@ -67,6 +63,7 @@ pub(super) fn read_into<B>(
     _: &Arc<File>,
     buffer: B,
     _: Option<u64>,
+    _: Refusal,
 ) -> Result<UnderWay<(io::Result<usize>, B)>, B> {
     Err(buffer)
 }
@@ -75,6 +72,7 @@ pub(super) fn write_from<B>(
     _: &Arc<File>,
     buffer: B,
     _: Option<u64>,
+    _: Refusal,
 ) -> Result<UnderWay<(io::Result<usize>, B)>, B> {
     Err(buffer)
 }

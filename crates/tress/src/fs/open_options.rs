@@ -4,9 +4,6 @@ use std::path::Path;
 
 #[cfg(unix)]
 mod unix;
-#[cfg(unix)]
-use unix::Flags;
-
 #[cfg(windows)]
 mod windows;
 
@@ -28,21 +25,13 @@ mod windows;
 #[derive(Clone, Debug)]
 pub struct OpenOptions {
     std: std::fs::OpenOptions,
-    /// The same once more, as what the kernel is told; `None` for options made elsewhere.
-    #[cfg(unix)]
-    flags: Option<Flags>,
 }
 
-/// Sets one option both in the standard library's options and in ours.
 macro_rules! option {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         pub fn $name(&mut self, $name: bool) -> &mut Self {
             self.std.$name($name);
-            #[cfg(unix)]
-            if let Some(flags) = &mut self.flags {
-                flags.$name = $name;
-            }
             self
         }
     };
@@ -61,8 +50,6 @@ impl OpenOptions {
     pub fn new() -> OpenOptions {
         OpenOptions {
             std: std::fs::OpenOptions::new(),
-            #[cfg(unix)]
-            flags: Some(Flags::default()),
         }
     }
 
@@ -158,33 +145,11 @@ impl OpenOptions {
     /// # Cancel safety
     /// A file may be made or emptied all the same; it does not stay open.
     pub async fn open(&self, path: impl AsRef<Path>) -> io::Result<File> {
-        let path = path.as_ref();
-        let opened = match self.open_on_ring(path) {
-            Some(opened) => opened.await,
-            None => {
-                let path = path.to_owned();
-                let options = self.std.clone();
-                blocking(move || options.open(path)).await
-            }
-        };
+        let path = path.as_ref().to_owned();
+        let options = self.std.clone();
+        // Not by the ring: see `tress_driver::op::OpenAt`.
+        let opened = blocking(move || options.open(path)).await;
         opened.map(File::from_std)
-    }
-
-    #[cfg(unix)]
-    pub(super) fn open_on_ring(
-        &self,
-        path: &Path,
-    ) -> Option<impl std::future::Future<Output = io::Result<std::fs::File>> + use<>> {
-        let flags = self.flags.as_ref()?;
-        super::ring::open(path, flags.to_kernel()?, flags.mode)
-    }
-
-    #[cfg(not(unix))]
-    pub(super) fn open_on_ring(
-        &self,
-        _: &Path,
-    ) -> Option<std::future::Ready<io::Result<std::fs::File>>> {
-        None
     }
 }
 
@@ -196,10 +161,6 @@ impl Default for OpenOptions {
 
 impl From<std::fs::OpenOptions> for OpenOptions {
     fn from(std: std::fs::OpenOptions) -> OpenOptions {
-        OpenOptions {
-            std,
-            #[cfg(unix)]
-            flags: None,
-        }
+        OpenOptions { std }
     }
 }

@@ -1,6 +1,7 @@
 //! Operations of the current worker's ring. Each function returns `None`, or gives back what it was
 //! given, where there is no ring or the kernel lacks the operation: then the blocking pool does it.
 
+use super::file::Refusal;
 use crate::runtime::Busy;
 use crate::runtime::context;
 use crate::runtime::driver::with_current_driver;
@@ -52,20 +53,6 @@ fn submit<T, O: Operation>(parts: T, make: impl FnOnce(T) -> O) -> Result<UnderW
 /// The name as the kernel wants it. None if it cannot be one: the standard library says so better.
 fn name(path: &Path) -> Option<CString> {
     CString::new(path.as_os_str().as_bytes()).ok()
-}
-
-pub(super) async fn opened(open: UnderWay<op::OpenAt>) -> io::Result<File> {
-    open.await.map(File::from)
-}
-
-/// With the flags and the mode of `open`.
-pub(super) fn open(
-    path: &Path,
-    flags: i32,
-    mode: u32,
-) -> Option<impl Future<Output = io::Result<File>> + use<>> {
-    let make = |path| op::OpenAt::new(None, path, flags, mode);
-    submit(name(path)?, make).ok().map(opened)
 }
 
 /// Is there something of that name, links followed?
@@ -137,12 +124,34 @@ impl Future for Read {
 }
 
 /// Reads up to `most` bytes into an empty vector that has room for them.
-pub(super) fn read(file: &Arc<File>, bytes: Vec<u8>, most: usize) -> Result<Read, Vec<u8>> {
+pub(super) fn read(
+    file: &Arc<File>,
+    bytes: Vec<u8>,
+    most: usize,
+    refusal: Refusal,
+) -> Result<Read, Vec<u8>> {
     submit((file.clone(), bytes), |(file, bytes)| {
-        op::Read::next(file, bytes.slice(..most))
+        reading(file, bytes.slice(..most), None, refusal)
     })
     .map(Read)
     .map_err(|(_, bytes)| bytes)
+}
+
+/// A file that cannot be asked not to wait must not be tried at once: it could stop the worker.
+fn reading<B>(
+    file: Arc<File>,
+    buffer: B,
+    at: Option<u64>,
+    refusal: Refusal,
+) -> op::Read<Arc<File>, B> {
+    let read = match at {
+        Some(offset) => op::Read::at(file, buffer, offset),
+        None => op::Read::next(file, buffer),
+    };
+    match refusal {
+        Refusal::Busy => read,
+        Refusal::Unable => read.apart(),
+    }
 }
 
 /// Reads at a position, or at the file's own, which moves.
@@ -150,10 +159,10 @@ pub(super) fn read_into<B: BufferMut>(
     file: &Arc<File>,
     buffer: B,
     at: Option<u64>,
+    refusal: Refusal,
 ) -> Result<UnderWay<op::Read<Arc<File>, B>>, B> {
-    submit((file.clone(), buffer), |(file, buffer)| match at {
-        Some(offset) => op::Read::at(file, buffer, offset),
-        None => op::Read::next(file, buffer),
+    submit((file.clone(), buffer), |(file, buffer)| {
+        reading(file, buffer, at, refusal)
     })
     .map_err(|(_, buffer)| buffer)
 }
@@ -163,10 +172,17 @@ pub(super) fn write_from<B: Buffer>(
     file: &Arc<File>,
     buffer: B,
     at: Option<u64>,
+    refusal: Refusal,
 ) -> Result<UnderWay<op::Write<Arc<File>, B>>, B> {
-    submit((file.clone(), buffer), |(file, buffer)| match at {
-        Some(offset) => op::Write::at(file, buffer, offset),
-        None => op::Write::next(file, buffer),
+    submit((file.clone(), buffer), |(file, buffer)| {
+        let write = match at {
+            Some(offset) => op::Write::at(file, buffer, offset),
+            None => op::Write::next(file, buffer),
+        };
+        match refusal {
+            Refusal::Busy => write,
+            Refusal::Unable => write.apart(),
+        }
     })
     .map_err(|(_, buffer)| buffer)
 }

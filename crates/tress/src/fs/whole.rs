@@ -1,7 +1,6 @@
 //! Whole files at once.
 
-use super::{File, OpenOptions, blocking};
-use crate::io::AsyncReadExt;
+use super::blocking;
 use std::io;
 use std::path::Path;
 
@@ -23,19 +22,8 @@ use std::path::Path;
 /// # Cancel safety
 /// It changes nothing.
 pub async fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
-    let path = path.as_ref();
-    match OpenOptions::new().read(true).open_on_ring(path) {
-        Some(opened) => {
-            let mut file = File::from_std(opened.await?);
-            let mut contents = Vec::new();
-            file.read_to_end(&mut contents).await?;
-            Ok(contents)
-        }
-        None => {
-            let path = path.to_owned();
-            blocking(move || std::fs::read(path)).await
-        }
-    }
+    let path = path.as_ref().to_owned();
+    blocking(move || std::fs::read(path)).await
 }
 
 /// Reads a whole file, which must be UTF-8.

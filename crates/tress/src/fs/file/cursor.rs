@@ -4,7 +4,7 @@
 //! dropped read has read is kept and returned by the next read, or, if something else comes next, the
 //! position goes back to before it.
 
-use super::nowait;
+use super::{Refusal, nowait};
 use crate::fs::ring;
 use crate::io::ReadBuf;
 use crate::io::offload::{lost, read_once, spawn};
@@ -167,11 +167,11 @@ impl Cursor {
                         return Poll::Ready(result);
                     }
                     _ => match read_now(buf, file, most) {
-                        None => {
-                            self.start_read(file, buf.remaining().min(most))?;
+                        Err(refusal) => {
+                            self.start_read(file, buf.remaining().min(most), refusal)?;
                             continue;
                         }
-                        Some(result) => {
+                        Ok(result) => {
                             progress.made_progress();
                             return Poll::Ready(result);
                         }
@@ -183,12 +183,12 @@ impl Cursor {
         }
     }
 
-    fn start_read(&mut self, file: &Arc<File>, most: usize) -> io::Result<()> {
+    fn start_read(&mut self, file: &Arc<File>, most: usize, refusal: Refusal) -> io::Result<()> {
         let mut bytes = mem::take(&mut self.bytes);
         self.start = 0;
         bytes.clear();
         bytes.reserve(most);
-        self.job = Some(match ring::read(file, bytes, most) {
+        self.job = Some(match ring::read(file, bytes, most, refusal) {
             Ok(read) => Job::ReadOnRing(read),
             Err(mut bytes) => {
                 let file = file.clone();
@@ -220,7 +220,7 @@ impl Cursor {
         let progress = ready!(coop::poll_proceed(cx));
         ready!(self.poll_ready_to_write(cx, file))?;
         progress.made_progress();
-        if let Some(result) = nowait::write(file, bytes, None) {
+        if let Ok(result) = nowait::write(file, bytes, None) {
             return Poll::Ready(result);
         }
         let mut memory = self.memory();
@@ -245,14 +245,14 @@ impl Cursor {
             memory.extend_from_slice(&piece[..piece.len().min(room)]);
         }
         match nowait::write(file, &memory, None) {
-            Some(result) => {
+            Ok(result) => {
                 if self.ahead().is_empty() {
                     memory.clear();
                     self.bytes = memory;
                 }
                 Poll::Ready(result)
             }
-            None => self.start_write(file, memory),
+            Err(_) => self.start_write(file, memory),
         }
     }
 
@@ -338,11 +338,11 @@ impl Cursor {
 }
 
 /// Reads at once, if that is possible.
-fn read_now(buf: &mut ReadBuf<'_>, file: &File, most: usize) -> Option<io::Result<()>> {
+fn read_now(buf: &mut ReadBuf<'_>, file: &File, most: usize) -> Result<io::Result<()>, Refusal> {
     // SAFETY: bytes are only written to it.
     let room = unsafe { buf.unfilled_mut() };
     let most = room.len().min(most);
-    Some(nowait::read(file, &mut room[..most], None)?.map(|n| {
+    Ok(nowait::read(file, &mut room[..most], None)?.map(|n| {
         // SAFETY: the kernel has written that many.
         unsafe { buf.assume_init(n) };
         buf.advance(n);

@@ -4,14 +4,22 @@ use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
 
+/// Nothing was done.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::fs) struct Refusal;
+
 pub(in crate::fs) fn read(
     _: &File,
     _: &mut [MaybeUninit<u8>],
     _: Option<u64>,
-) -> Option<io::Result<usize>> {
-    None
+) -> Result<io::Result<usize>, Refusal> {
+    Err(Refusal)
 }
 
-pub(in crate::fs) fn write(_: &File, _: &[u8], _: Option<u64>) -> Option<io::Result<usize>> {
-    None
+pub(in crate::fs) fn write(
+    _: &File,
+    _: &[u8],
+    _: Option<u64>,
+) -> Result<io::Result<usize>, Refusal> {
+    Err(Refusal)
 }

@@ -11,14 +11,23 @@ use std::os::fd::AsRawFd;
 /// A worker copies no more than this in one go; the rest is for the next turn.
 const MOST: usize = 256 * 1024;
 
-/// Reads at a position, or at the file's own. `None` if that would have to wait.
+/// Why nothing was done.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::fs) enum Refusal {
+    /// It would have had to wait.
+    Busy,
+    /// The file does not know how to do it without waiting, or the kernel will not ask it.
+    Unable,
+}
+
+/// Reads at a position, or at the file's own, unless that would have to wait.
 ///
 /// What it returns was initialised, from the start.
 pub(in crate::fs) fn read(
     file: &File,
     room: &mut [MaybeUninit<u8>],
     at: Option<u64>,
-) -> Option<io::Result<usize>> {
+) -> Result<io::Result<usize>, Refusal> {
     let length = room.len().min(MOST);
     call(
         libc::SYS_preadv2,
@@ -29,12 +38,12 @@ pub(in crate::fs) fn read(
     )
 }
 
-/// Writes at a position, or at the file's own. `None` if that would have to wait.
+/// Writes at a position, or at the file's own, unless that would have to wait.
 pub(in crate::fs) fn write(
     file: &File,
     bytes: &[u8],
     at: Option<u64>,
-) -> Option<io::Result<usize>> {
+) -> Result<io::Result<usize>, Refusal> {
     let length = bytes.len().min(MOST);
     let pointer = bytes.as_ptr().cast_mut().cast();
     call(libc::SYS_pwritev2, file, pointer, length, at)
@@ -47,7 +56,7 @@ fn call(
     pointer: *mut libc::c_void,
     length: usize,
     at: Option<u64>,
-) -> Option<io::Result<usize>> {
+) -> Result<io::Result<usize>, Refusal> {
     let vector = libc::iovec {
         iov_base: pointer,
         iov_len: length,
@@ -70,20 +79,15 @@ fn call(
         )
     };
     if let Ok(n) = usize::try_from(result) {
-        return Some(Ok(n));
+        return Ok(Ok(n));
     }
     let error = io::Error::last_os_error();
     match error.raw_os_error() {
-        // It would wait; the file or the kernel cannot do it without; or a signal came. `EINVAL` may
-        // mean the flag, so whoever does not give it is to say what is wrong.
-        Some(
-            libc::EAGAIN
-            | libc::EOPNOTSUPP
-            | libc::ENOSYS
-            | libc::EINVAL
-            | libc::EINTR
-            | libc::EPERM,
-        ) => None,
-        _ => Some(Err(error)),
+        // It would wait, or a signal came.
+        Some(libc::EAGAIN | libc::EINTR) => Err(Refusal::Busy),
+        // `EINVAL` may mean the flag, and `EPERM` a filter of calls, so whoever does not give it is to say
+        // what is wrong.
+        Some(libc::EOPNOTSUPP | libc::ENOSYS | libc::EINVAL | libc::EPERM) => Err(Refusal::Unable),
+        _ => Ok(Err(error)),
     }
 }

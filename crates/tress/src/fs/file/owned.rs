@@ -1,6 +1,6 @@
 //! Reads and writes with buffers that are owned, at the file's own position or at any other.
 
-use super::{File, nowait};
+use super::{File, Refusal, nowait};
 use crate::fs::ring;
 use crate::io::offload::{lost, spawn};
 use crate::io::owned::room;
@@ -19,20 +19,23 @@ impl AsyncReadOwned for File {
         let ahead = cursor.take_ahead(room(&mut buffer));
         let now = match ahead {
             0 => nowait::read(&self.std, room(&mut buffer), None),
-            n => Some(Ok(n)),
+            n => Ok(Ok(n)),
         };
-        if let Some(result) = now {
-            if let Ok(n) = result {
-                // SAFETY: so many were written, from the start of the room.
-                unsafe { buffer.set_filled(n) };
+        let refusal = match now {
+            Ok(result) => {
+                if let Ok(n) = result {
+                    // SAFETY: so many were written, from the start of the room.
+                    unsafe { buffer.set_filled(n) };
+                }
+                return (result, buffer);
             }
-            return (result, buffer);
-        }
+            Err(refusal) => refusal,
+        };
         let position = match self.position() {
             Ok(position) => position,
             Err(error) => return (Err(error), buffer),
         };
-        let (result, buffer) = self.read_waiting(buffer, position).await;
+        let (result, buffer) = self.read_waiting(buffer, position, refusal).await;
         let moved = match (&result, position) {
             (&Ok(n), Some(position)) => (&*self.std).seek(SeekFrom::Start(position + n as u64)),
             _ => Ok(0),
@@ -48,10 +51,10 @@ impl AsyncWriteOwned for File {
         if let Err(error) = poll_fn(|cx| cursor.poll_ready_to_write(cx, std)).await {
             return (Err(error), buffer);
         }
-        if let Some(result) = nowait::write(&self.std, buffer.bytes(), None) {
-            return (result, buffer);
+        match nowait::write(&self.std, buffer.bytes(), None) {
+            Ok(result) => (result, buffer),
+            Err(refusal) => self.write_waiting(buffer, None, refusal).await,
         }
-        self.write_waiting(buffer, None).await
     }
 }
 
@@ -74,8 +77,9 @@ impl File {
         &self,
         buffer: B,
         at: Option<u64>,
+        refusal: Refusal,
     ) -> (io::Result<usize>, B) {
-        match ring::read_into(&self.std, buffer, at) {
+        match ring::read_into(&self.std, buffer, at, refusal) {
             Ok(read) => read.await,
             Err(buffer) => {
                 let file = self.std.clone();
@@ -100,8 +104,9 @@ impl File {
         &self,
         buffer: B,
         at: Option<u64>,
+        refusal: Refusal,
     ) -> (io::Result<usize>, B) {
-        match ring::write_from(&self.std, buffer, at) {
+        match ring::write_from(&self.std, buffer, at, refusal) {
             Ok(written) => written.await,
             Err(buffer) => {
                 let file = self.std.clone();

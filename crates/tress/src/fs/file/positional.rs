@@ -39,15 +39,16 @@ impl File {
         if let Err(error) = check(offset) {
             return (Err(error), buffer);
         }
-        let now = nowait::read(&self.std, room(&mut buffer), Some(offset));
-        if let Some(result) = now {
-            if let Ok(n) = result {
-                // SAFETY: so many were written, from the start of the room.
-                unsafe { buffer.set_filled(n) };
+        match nowait::read(&self.std, room(&mut buffer), Some(offset)) {
+            Ok(result) => {
+                if let Ok(n) = result {
+                    // SAFETY: so many were written, from the start of the room.
+                    unsafe { buffer.set_filled(n) };
+                }
+                (result, buffer)
             }
-            return (result, buffer);
+            Err(refusal) => self.read_waiting(buffer, Some(offset), refusal).await,
         }
-        self.read_waiting(buffer, Some(offset)).await
     }
 
     /// Writes what a buffer is filled with at a position, and gives it back with how much was written,
@@ -83,10 +84,10 @@ impl File {
         if let Err(error) = check(offset) {
             return (Err(error), buffer);
         }
-        if let Some(result) = nowait::write(&self.std, buffer.bytes(), Some(offset)) {
-            return (result, buffer);
+        match nowait::write(&self.std, buffer.bytes(), Some(offset)) {
+            Ok(result) => (result, buffer),
+            Err(refusal) => self.write_waiting(buffer, Some(offset), refusal).await,
         }
-        self.write_waiting(buffer, Some(offset)).await
     }
 }
 
