@@ -28,10 +28,10 @@
 //!    worker's ring: reading, positional writing, syncing, truncating, and removing, renaming, linking
 //!    and making single names.
 //! 3. The rest is done by the blocking pool. So is opening, which the kernel would either try on the worker,
-//!    where a file system that does not answer stops it, or leave to a slower pool of its own. And so is
+//!    where a file system that does not answer stops it, or leave to a slower pool of its own. So is
 //!    everything that takes several calls, such as [`read`](read()) or [`copy`]: one way to a thread and
-//!    back costs less than three to the kernel. And so are a [`File`]'s writes that would wait: they are promised to be made even if the runtime
-//!    is shut down, and operations of a ring end with it.
+//!    back costs less than three to the kernel. And so are a [`File`]'s writes that would wait: they are
+//!    promised to be made even if the runtime is shut down, and operations of a ring end with it.
 //!
 //! What an operation does is the same on each way.
 //!
