@@ -6,7 +6,7 @@ use crate::ready::Ready;
 use crate::registration::Registration;
 use crate::slots::{Key, Refused, Slots};
 use crate::source::{self, Handle, Source};
-use crate::sys::atomic::{AtomicU64, AtomicUsize, Ordering};
+use crate::sys::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use crate::sys::{Mutex, MutexGuard};
 use crate::token::{Begin, Token};
 use crate::uring::Ring;
@@ -54,6 +54,10 @@ pub struct Driver {
     fallback: Option<io::Error>,
     /// Other drivers that this one looks after.
     pub(crate) kept: Kept,
+    /// Another one looks after this.
+    pub(crate) lent: AtomicBool,
+    /// The owner sleeps elsewhere, and another one looks after this.
+    away: AtomicBool,
     /// Threads that drain the driver: while there are any, a park does not wait.
     draining: AtomicUsize,
     counters: Counters,
@@ -170,6 +174,8 @@ impl Driver {
             ring,
             fallback,
             kept: Kept::default(),
+            lent: AtomicBool::new(false),
+            away: AtomicBool::new(false),
             draining: AtomicUsize::new(0),
             counters: Counters::default(),
         })
@@ -341,11 +347,15 @@ impl Driver {
     /// call only if the owner is in the kernel.
     pub fn unpark(&self) {
         if self.token.notify() {
-            self.counters.bells.fetch_add(1, Ordering::Relaxed);
-            // Cannot fail on a bell that exists, short of the kernel running out of memory; and then a
-            // thread that sleeps on for ever is worse than a panic.
-            self.bell.wake().expect("the driver's bell can be rung");
+            self.ring_bell();
         }
+    }
+
+    fn ring_bell(&self) {
+        self.counters.bells.fetch_add(1, Ordering::Relaxed);
+        // Cannot fail on a bell that exists, short of the kernel running out of memory; and then a
+        // thread that sleeps on for ever is worse than a panic.
+        self.bell.wake().expect("the driver's bell can be rung");
     }
 
     /// Is there anything that only the kernel can report: a source, or an operation under way? If not,
@@ -391,6 +401,44 @@ impl Driver {
     /// ```
     pub fn lend(self: &Arc<Self>, keeper: &Arc<Driver>) -> io::Result<Loan> {
         Loan::new(self, keeper)
+    }
+
+    /// Is it [lent](Driver::lend)?
+    #[inline]
+    pub fn is_lent(&self) -> bool {
+        self.lent.load(Ordering::Relaxed)
+    }
+
+    /// The owner of a driver that is [lent](Driver::lend) sleeps, in `sleep` and not in the driver. Operations
+    /// that others submit or cancel meanwhile are handed over by the keeper.
+    pub fn sleep_elsewhere<T>(&self, sleep: impl FnOnce() -> T) -> T {
+        // Others queue, and look whether it is away, under the lock of the queue, which is taken here: either
+        // they see it, or what they have queued is handed over now.
+        self.away.store(true, Ordering::Release);
+        if let Some(ring) = &self.ring {
+            if !matches!(ring.flush(), Ok(true)) {
+                self.ring_bell();
+            }
+        }
+        let slept = sleep();
+        self.away.store(false, Ordering::Release);
+        slept
+    }
+
+    /// Will the owner not come by itself to hand over what was queued? To be asked under the queue's lock.
+    #[allow(dead_code, reason = "used where there is a ring")]
+    pub(crate) fn is_asleep(&self) -> bool {
+        self.token.is_parked() || self.away.load(Ordering::Acquire)
+    }
+
+    /// Has somebody come to hand over what was queued: the owner, or who looks after the driver.
+    #[allow(dead_code, reason = "used where there is a ring")]
+    pub(crate) fn summon(&self) {
+        if self.away.load(Ordering::Acquire) {
+            self.ring_bell();
+        } else {
+            self.unpark();
+        }
     }
 
     /// Does it look after drivers that were [lent](Driver::lend) to it?

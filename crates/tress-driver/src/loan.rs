@@ -40,12 +40,14 @@ impl Loan {
             place,
         };
         selector::watch(&keeper.registry, &lender.registry, KEPT | place)?;
+        lender.lent.store(true, Ordering::Relaxed);
         Ok(loan)
     }
 }
 
 impl Drop for Loan {
     fn drop(&mut self) {
+        self.lender.lent.store(false, Ordering::Relaxed);
         selector::forget(&self.keeper.registry, &self.lender.registry);
         self.keeper.kept.remove(self.place);
     }

@@ -7,7 +7,7 @@ use harness::{Count, backends, block_on, descriptors, driver, park_until};
 use std::io::{ErrorKind, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::task::{Context, Poll};
 use std::thread;
 use std::time::Duration;
@@ -46,6 +46,53 @@ type Receive = Multishot<RecvMulti<Arc<UnixStream>>>;
 
 fn next(driver: &Arc<Driver>, receive: &mut Receive) -> Option<Vec<u8>> {
     block_on(driver, receive.next()).map(|bytes| bytes.unwrap().to_vec())
+}
+
+/// The owner of a driver that is lent sleeps: what another thread asks of its ring is handed over by the keeper.
+#[test]
+fn a_receive_moves_from_a_lent_driver_to_its_keeper() {
+    let _alone = ALONE.lock().unwrap();
+    let (Some(lender), Some(keeper)) = (ring(), ring()) else {
+        return;
+    };
+    let (pool, keepers_pool) = (
+        Pool::new(&lender, 4, 64).unwrap(),
+        Pool::new(&keeper, 4, 64).unwrap(),
+    );
+    let (near, mut far) = pair();
+    let mut receive = lender.submit_multi(RecvMulti::new(near.clone(), &pool));
+    far.write_all(b"one").unwrap();
+    assert_eq!(next(&lender, &mut receive).unwrap(), b"one");
+
+    let loan = lender.lend(&keeper).unwrap();
+    assert!(receive.driver().is_lent());
+    let (wake, sleep) = mpsc::channel::<()>();
+    let (gone, has_gone) = mpsc::channel();
+    let owner = thread::spawn({
+        let lender = lender.clone();
+        move || {
+            lender.sleep_elsewhere(|| {
+                gone.send(()).unwrap();
+                sleep.recv().unwrap();
+            });
+        }
+    });
+    has_gone.recv().unwrap();
+    block_on(&keeper, receive.stop());
+    assert_eq!(receive.pending(), 0);
+    // Its companion too.
+    drop(receive);
+    park_until(&keeper, || lender.metrics().in_flight == 0);
+    assert_eq!(lender.metrics().orphaned, 0);
+
+    far.write_all(b"two").unwrap();
+    let mut receive = keeper.submit_multi(RecvMulti::new(near, &keepers_pool));
+    assert_eq!(next(&keeper, &mut receive).unwrap(), b"two");
+    wake.send(()).unwrap();
+    owner.join().unwrap();
+    drop((loan, receive));
+    assert!(!lender.is_lent());
+    settle(&keeper);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 pub(crate) use loom::sync::MutexGuard;
 
 pub(crate) mod atomic {
-    pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+    pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 }
 
 #[derive(Debug, Default)]

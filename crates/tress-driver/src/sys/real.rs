@@ -5,7 +5,7 @@ use std::sync::{PoisonError, TryLockError};
 pub(crate) use std::sync::MutexGuard;
 
 pub(crate) mod atomic {
-    pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+    pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 }
 
 /// A mutex that does not poison: every critical section in this crate leaves its data consistent

@@ -249,7 +249,8 @@ where
         poll_fn(|cx| self.poll_stop(cx)).await;
     }
 
-    fn poll_stop(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    /// As [`stop`](Multishot::stop), by poll: pending until it has stopped.
+    pub fn poll_stop(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         match self.cell.stop(cx) {
             Stop::Done => return Poll::Ready(()),
             Stop::Wait => {}
@@ -264,6 +265,11 @@ where
     /// As for [`poll_next`](Multishot::poll_next).
     pub fn try_next(&mut self) -> Option<io::Result<M::Item>> {
         self.cell.try_next()
+    }
+
+    /// The driver that it was submitted to.
+    pub fn driver(&self) -> &Arc<Driver> {
+        &self.driver
     }
 
     /// How many results wait to be fetched.
@@ -297,18 +303,18 @@ where
             };
         }
         self.cell.run();
-        let mut is_parked = false;
-        self.key = ring.start(&self.cell, || is_parked = self.driver.token.is_parked());
+        let mut is_asleep = false;
+        self.key = ring.start(&self.cell, || is_asleep = self.driver.is_asleep());
         if self.key.is_none() {
             return Err(Gone.into());
         }
         if self.companion.is_none() && self.cell.op.companion().is_some() {
             self.cell.accompany();
             let companion = Arc::new(Watch(Arc::clone(&self.cell)));
-            self.companion = ring.start(&companion, || is_parked |= self.driver.token.is_parked());
+            self.companion = ring.start(&companion, || is_asleep |= self.driver.is_asleep());
         }
-        if is_parked {
-            self.driver.unpark();
+        if is_asleep {
+            self.driver.summon();
         }
         Ok(())
     }
@@ -322,10 +328,10 @@ where
         let (Some(ring), Some(key)) = (&self.driver.ring, key) else {
             return;
         };
-        let mut is_parked = false;
-        ring.cancel(key, || is_parked = self.driver.token.is_parked());
-        if is_parked {
-            self.driver.unpark();
+        let mut is_asleep = false;
+        ring.cancel(key, || is_asleep = self.driver.is_asleep());
+        if is_asleep {
+            self.driver.summon();
         }
     }
 }

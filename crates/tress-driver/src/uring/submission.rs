@@ -43,11 +43,11 @@ impl<O: Operation> Submission<O> {
             return Submission::refused(op, unsupported("this kernel's io_uring cannot do it"));
         }
         let cell = Arc::new(OpCell::new(op));
-        let mut is_parked = false;
-        match ring.start(&cell, || is_parked = driver.token.is_parked()) {
+        let mut is_asleep = false;
+        match ring.start(&cell, || is_asleep = driver.is_asleep()) {
             Some(key) => {
-                if is_parked {
-                    driver.unpark();
+                if is_asleep {
+                    driver.summon();
                 }
                 Submission(State::UnderWay {
                     cell,
@@ -109,10 +109,10 @@ impl<O: Operation> Drop for Submission<O> {
         ring.orphan();
         match cell.abandon() {
             Abandoned::UnderWay => {
-                let mut is_parked = false;
-                ring.cancel(*key, || is_parked = driver.token.is_parked());
-                if is_parked {
-                    driver.unpark();
+                let mut is_asleep = false;
+                ring.cancel(*key, || is_asleep = driver.is_asleep());
+                if is_asleep {
+                    driver.summon();
                 }
             }
             Abandoned::Done(value) => {
