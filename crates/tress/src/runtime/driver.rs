@@ -74,7 +74,8 @@ impl IoHandle {
 
 #[cfg(feature = "net")]
 impl IoHandle {
-    /// Calls `f` with the pool of the worker that this thread is, or of another one in turn.
+    /// Calls `f` with the pool of the worker that this thread is, or that looks after its I/O, or of another
+    /// one in turn.
     ///
     /// # Errors
     /// If the driver cannot be made, or the runtime has shut down.
@@ -84,7 +85,7 @@ impl IoHandle {
     ) -> io::Result<R> {
         let shared = &*self.0;
         match &shared.scheduler {
-            Scheduler::Multi(multi) => multi.with_io(shared, |io| io.pool().map(f)),
+            Scheduler::Multi(multi) => multi.with_kept_io(shared, |io| io.pool().map(f)),
             Scheduler::Current(current) => current.with_io(shared, |io| io.pool().map(f)),
         }
     }

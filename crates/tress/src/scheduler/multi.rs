@@ -335,16 +335,17 @@ impl Multi {
         if rest.is_lent() {
             return true;
         }
-        if !rest.has_io() {
+        if !rest.had_io() {
             return false;
         }
         let _one_at_a_time = self.lending.lock();
         // A keeper does not lend, so that somebody is left who sleeps in a driver.
         !rest.keeps_others()
             && (1..self.remotes.len())
-                .map(|further| &self.remotes[(index + further) % self.remotes.len()].rest)
-                .find(|other| other.has_io() && !other.is_lent())
-                .is_some_and(|keeper| rest.lend(keeper))
+                .map(|further| (index + further) % self.remotes.len())
+                .map(|other| (other, &self.remotes[other].rest))
+                .find(|(_, other)| other.has_io() && !other.is_lent())
+                .is_some_and(|(number, keeper)| rest.lend(keeper, number))
     }
 
     #[cfg(not(loom))]
@@ -578,14 +579,32 @@ impl Multi {
     /// Calls `f` with the I/O that this thread should use: its own worker's, or another's in turn.
     #[cfg(feature = "driver")]
     pub(crate) fn with_io<R>(&self, shared: &Shared, f: impl FnOnce(&Io) -> R) -> R {
+        self.with_io_for(shared, |index| index, f)
+    }
+
+    /// As `with_io`, but if that worker has lent its driver it is the keeper's.
+    #[cfg(feature = "net")]
+    pub(crate) fn with_kept_io<R>(&self, shared: &Shared, f: impl FnOnce(&Io) -> R) -> R {
+        let keeper = |index: usize| self.remotes[index].rest.keeper().unwrap_or(index);
+        self.with_io_for(shared, keeper, f)
+    }
+
+    /// `instead` says whose I/O stands in for that of a worker.
+    #[cfg(feature = "driver")]
+    fn with_io_for<R>(
+        &self,
+        shared: &Shared,
+        instead: impl FnOnce(usize) -> usize,
+        f: impl FnOnce(&Io) -> R,
+    ) -> R {
         let here = current_worker(shared)
             .and_then(Worker::core)
             .map(Core::index);
         match here {
-            Some(index) => f(&self.remotes[index].rest.io),
+            Some(index) => f(&self.remotes[instead(index)].rest.io),
             None => {
                 let turn = self.next_turn.fetch_add(1, Ordering::Relaxed);
-                let index = turn % self.remotes.len();
+                let index = instead(turn % self.remotes.len());
                 let result = f(&self.remotes[index].rest.io);
                 // It may have to move to its driver.
                 self.poke(index);

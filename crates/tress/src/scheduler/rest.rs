@@ -25,9 +25,12 @@ mod tests;
 
 pub(crate) use io::Io;
 
-use crate::sys::atomic::{AtomicBool, Ordering};
+use crate::sys::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::sys::{Mutex, Parker, full_fence};
 use std::time::Duration;
+
+/// The number of no worker.
+const NOBODY: usize = usize::MAX;
 
 #[derive(Debug)]
 pub(crate) struct Rest {
@@ -35,8 +38,8 @@ pub(crate) struct Rest {
     /// The worker is in its driver, or on its way in or out.
     inside: AtomicBool,
     pub(crate) io: Io,
-    /// Its driver is lent. Written by the worker itself.
-    lent: AtomicBool,
+    /// The number of the worker that its driver is lent to, or `NOBODY`. Written by the worker itself.
+    keeper: AtomicUsize,
     loan: Mutex<Option<io::Loan>>,
     /// Another worker has gone to rest and lent it its driver.
     relieved: AtomicBool,
@@ -48,7 +51,7 @@ impl Rest {
             parker: Parker::new(),
             inside: AtomicBool::new(false),
             io,
-            lent: AtomicBool::new(false),
+            keeper: AtomicUsize::new(NOBODY),
             loan: Mutex::new(None),
             relieved: AtomicBool::new(false),
         }
@@ -59,7 +62,8 @@ impl Rest {
     pub(crate) fn park(&self, timeout: Option<Duration>) {
         match self.io.in_use() {
             Some(driver) if !self.is_lent() => self.park_inside(|| io::park(driver, timeout)),
-            _ => {
+            Some(driver) => io::sleep_elsewhere(driver, || self.parker.park(timeout)),
+            None => {
                 self.parker.park(timeout);
             }
         }
@@ -68,7 +72,13 @@ impl Rest {
     /// Has the worker lent its driver?
     #[inline]
     pub(crate) fn is_lent(&self) -> bool {
-        self.lent.load(Ordering::Relaxed)
+        self.keeper().is_some()
+    }
+
+    /// The number of the worker that looks after its driver, if it is lent.
+    #[inline]
+    pub(crate) fn keeper(&self) -> Option<usize> {
+        Some(self.keeper.load(Ordering::Relaxed)).filter(|&keeper| keeper != NOBODY)
     }
 
     /// Does it look after others' drivers?
@@ -77,17 +87,17 @@ impl Rest {
         self.io.made().is_some_and(|driver| driver.keeps_others())
     }
 
-    /// Lends the driver to another worker that has I/O of its own. False if that cannot be: then it goes on
-    /// looking after it itself. For the worker itself; neither of them may be lent already.
-    pub(crate) fn lend(&self, keeper: &Rest) -> bool {
-        let (Some(driver), Some(other)) = (self.io.in_use(), keeper.io.in_use()) else {
+    /// Lends the driver to the worker of that number, which has I/O of its own. False if that cannot be: then
+    /// it goes on looking after it itself. For the worker itself; neither of them may be lent already.
+    pub(crate) fn lend(&self, keeper: &Rest, number: usize) -> bool {
+        let (Some(driver), Some(other)) = (self.io.made(), keeper.io.in_use()) else {
             return false;
         };
         let Some(loan) = io::lend(driver, other) else {
             return false;
         };
         *self.loan.lock() = Some(loan);
-        self.lent.store(true, Ordering::Relaxed);
+        self.keeper.store(number, Ordering::Relaxed);
         keeper.relieved.store(true, Ordering::Relaxed);
         // Its own last source may have gone just now, and it to its parker.
         keeper.unpark();
@@ -97,7 +107,7 @@ impl Rest {
     /// Ends the loan. For the worker itself.
     pub(crate) fn take_back(&self) {
         *self.loan.lock() = None;
-        self.lent.store(false, Ordering::Relaxed);
+        self.keeper.store(NOBODY, Ordering::Relaxed);
     }
 
     /// Has another worker gone to rest since the last call?
@@ -139,6 +149,11 @@ impl Rest {
     /// Takes the token, if there is one.
     pub(crate) fn take_token(&self) {
         self.parker.park(Some(Duration::ZERO));
+    }
+
+    /// Was there ever I/O? If there is none now, another worker may have taken it over.
+    pub(crate) fn had_io(&self) -> bool {
+        self.io.made().is_some()
     }
 
     /// Is there I/O to look after?

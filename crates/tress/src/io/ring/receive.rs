@@ -51,8 +51,18 @@ pub(crate) struct Receive(Multishot<RecvMulti<Arc<OwnedFd>>>);
 
 impl Receive {
     /// None if it has to be begun again.
+    ///
+    /// The kernel wakes the thread that handed a receive over for all that arrives. If that is one that has
+    /// gone to rest, and has lent its driver, the receive is stopped, to be begun again elsewhere.
     pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Option<Next> {
-        self.0.poll_started(cx)
+        let polled = self.0.poll_started(cx);
+        if matches!(polled, Some(Poll::Pending))
+            && self.0.driver().is_lent()
+            && self.0.poll_stop(cx).is_ready()
+        {
+            return self.0.poll_started(cx);
+        }
+        polled
     }
 
     /// Has nothing more received, and returns what was.

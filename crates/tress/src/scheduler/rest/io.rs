@@ -128,6 +128,11 @@ pub(super) fn park(driver: &Driver, timeout: Option<Duration>) {
     expect(driver.park(timeout).map(|_| ()));
 }
 
+/// For the owner of a driver that is lent.
+pub(super) fn sleep_elsewhere(driver: &Driver, sleep: impl FnOnce() -> bool) {
+    driver.sleep_elsewhere(sleep);
+}
+
 pub(super) fn turn(driver: &Driver) {
     expect(driver.turn().map(|_| ()));
 }

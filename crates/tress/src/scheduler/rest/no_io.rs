@@ -61,6 +61,10 @@ pub(super) fn park(driver: &Driver, _: Option<Duration>) {
     match *driver {}
 }
 
+pub(super) fn sleep_elsewhere(driver: &Driver, _: impl FnOnce() -> bool) {
+    match *driver {}
+}
+
 pub(super) fn turn(driver: &Driver) {
     match *driver {}
 }

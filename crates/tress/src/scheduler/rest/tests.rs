@@ -56,8 +56,12 @@ impl Sleeper {
 #[test]
 fn a_keeper_is_woken_for_the_lender_who_sleeps_on() {
     let (mut lender, keeper) = (Sleeper::new(), Sleeper::new());
-    assert!(lender.rest.lend(&keeper.rest));
+    assert!(lender.rest.lend(&keeper.rest, 1));
     assert!(lender.rest.is_lent() && keeper.rest.keeps_others());
+    assert_eq!(
+        (lender.rest.keeper(), keeper.rest.keeper()),
+        (Some(1), None)
+    );
     assert!(keeper.rest.was_relieved() && !keeper.rest.was_relieved());
     // Told of the loan, in case it slept on its parker.
     assert!(keeper.rest.is_notified());
@@ -73,10 +77,24 @@ fn a_keeper_is_woken_for_the_lender_who_sleeps_on() {
     lender.rest.park(None);
 }
 
+/// What it had to look after may have moved to the keeper, who goes on holding back.
+#[test]
+fn a_driver_without_sources_is_lent_too() {
+    let keeper = Sleeper::new();
+    let lender = Rest::new(Io::new(Some(Config::new()), Default::default()));
+    assert!(!lender.had_io() && !lender.lend(&keeper.rest, 1));
+    lender.io.driver().unwrap();
+    assert!(lender.had_io() && !lender.has_io());
+    assert!(lender.lend(&keeper.rest, 1));
+    assert!(keeper.rest.keeps_others());
+    lender.unpark();
+    lender.park(None);
+}
+
 #[test]
 fn who_helps_a_stuck_keeper_helps_the_lender_too() {
     let (mut lender, keeper) = (Sleeper::new(), Sleeper::new());
-    assert!(lender.rest.lend(&keeper.rest));
+    assert!(lender.rest.lend(&keeper.rest, 1));
     lender.far.write_all(b"x").unwrap();
     keeper.rest.turn_for_the_stuck();
     assert!(lender.was_woken());
@@ -85,7 +103,7 @@ fn who_helps_a_stuck_keeper_helps_the_lender_too() {
 #[test]
 fn what_was_taken_back_is_the_lenders_own() {
     let (mut lender, keeper) = (Sleeper::new(), Sleeper::new());
-    assert!(lender.rest.lend(&keeper.rest));
+    assert!(lender.rest.lend(&keeper.rest, 1));
     lender.rest.take_back();
     assert!(!lender.rest.is_lent() && !keeper.rest.keeps_others());
     lender.far.write_all(b"x").unwrap();
@@ -101,6 +119,6 @@ fn what_was_taken_back_is_the_lenders_own() {
 fn who_has_no_io_is_no_keeper() {
     let lender = Sleeper::new();
     let other = Rest::new(Io::new(Some(Config::new()), Default::default()));
-    assert!(!lender.rest.lend(&other));
+    assert!(!lender.rest.lend(&other, 1));
     assert!(!lender.rest.is_lent());
 }
