@@ -43,7 +43,7 @@ struct Entry(NonNull<Header>);
 unsafe impl Send for Entry {}
 
 static VTABLE: OwnerVTable = OwnerVTable {
-    schedule: |owner, task, _| {
+    schedule: |owner, task| {
         // SAFETY: every owner here is part of a `Depot`, which outlives its tasks.
         let depot = unsafe { &*owner.as_ref().parent::<Depot>() };
         depot.queue.lock().push_back(Entry(task));
