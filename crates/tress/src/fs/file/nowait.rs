@@ -14,9 +14,10 @@ const MOST: usize = 256 * 1024;
 /// Why nothing was done.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::fs) enum Refusal {
-    /// It would have had to wait.
+    /// It would have had to wait. So does a pipe or a terminal, whatever it says: the kernel waits for those
+    /// by polling, without a thread.
     Busy,
-    /// The file does not know how to do it without waiting, or the kernel will not ask it.
+    /// The file, a regular one, does not know how to do it without waiting, or the kernel will not ask it.
     Unable,
 }
 
@@ -87,7 +88,31 @@ fn call(
         Some(libc::EAGAIN | libc::EINTR) => Err(Refusal::Busy),
         // `EINVAL` may mean the flag, and `EPERM` a filter of calls, so whoever does not give it is to say
         // what is wrong.
-        Some(libc::EOPNOTSUPP | libc::ENOSYS | libc::EINVAL | libc::EPERM) => Err(Refusal::Unable),
+        Some(libc::EOPNOTSUPP | libc::ENOSYS | libc::EINVAL | libc::EPERM) => {
+            Err(if is_regular(file) {
+                Refusal::Unable
+            } else {
+                Refusal::Busy
+            })
+        }
         _ => Ok(Err(error)),
     }
+}
+
+/// By what is known already: asking a file system's server would have to wait. True if nothing is.
+fn is_regular(file: &File) -> bool {
+    let mut known = MaybeUninit::<libc::statx>::zeroed();
+    // SAFETY: an empty name, which stands for the descriptor itself, and room for the answer.
+    let failed = unsafe {
+        libc::statx(
+            file.as_raw_fd(),
+            c"".as_ptr(),
+            libc::AT_EMPTY_PATH | libc::AT_STATX_DONT_SYNC,
+            libc::STATX_TYPE,
+            known.as_mut_ptr(),
+        )
+    };
+    // SAFETY: zeros are an answer that says nothing.
+    let mode = unsafe { known.assume_init() }.stx_mode;
+    failed != 0 || libc::mode_t::from(mode) & libc::S_IFMT == libc::S_IFREG
 }
