@@ -119,6 +119,17 @@ impl Fifo {
     }
 }
 
+/// How many threads of the kernel's do operations for this process.
+fn kernels_threads() -> usize {
+    let threads = std::fs::read_dir("/proc/self/task").unwrap();
+    let names = threads.map(|thread| std::fs::read_to_string(thread.unwrap().path().join("comm")));
+    // One that has ended meanwhile has no name.
+    names
+        .flatten()
+        .filter(|name| name.starts_with("iou-wrk"))
+        .count()
+}
+
 /// Operations of the kernel, on the ring or on threads, that do not end by themselves.
 #[test]
 fn operations_under_way_are_cancelled_or_reported() {
@@ -142,6 +153,7 @@ fn operations_under_way_are_cancelled_or_reported() {
             false => metrics.num_blocking_threads() == EACH && metrics.blocking_queue_depth() == 0,
         });
         if on_ring {
+            assert_eq!(kernels_threads(), 0, "pipes are polled");
             let report = rt.shutdown_timeout(PATIENCE);
             assert!(report.is_clean(), "{report}");
         } else {
