@@ -707,9 +707,11 @@ impl Worker {
         }
         let crowded = core.spin.is_crowded();
         let short = core.adapt.average() < LONG_POLL;
+        // Tasks that do I/O mostly wait for others, who want the cores; those that compute want them.
+        let crowded_by_others = crowded && remote.rest.had_io();
         core.hold_back(
             self.multi(),
-            short && (crowded || remote.rest.keeps_others()),
+            short && (crowded_by_others || remote.rest.keeps_others()),
         );
         if !crowded && remote.rest.is_lent() {
             remote.rest.take_back();
