@@ -220,13 +220,13 @@ fn threads() {
         scope.spawn(|| {
             for now in 0..10 * rounds {
                 loop {
-                    let popped = wheel.lock().unwrap().pop_due(now);
-                    let Some(node) = popped else { break };
-                    let wheel = wheel.lock().unwrap();
+                    let mut wheel = wheel.lock().unwrap();
+                    let Some(node) = wheel.pop_due(now) else { break };
+                    // Under the same lock: its owner may insert it again as soon
+                    // as that is released.
                     // SAFETY: `nodes` is alive, and we have the lock.
                     let node = unsafe { node.as_ref() };
-                    // Its owner may have inserted it again already.
-                    assert!(node.is_linked() || node.deadline() <= wheel.now());
+                    assert!(!node.is_linked() && node.deadline() <= wheel.now());
                 }
             }
         });
