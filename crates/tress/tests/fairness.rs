@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::task::{Poll, Waker};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tress::runtime::{Builder, Runtime};
 use tress::task::{consume_budget, yield_now};
 use tress::time::sleep;
@@ -115,6 +115,36 @@ fn yielding_tasks_starve_neither_the_global_queue_nor_timers() {
     }
     on_worker(&rt, async { sleep(Duration::from_millis(2)).await });
     stop.store(true, Ordering::Relaxed);
+}
+
+/// What came from outside in a burst, during a long poll, does not wait for several more of them.
+#[test]
+fn a_burst_from_outside_runs_between_two_long_polls() {
+    const BURST: u64 = 20;
+    // The worker may lose its core between two of the burst, and end the global queue's turn early.
+    const ROUNDS: u32 = 100;
+    let rt = runtime(1);
+    let handle = rt.handle().clone();
+    on_worker(&rt, async move {
+        for _ in 0..ROUNDS {
+            let ran = Arc::new(AtomicU64::new(0));
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    for _ in 0..BURST {
+                        let ran = ran.clone();
+                        handle.spawn(async move { ran.fetch_add(1, Ordering::Relaxed) });
+                    }
+                });
+            });
+            let long = Instant::now();
+            while long.elapsed() < Duration::from_millis(1) {}
+            yield_now().await;
+            if ran.load(Ordering::Relaxed) == BURST {
+                return;
+            }
+        }
+        panic!("no burst has been run in one turn");
+    });
 }
 
 #[test]

@@ -28,6 +28,9 @@ use std::time::{Duration, Instant};
 pub(crate) const MAX_LIFO_STREAK: u8 = 3;
 /// A tick that took this long is followed by a look at the global queue.
 const LONG_TICK: Duration = Duration::from_micros(200);
+/// Where polls are long, the global queue's turn lasts so long: a batch would be over in no time, and what
+/// came in a burst would wait for several long polls.
+const GLOBAL_TURN: Duration = LONG_TICK;
 /// A worker that is busy looks after its I/O so often, at the end of a tick.
 const TURN_EVERY: Duration = Duration::from_micros(50);
 /// Where no core is to spare, another worker is woken only for a queue that will take this long.
@@ -68,6 +71,8 @@ pub(crate) struct Core {
     until_global: Cell<u32>,
     /// Tasks fetched in the global queue's present turn.
     turn: Cell<u32>,
+    /// When that turn began; kept where polls are long.
+    turn_began: Cell<Instant>,
     /// When it last looked after its I/O.
     last_turn: Cell<Instant>,
     /// There is no core for another worker, and polls are short: one is woken for a long queue only.
@@ -105,6 +110,7 @@ impl Core {
             lifo_streak: Cell::new(0),
             until_global: Cell::new(0),
             turn: Cell::new(0),
+            turn_began: Cell::new(Instant::now()),
             last_turn: Cell::new(Instant::now()),
             holds_back: Cell::new(false),
             // Its thread is started by whoever claimed it from the idle set.
@@ -314,18 +320,24 @@ impl Core {
     }
 
     /// Fetches no more than a tick's worth: behind a long poll in a ring a task may wait while
-    /// somebody else could run it. The global queue's turn is one batch's length all the same.
+    /// somebody else could run it. The global queue's turn is one batch's length all the same, and
+    /// where local polls are long it is as long as one.
     fn next_global(&self, multi: &Multi, remote: &Remote) -> Option<NonNull<Header>> {
         let (task, taken) =
             multi
                 .inject
                 .pop_batch(&self.ring, multi.remotes.len(), self.adapt.tick())?;
         remote.stats.global_batches.bump();
-        let turn = self.turn.get() + taken;
-        if turn >= MIN_BATCH {
+        let now = (self.adapt.average() >= LONG_POLL).then(Instant::now);
+        let before = self.turn.get();
+        if let (0, Some(now)) = (before, now) {
+            self.turn_began.set(now);
+        }
+        let had_its_time = now.is_none_or(|now| now - self.turn_began.get() >= GLOBAL_TURN);
+        if before + taken >= MIN_BATCH && had_its_time {
             self.end_turn();
         } else {
-            self.turn.set(turn);
+            self.turn.set(before + taken);
         }
         Some(task)
     }

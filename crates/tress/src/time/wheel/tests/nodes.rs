@@ -221,7 +221,9 @@ fn threads() {
             for now in 0..10 * rounds {
                 loop {
                     let mut wheel = wheel.lock().unwrap();
-                    let Some(node) = wheel.pop_due(now) else { break };
+                    let Some(node) = wheel.pop_due(now) else {
+                        break;
+                    };
                     // Under the same lock: its owner may insert it again as soon
                     // as that is released.
                     // SAFETY: `nodes` is alive, and we have the lock.
