@@ -325,6 +325,48 @@ fn mpsc_threads() {
     }
 }
 
+/// Bursts that are long enough for many blocks at once, and a receiver that lags behind and catches up.
+#[test]
+fn mpsc_long_bursts() {
+    for lag in [0, 2_500, 10_000] {
+        let ledger = Ledger::new();
+        let messages = scaled(200_000);
+        let (tx, mut rx) = mpsc::unbounded_channel();
+        let senders: Vec<_> = (0..SENDERS)
+            .map(|id| {
+                let (tx, ledger) = (tx.clone(), ledger.clone());
+                std::thread::spawn(move || {
+                    for number in 0..messages / SENDERS {
+                        assert!(tx.send(ledger.message(id, number)).is_ok());
+                        add(&ledger.sent, 1);
+                    }
+                })
+            })
+            .collect();
+        drop(tx);
+        let mut order = Order::default();
+        loop {
+            match rx.try_recv() {
+                Ok(message) => {
+                    order.check(&message);
+                    message.received();
+                }
+                Err(TryRecvError::Empty) => {
+                    while rx.len() < lag && !rx.is_closed() {
+                        std::thread::yield_now();
+                    }
+                }
+                Err(TryRecvError::Disconnected) => break,
+            }
+        }
+        for sender in senders {
+            sender.join().unwrap();
+        }
+        ledger.check();
+        assert_eq!(get(&ledger.received), messages / SENDERS * SENDERS);
+    }
+}
+
 #[test]
 fn oneshot_many_channels() {
     let mut dice = Dice::new(4);

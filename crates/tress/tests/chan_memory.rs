@@ -124,6 +124,59 @@ fn a_drained_channel_gives_its_memory_back() {
     assert_eq!(left, (0, 0));
 }
 
+/// Long ones get their memory in large pieces, which idle ones do not keep; whoever finds out that it is
+/// idle.
+#[test]
+fn an_idle_channel_is_small_however_long_it_was() {
+    for length in [2_047, 2_048, 2_049, 10_000, 100_000] {
+        let left = left_by(|| {
+            let (tx, mut rx) = mpsc::channel(200_000);
+            let (_, empty) = alive();
+            for round in 0..3 {
+                for number in 0..length {
+                    tx.try_send(number).unwrap();
+                }
+                let permit = tx.try_reserve().unwrap();
+                for number in 0..length {
+                    assert_eq!(rx.try_recv(), Ok(number));
+                }
+                // As long as a place is promised it may be otherwise.
+                assert!(rx.try_recv().is_err());
+                drop(permit);
+                if round == 1 {
+                    let mut recv = std::pin::pin!(rx.recv());
+                    let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+                    assert!(recv.as_mut().poll(&mut cx).is_pending());
+                } else {
+                    assert!(rx.try_recv().is_err());
+                }
+                let (_, idle) = alive();
+                assert!(idle - empty < 2_000, "{} bytes are kept", idle - empty);
+                assert_eq!(tx.capacity(), 200_000);
+            }
+        });
+        assert_eq!(left, (0, 0));
+    }
+}
+
+/// A short channel takes no more than the blocks of its messages.
+#[test]
+fn a_channel_takes_little_more_than_its_messages() {
+    let (tx, rx) = mpsc::unbounded_channel();
+    let (_, empty) = alive();
+    for number in 0..2_048u64 {
+        tx.send(number).unwrap();
+    }
+    let (_, short) = alive();
+    assert!(short - empty < 2_048 * 10);
+    for number in 2_048..1_000_000u64 {
+        tx.send(number).unwrap();
+    }
+    let (_, long) = alive();
+    assert!(long - empty < 1_000_000 * 10 + (1 << 20));
+    drop((tx, rx));
+}
+
 #[test]
 fn a_busy_channel_does_not_allocate_for_ever() {
     let (tx, mut rx) = mpsc::channel(100);

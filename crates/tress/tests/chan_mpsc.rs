@@ -238,6 +238,94 @@ fn many_blocks_in_order() {
     }
 }
 
+/// Messages in a channel from which on it gets many blocks at once.
+const LONG: usize = if cfg!(miri) { 128 } else { 2_048 };
+
+/// Channels that have grown long get many blocks at once, and leave them when they are empty.
+#[test]
+fn long_bursts_in_order() {
+    let (tx, mut rx) = mpsc::channel(20_000);
+    let (mut next, mut sent) = (0, 0);
+    for (burst, drain) in [
+        (LONG + 50, LONG + 50),
+        (LONG - 1, LONG - 1),
+        (4 * LONG, 4 * LONG - 1),
+        (LONG + 33, 10),
+        (1, LONG + 25),
+        (2 * LONG, 2 * LONG),
+        (64, 64),
+    ] {
+        for _ in 0..burst {
+            tx.try_send(Box::new(sent)).unwrap();
+            sent += 1;
+        }
+        assert_eq!(rx.len(), sent - next);
+        for _ in 0..drain {
+            assert_eq!(rx.try_recv(), Ok(Box::new(next)));
+            next += 1;
+        }
+        if sent == next {
+            // Once to find out, and once more where it went then.
+            assert_eq!(rx.try_recv(), Err(TryRecvError::Empty));
+            assert_eq!(rx.try_recv(), Err(TryRecvError::Empty));
+        }
+        assert_eq!(rx.len(), sent - next);
+        assert_eq!(tx.capacity(), 20_000 - (sent - next));
+    }
+    drop(tx);
+    assert_eq!(rx.try_recv(), Err(TryRecvError::Disconnected));
+}
+
+/// Whoever comes while the receiver sleeps, or goes, behind a long burst.
+#[test]
+fn the_end_of_a_long_burst() {
+    type Then = fn(mpsc::Sender<Box<usize>>, mpsc::Receiver<Box<usize>>);
+    let ends: [Then; 6] = [
+        |tx, rx| drop((tx, rx)),
+        |tx, rx| drop((rx, tx)),
+        |tx, mut rx| {
+            let mut recv = task(rx.recv());
+            recv.pending();
+            tx.try_send(Box::new(1)).unwrap();
+            assert_eq!(recv.ready(), Some(Box::new(1)));
+        },
+        |tx, mut rx| {
+            let mut recv = task(rx.recv());
+            recv.pending();
+            drop(tx);
+            assert_eq!(recv.ready(), None);
+        },
+        |tx, mut rx| {
+            let permit = tx.try_reserve().unwrap();
+            let mut recv = task(rx.recv());
+            recv.pending();
+            permit.send(Box::new(1));
+            assert_eq!(recv.ready(), Some(Box::new(1)));
+        },
+        |tx, mut rx| {
+            let permit = tx.try_reserve().unwrap();
+            rx.close();
+            assert_eq!(rx.try_recv(), Err(TryRecvError::Empty));
+            permit.send(Box::new(1));
+            assert_eq!(rx.try_recv(), Ok(Box::new(1)));
+            assert_eq!(rx.try_recv(), Err(TryRecvError::Disconnected));
+        },
+    ];
+    // The last slot of a block, the first one of the next, and one in the middle.
+    for burst in [LONG + 63, LONG + 64, LONG + 70] {
+        for end in ends {
+            let (tx, mut rx) = mpsc::channel(burst);
+            for number in 0..burst {
+                tx.try_send(Box::new(number)).unwrap();
+            }
+            for number in 0..burst {
+                assert_eq!(rx.try_recv(), Ok(Box::new(number)));
+            }
+            end(tx, rx);
+        }
+    }
+}
+
 #[test]
 fn recv_many_takes_what_is_there() {
     let (tx, mut rx) = mpsc::channel(100);

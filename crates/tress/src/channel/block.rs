@@ -22,9 +22,10 @@
 //! position, and only then comes for what is [put](Slot::put) into its slot. Each counts itself as
 //! done with the block, and the block is the last one's.
 
+use super::run;
 use crate::sys::UnsafeCell;
 use crate::sys::atomic::{AtomicPtr, AtomicU8, AtomicU32, Ordering};
-use std::mem::MaybeUninit;
+use std::mem::{self, MaybeUninit};
 use std::ptr::{self, NonNull};
 
 /// Slots in a block.
@@ -163,13 +164,30 @@ pub(crate) struct Block<T> {
     next: AtomicPtr<Block<T>>,
     /// Receivers that are done with the block, if there are many.
     taken: AtomicU32,
+    /// Which one of its run it is, counted from one. Zero if it was allocated by itself.
+    place: u16,
+    /// Before it is used: those of its run that have not been used either.
+    behind: u16,
 }
 
 impl<T> Block<T> {
+    /// A block by itself.
     pub(crate) fn allocate() -> NonNull<Block<T>> {
         let block = Box::into_raw(Box::<Block<T>>::new_uninit()).cast::<Block<T>>();
-        // SAFETY: fresh memory of the right layout; every field is initialised here, in place, so
-        // that no large block passes over the stack.
+        // SAFETY: not null, and fresh memory of the right layout.
+        unsafe {
+            let block = NonNull::new_unchecked(block);
+            Block::initialise(block, 0, 0);
+            block
+        }
+    }
+
+    /// # Safety
+    /// It is memory for a block, and the caller's.
+    pub(super) unsafe fn initialise(this: NonNull<Block<T>>, place: u16, behind: u16) {
+        let block = this.as_ptr();
+        // SAFETY: by the caller's promise. Every field is initialised here, in place, so that no large
+        // block passes over the stack.
         unsafe {
             for i in 0..SLOTS {
                 (&raw mut (*block).states[i]).write(AtomicU8::new(EMPTY));
@@ -177,15 +195,43 @@ impl<T> Block<T> {
             }
             (&raw mut (*block).next).write(AtomicPtr::new(ptr::null_mut()));
             (&raw mut (*block).taken).write(AtomicU32::new(0));
-            NonNull::new_unchecked(block)
+            (&raw mut (*block).place).write(place);
+            (&raw mut (*block).behind).write(behind);
         }
     }
 
+    /// With what is behind it, if it has not been used.
+    ///
     /// # Safety
     /// Nobody else can reach the block, and its messages have been taken.
     pub(crate) unsafe fn free(this: NonNull<Block<T>>) {
-        // SAFETY: made by `allocate`; the caller has it to itself.
-        drop(unsafe { Box::from_raw(this.as_ptr()) });
+        // SAFETY: made by `allocate`, or one of a run; the caller has it to itself.
+        unsafe {
+            let Block { place, behind, .. } = *this.as_ref();
+            if place == 0 {
+                drop(Box::from_raw(this.as_ptr()));
+            } else {
+                run::give_back(this, place, behind);
+            }
+        }
+    }
+
+    /// The block is going to be used, without those behind it. Returns its place, and how many they are.
+    ///
+    /// # Safety
+    /// Nobody else can reach the block.
+    pub(super) unsafe fn part_from_rest(mut this: NonNull<Block<T>>) -> (u16, u16) {
+        // SAFETY: by the caller's promise.
+        let block = unsafe { this.as_mut() };
+        (block.place, mem::take(&mut block.behind))
+    }
+
+    pub(super) fn place(&self) -> u16 {
+        self.place
+    }
+
+    pub(crate) fn is_in_run(&self) -> bool {
+        self.place != 0
     }
 
     /// Makes the block as good as new.

@@ -2,14 +2,16 @@
 
 use super::block::Block;
 use super::chan::{Chan, Lane};
-use super::tail::Tail;
+use super::run;
+use super::tail::{MAX_COUNTED, Tail, distance};
 use crate::sys::atomic::{AtomicPtr, Ordering};
 use std::ptr::{self, NonNull};
 
 /// The block of the next position.
 pub(crate) struct Chain<T>(AtomicPtr<Block<T>>);
 
-/// A drained block, to be used again.
+/// What is used next: a drained block, or the rest of a run. Null if there is neither, or somebody takes
+/// from it.
 pub(crate) struct Spare<T>(AtomicPtr<Block<T>>);
 
 /// A block got ready before its need is certain.
@@ -17,6 +19,9 @@ pub(crate) struct Fresh<T>(Option<NonNull<Block<T>>>);
 
 /// A lane that keeps messages in a chain of blocks.
 pub(crate) trait Chained: Lane {
+    /// Does a long chain get its blocks in runs? Then the receivers must [leave](Chain::leave) them.
+    const RUNS: bool;
+
     fn chain(chan: &Chan<Self>) -> &Chain<Self::Message>;
     fn spare(chan: &Chan<Self>) -> &Spare<Self::Message>;
 }
@@ -43,7 +48,7 @@ impl<T> Chain<T> {
         let block = chain.0.load(Ordering::Acquire);
         let last = Block::<T>::is_last(position);
         if last {
-            fresh.get(L::spare(chan));
+            fresh.get(chan, tail);
         }
         chan.tail.word.replace(tail, next.claim(last))?;
         // SAFETY: the position is ours and the block is the one it lies in, since the pointer
@@ -92,11 +97,111 @@ impl<T> Chain<T> {
         // SAFETY: as in `claim`.
         Ok(unsafe { (*block).slot(tail.position()).end() })
     }
+
+    /// Replaces `tail`, which is open and where the only receiver is, by one behind a position that
+    /// nobody uses, in a block by itself. The block of that position is the receiver's then: all before
+    /// it was received, and no pointer to it is used. `None` if the word has changed.
+    ///
+    /// Until the receiver has moved its head, the channel looks as if it had a message.
+    pub(crate) fn leave<L: Chained<Message = T>>(
+        chan: &Chan<L>,
+        tail: Tail,
+    ) -> Option<NonNull<Block<T>>> {
+        let block = Block::allocate();
+        if chan.tail.word.replace(tail, tail.claim(true)).is_err() {
+            // SAFETY: ours, and not hung in.
+            unsafe { Block::free(block) };
+            return None;
+        }
+        // Subtle: the position has moved, as always when the pointer changes. A sender that has read the
+        // old pointer finds the word changed.
+        L::chain(chan).0.store(block.as_ptr(), Ordering::Release);
+        chan.tail.word.installed();
+        Some(block)
+    }
 }
 
 impl<T> Spare<T> {
     pub(crate) fn new() -> Spare<T> {
         Spare(AtomicPtr::new(ptr::null_mut()))
+    }
+
+    /// A block for a channel with so many messages, which are counted only if that matters.
+    fn take(&self, messages: impl FnOnce() -> u64) -> NonNull<Block<T>> {
+        match self.empty() {
+            // SAFETY: it was in the place: nobody else has it.
+            Some(block) if unsafe { block.as_ref() }.is_in_run() => unsafe { self.begin(block) },
+            Some(block) => block,
+            None => match run::blocks_for::<T>(messages()) {
+                1 => Block::allocate(),
+                // SAFETY: it is new.
+                blocks => unsafe { self.begin(run::allocate(blocks)) },
+            },
+        }
+    }
+
+    /// Takes the first one from the rest of a run, and keeps the others.
+    ///
+    /// # Safety
+    /// The rest is the caller's.
+    unsafe fn begin(&self, block: NonNull<Block<T>>) -> NonNull<Block<T>> {
+        // SAFETY: by the caller's promise.
+        if let Some(rest) = unsafe { run::split(block) } {
+            // SAFETY: nor that.
+            unsafe { self.keep(rest) };
+        }
+        block
+    }
+
+    fn empty(&self) -> Option<NonNull<Block<T>>> {
+        NonNull::new(self.0.swap(ptr::null_mut(), Ordering::Acquire))
+    }
+
+    /// Keeps a block instead of what came into the place in the meantime.
+    ///
+    /// # Safety
+    /// It is not in use, and the caller's.
+    unsafe fn keep(&self, block: NonNull<Block<T>>) {
+        let other = self.0.swap(block.as_ptr(), Ordering::AcqRel);
+        if let Some(other) = NonNull::new(other) {
+            // SAFETY: it was in the place, so nobody else has it.
+            unsafe { Block::free(other) };
+        }
+    }
+
+    /// Takes a block back that was not used.
+    ///
+    /// # Safety
+    /// It came from `take`, and is the caller's.
+    #[cold]
+    unsafe fn put_back(&self, block: NonNull<Block<T>>) {
+        // SAFETY: ours, as is what we take out of the place.
+        unsafe {
+            if !block.as_ref().is_in_run() {
+                return self.recycle(block);
+            }
+            match self.empty().map_or(Ok(()), |rest| run::join(block, rest)) {
+                Ok(()) => self.keep(block),
+                Err(other) => {
+                    self.keep(other);
+                    Block::free(block);
+                }
+            }
+        }
+    }
+
+    /// Gives back what is left of a run, if nobody takes from it right now.
+    pub(crate) fn leave_run(&self) {
+        if let Some(block) = self.empty() {
+            // SAFETY: it was in the place: in no chain, and ours.
+            unsafe {
+                if block.as_ref().is_in_run() {
+                    Block::free(block);
+                } else {
+                    self.keep(block);
+                }
+            }
+        }
     }
 
     /// Keeps a block for later, or frees it.
@@ -106,7 +211,8 @@ impl<T> Spare<T> {
     pub(crate) unsafe fn recycle(&self, block: NonNull<Block<T>>) {
         // SAFETY: ours, by the caller's promise, until it is in the spare's place.
         unsafe {
-            if self.0.load(Ordering::Relaxed).is_null() {
+            // One of a run would keep the others.
+            if !block.as_ref().is_in_run() && self.0.load(Ordering::Relaxed).is_null() {
                 Block::reset(block);
                 let kept = self.0.compare_exchange(
                     ptr::null_mut(),
@@ -141,10 +247,16 @@ impl<T> Default for Fresh<T> {
 
 impl<T> Fresh<T> {
     #[cold]
-    fn get(&mut self, spare: &Spare<T>) {
+    fn get<L: Chained<Message = T>>(&mut self, chan: &Chan<L>, tail: Tail) {
         if self.0.is_none() {
-            let spare = spare.0.swap(ptr::null_mut(), Ordering::Acquire);
-            self.0 = Some(NonNull::new(spare).unwrap_or_else(Block::allocate));
+            let messages = || {
+                let head = chan.head.position.load(Ordering::Acquire);
+                let messages = distance(tail.position(), head);
+                // The head may have overtaken this tail, which has changed then.
+                if messages > MAX_COUNTED { 0 } else { messages }
+            };
+            let block = L::spare(chan).take(|| if L::RUNS { messages() } else { 0 });
+            self.0 = Some(block);
         }
     }
 
@@ -156,7 +268,7 @@ impl<T> Fresh<T> {
     pub(crate) fn put_back(self, spare: &Spare<T>) {
         if let Some(block) = self.0 {
             // SAFETY: it was ours, and was not hung in.
-            unsafe { spare.recycle(block) };
+            unsafe { spare.put_back(block) };
         }
     }
 }

@@ -104,6 +104,8 @@ impl<T> Lane for List<T> {
 }
 
 impl<T> Chained for List<T> {
+    const RUNS: bool = false;
+
     #[inline(always)]
     fn chain(chan: &Chan<Self>) -> &Chain<T> {
         &chan.tail.lane

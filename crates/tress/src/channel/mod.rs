@@ -88,6 +88,7 @@ mod permit;
 mod places;
 mod receiver;
 mod ring;
+mod run;
 mod select;
 mod sender;
 mod shared;

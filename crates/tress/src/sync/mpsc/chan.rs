@@ -7,7 +7,7 @@ use super::waker::ReceiverWaker;
 use crate::channel::block::{Block, Filled};
 use crate::channel::chain::{Chain, Chained, Fresh, Spare, free_from};
 use crate::channel::chan::Count;
-use crate::channel::tail::Tail;
+use crate::channel::tail::{Tail, after};
 use crate::sys::atomic::{AtomicPtr, Ordering};
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
@@ -89,6 +89,8 @@ impl<T> Lane for Single<T> {
 }
 
 impl<T> Chained for Single<T> {
+    const RUNS: bool = true;
+
     #[inline(always)]
     fn chain(chan: &Chan<T>) -> &Chain<T> {
         &chan.tail.lane
@@ -175,6 +177,25 @@ impl<T> Chan<T> {
     pub(super) unsafe fn recycle(&self, block: NonNull<Block<T>>) {
         // SAFETY: by the caller's promise.
         unsafe { self.head.lane.spare.recycle(block) };
+    }
+
+    /// For a receiver that is at `position`, in a block that is part of a run, and has found nothing there.
+    /// Makes the next message go into a block by itself, and returns that one: the receiver moves on to it,
+    /// and to the next position, and has its block to itself.
+    #[cold]
+    pub(super) fn leave_run(&self, position: u64) -> Option<NonNull<Block<T>>> {
+        let tail = self.tail();
+        if tail.position() != position || !tail.is_open() {
+            return None;
+        }
+        self.head.lane.spare.leave_run();
+        // Reserved places may be all there are: the position that is left out would be one too many.
+        if tail.reserved() > 0 {
+            return None;
+        }
+        let block = Chain::leave(self, tail)?;
+        self.set_head(after(position));
+        Some(block)
     }
 
     /// The receiver goes, and leaves the blocks from this one on to the channel.

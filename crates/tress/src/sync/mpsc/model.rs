@@ -230,3 +230,134 @@ fn try_recv_finds_what_was_sent_before() {
         sender.join().unwrap();
     });
 }
+
+/// Sends so many messages before the model begins; with five, the next one gets two blocks at once.
+fn long(
+    count: usize,
+) -> (
+    super::UnboundedSender<Arc<usize>>,
+    super::UnboundedReceiver<Arc<usize>>,
+) {
+    let (tx, rx) = unbounded_channel();
+    for i in 0..count {
+        tx.send(Arc::new(i)).unwrap();
+    }
+    (tx, rx)
+}
+
+#[test]
+fn two_senders_need_a_run() {
+    explore(2, || {
+        let (tx, mut rx) = long(5);
+        let other = tx.clone();
+        let sender = thread::spawn(move || {
+            other.send(Arc::new(10)).unwrap();
+            other.send(Arc::new(11)).unwrap();
+        });
+        tx.send(Arc::new(20)).unwrap();
+        sender.join().unwrap();
+        drop(tx);
+        let mut sum = 0;
+        while let Some(n) = block_on(rx.recv()) {
+            sum += *n;
+        }
+        assert_eq!(sum, 10 + 41);
+    });
+}
+
+#[test]
+fn the_blocks_of_a_run_come_back_while_others_are_taken() {
+    explore(2, || {
+        let (tx, mut rx) = long(6);
+        let sender = thread::spawn(move || {
+            for i in 6..9 {
+                tx.send(Arc::new(i)).unwrap();
+            }
+        });
+        for i in 0..9 {
+            assert_eq!(*block_on(rx.recv()).unwrap(), i);
+        }
+        assert!(block_on(rx.recv()).is_none());
+        sender.join().unwrap();
+    });
+}
+
+#[test]
+fn the_receiver_leaves_a_run_while_a_sender_comes() {
+    for more in 1..=2 {
+        explore(3, move || {
+            let (tx, mut rx) = long(6);
+            for _ in 0..6 {
+                assert!(rx.try_recv().is_ok());
+            }
+            let sender = thread::spawn(move || {
+                for i in 6..6 + more {
+                    tx.send(Arc::new(i)).unwrap();
+                }
+            });
+            for i in 6..6 + more {
+                assert_eq!(*block_on(rx.recv()).unwrap(), i);
+            }
+            assert!(block_on(rx.recv()).is_none());
+            sender.join().unwrap();
+        });
+    }
+}
+
+#[test]
+fn the_last_sender_goes_while_the_receiver_leaves_a_run() {
+    explore(3, || {
+        let (tx, mut rx) = long(6);
+        for _ in 0..6 {
+            assert!(rx.try_recv().is_ok());
+        }
+        let sender = thread::spawn(move || drop(tx));
+        loop {
+            match rx.try_recv() {
+                Err(TryRecvError::Empty) => thread::yield_now(),
+                end => break assert!(matches!(end, Err(TryRecvError::Disconnected))),
+            }
+        }
+        sender.join().unwrap();
+    });
+}
+
+#[test]
+fn the_receiver_of_a_run_goes_while_a_sender_comes() {
+    explore(2, || {
+        let (tx, rx) = long(6);
+        let message = Arc::new(6);
+        let ours = message.clone();
+        let sender = thread::spawn(move || {
+            let _ = tx.send(ours);
+            tx
+        });
+        drop(rx);
+        let tx = sender.join().unwrap();
+        assert_eq!(Arc::strong_count(&message), 1);
+        drop(tx);
+    });
+}
+
+#[test]
+fn a_place_is_reserved_while_the_receiver_leaves_a_run() {
+    explore(3, || {
+        let (tx, mut rx) = channel(6);
+        for i in 0..6 {
+            tx.try_send(Arc::new(i)).unwrap();
+        }
+        for _ in 0..6 {
+            assert!(rx.try_recv().is_ok());
+        }
+        let sender = thread::spawn(move || {
+            // All but the one that the receiver leaves out can be had at any time.
+            let permits = tx.try_reserve_many(5).unwrap();
+            drop(permits);
+            drop(block_on(tx.reserve_many(6)).unwrap());
+            tx
+        });
+        assert!(rx.try_recv().is_err());
+        let tx = sender.join().unwrap();
+        assert_eq!(tx.capacity(), 6);
+    });
+}

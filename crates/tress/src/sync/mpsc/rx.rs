@@ -8,6 +8,7 @@ use crate::runtime::park_thread;
 use crate::sys::{Arc, thread};
 use crate::task::coop;
 use std::future::poll_fn;
+use std::mem;
 use std::pin::pin;
 use std::ptr::NonNull;
 use std::task::{Context, Poll, Waker, ready};
@@ -78,6 +79,26 @@ impl<T> Rx<T> {
         }
     }
 
+    /// The current slot is empty and not waited for. A receiver that has caught up keeps no run.
+    #[inline(always)]
+    fn settle(&mut self) {
+        // SAFETY: hung in and not recycled.
+        if unsafe { self.block.as_ref() }.is_in_run() {
+            self.leave_run();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn leave_run(&mut self) {
+        if let Some(next) = self.chan.leave_run(self.position) {
+            self.position = after(self.position);
+            let left = mem::replace(&mut self.block, next);
+            // SAFETY: what was sent into it has been taken, and nobody comes to it any more.
+            unsafe { Block::free(left) };
+        }
+    }
+
     /// Closed, and nothing can come any more?
     fn is_idle(&self) -> bool {
         let tail = self.chan.tail();
@@ -91,7 +112,7 @@ impl<T> Rx<T> {
             match self.slot().look() {
                 Found::Ready => return Poll::Ready(Found::Ready),
                 Found::End => return Poll::Ready(Found::End),
-                Found::Empty => {}
+                Found::Empty => self.settle(),
                 Found::Waited => {
                     // SAFETY: a waker is lent when the receiver waits.
                     if unsafe { self.chan.waker().is_for(cx.waker()) } {
@@ -193,8 +214,11 @@ impl<T> Rx<T> {
 
     pub(super) fn try_recv(&mut self) -> Result<T, TryRecvError> {
         let found = match self.slot().look() {
-            Found::Empty | Found::Waited => {
+            found @ (Found::Empty | Found::Waited) => {
                 if self.chan.tail().position() == self.position {
+                    if found == Found::Empty {
+                        self.settle();
+                    }
                     let idle = self.closed && self.is_idle();
                     return Err(if idle {
                         TryRecvError::Disconnected
