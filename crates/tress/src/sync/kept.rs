@@ -83,8 +83,9 @@ impl<M: Mark, T> Kept<M, T> {
     }
 }
 
-/// Tells the compiler that there usually is a value.
+/// Tells the compiler that there usually is a value. In line it would become part of what is done with that.
 #[cold]
+#[inline(never)]
 fn none<T>() -> Option<T> {
     None
 }
