@@ -1,5 +1,8 @@
-//! No runtime at all: each thread a loop around a selector. What it takes is the kernel's, the
-//! generator's and as little else as can be: nobody with the same system calls does much better.
+//! No runtime at all: each thread a loop around a selector, or around a ring where reads are pooled. What
+//! it takes is the kernel's, the generator's and as little else as can be: nobody with the same system
+//! calls does much better.
+
+mod ring;
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
@@ -25,8 +28,11 @@ impl Serve for Bare {
 
     fn serve(_: usize, listeners: Vec<StdListener>, service: Service) -> Self {
         match service {
-            Service::Echo | Service::EchoPooled => Bare(PerCore::start(listeners, |listener| {
+            Service::Echo => Bare(PerCore::start(listeners, |listener| {
                 serve(listener).expect("a selector works");
+            })),
+            Service::EchoPooled => Bare(PerCore::start(listeners, |listener| {
+                ring::serve(listener).expect("a ring works");
             })),
             Service::Http1 => unreachable!("hyper needs a runtime"),
         }
