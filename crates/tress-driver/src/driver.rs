@@ -16,6 +16,15 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// Who hands operations over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum By {
+    /// Whoever looks after the ring, the owner most of the time.
+    Keeper,
+    /// Somebody who helps the owner out of a difficulty.
+    Helper,
+}
+
 /// The selector's own tokens; keys of registrations never have the highest bit.
 const BELL: mio::Token = mio::Token(usize::MAX);
 const RING: mio::Token = mio::Token(usize::MAX - 1);
@@ -221,7 +230,7 @@ impl Driver {
         let mut wakers = self.spare_wakers();
         let (result, unparked) = match self.token.begin() {
             Begin::Notified => (
-                self.look(&mut selector, Some(Duration::ZERO), &mut wakers),
+                self.look(&mut selector, Some(Duration::ZERO), By::Keeper, &mut wakers),
                 true,
             ),
             Begin::Wait => {
@@ -232,11 +241,11 @@ impl Driver {
                 } else {
                     timeout
                 };
-                let result = self.look(&mut selector, timeout, &mut wakers);
+                let result = self.look(&mut selector, timeout, By::Keeper, &mut wakers);
                 (result, self.token.end())
             }
         };
-        let events = self.finish(selector, wakers, result)?;
+        let events = self.finish(selector, wakers, By::Keeper, result)?;
         Ok(Turn { events, unparked })
     }
 
@@ -246,7 +255,7 @@ impl Driver {
     /// # Errors
     /// As for [`park`](Driver::park).
     pub fn turn(&self) -> io::Result<Turn> {
-        Ok(self.try_turn()?.unwrap_or_default())
+        self.turn_by(By::Keeper)
     }
 
     /// A turn for an owner that is stuck outside; `None` if the owner (or another helper) is inside.
@@ -254,20 +263,24 @@ impl Driver {
     /// # Errors
     /// As for [`park`](Driver::park).
     pub fn try_adopt(&self) -> io::Result<Option<Turn>> {
-        let turn = self.try_turn()?;
+        let turn = self.try_turn(By::Helper)?;
         if turn.is_some() {
             self.counters.adoptions.fetch_add(1, Ordering::Relaxed);
         }
         Ok(turn)
     }
 
-    fn try_turn(&self) -> io::Result<Option<Turn>> {
+    pub(crate) fn turn_by(&self, by: By) -> io::Result<Turn> {
+        Ok(self.try_turn(by)?.unwrap_or_default())
+    }
+
+    fn try_turn(&self, by: By) -> io::Result<Option<Turn>> {
         let Some(mut selector) = self.selector.try_lock() else {
             return Ok(None);
         };
         let mut wakers = self.spare_wakers();
-        let result = self.look(&mut selector, Some(Duration::ZERO), &mut wakers);
-        let events = self.finish(selector, wakers, result)?;
+        let result = self.look(&mut selector, Some(Duration::ZERO), by, &mut wakers);
+        let events = self.finish(selector, wakers, by, result)?;
         Ok(Some(Turn {
             events,
             unparked: false,
@@ -279,12 +292,13 @@ impl Driver {
         &self,
         mut selector: MutexGuard<'_, Selector>,
         wakers: Wakers,
+        by: By,
         looked: io::Result<usize>,
     ) -> io::Result<usize> {
         let mut happened = std::mem::take(&mut selector.happened);
         drop(selector);
         self.wake(wakers);
-        Ok(looked? + happened.turn(&self.kept)?)
+        Ok(looked? + happened.turn(&self.kept, by)?)
     }
 
     /// Submits, waits, and moves what happened into slots and operations. Returns how much it was.
@@ -292,12 +306,13 @@ impl Driver {
         &self,
         selector: &mut Selector,
         timeout: Option<Duration>,
+        by: By,
         wakers: &mut Wakers,
     ) -> io::Result<usize> {
         self.counters.turns.fetch_add(1, Ordering::Relaxed);
         let mut timeout = timeout;
         if let Some(ring) = &self.ring {
-            if !ring.flush()? {
+            if !ring.flush(by)? {
                 // The kernel is short of memory, or of room for results: fetch those, and try again.
                 timeout = Some(timeout.map_or(FULL, |timeout| timeout.min(FULL)));
             }
@@ -416,7 +431,7 @@ impl Driver {
         // they see it, or what they have queued is handed over now.
         self.away.store(true, Ordering::Release);
         if let Some(ring) = &self.ring {
-            if !matches!(ring.flush(), Ok(true)) {
+            if !matches!(ring.flush(By::Keeper), Ok(true)) {
                 self.ring_bell();
             }
         }
@@ -545,8 +560,8 @@ impl Driver {
             }
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             let mut wakers = self.spare_wakers();
-            let looked = self.look(&mut selector, left, &mut wakers);
-            let looked = self.finish(selector, wakers, looked);
+            let looked = self.look(&mut selector, left, By::Keeper, &mut wakers);
+            let looked = self.finish(selector, wakers, By::Keeper, looked);
             if looked.is_err() || left.is_some_and(|left| left.is_zero()) {
                 break;
             }

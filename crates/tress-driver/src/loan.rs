@@ -4,7 +4,7 @@
 //! selector, watched by level: as long as there is something in it that nobody has fetched, the keeper does
 //! not sleep. So a keeper that finds the lender itself at work on it may leave it alone.
 
-use crate::driver::Driver;
+use crate::driver::{By, Driver};
 use crate::sys::Mutex;
 use crate::sys::atomic::{AtomicUsize, Ordering};
 use std::io;
@@ -114,13 +114,13 @@ impl Happened {
     }
 
     /// Takes a turn for each of them. Returns how many events that were. No lock may be held.
-    pub(crate) fn turn(&mut self, kept: &Kept) -> io::Result<usize> {
+    pub(crate) fn turn(&mut self, kept: &Kept, by: By) -> io::Result<usize> {
         let mut events = 0;
         while self.0 != 0 {
             let place = self.0.trailing_zeros() as usize;
             self.0 &= self.0 - 1;
             if let Some(driver) = kept.get(place) {
-                events += driver.turn()?.events;
+                events += driver.turn_by(by)?.events;
             }
         }
         Ok(events)

@@ -6,6 +6,7 @@ mod buffer;
 pub use buffer::{Buffer, BufferMut, Slice};
 
 use crate::config::Resolved;
+use crate::driver::By;
 use crate::wakers::Wakers;
 use std::io;
 
@@ -23,7 +24,7 @@ impl Ring {
         ))
     }
 
-    pub(crate) fn flush(&self) -> io::Result<bool> {
+    pub(crate) fn flush(&self, _: By) -> io::Result<bool> {
         match *self {}
     }
 

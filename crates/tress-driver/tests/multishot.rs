@@ -48,6 +48,60 @@ fn next(driver: &Arc<Driver>, receive: &mut Receive) -> Option<Vec<u8>> {
     block_on(driver, receive.next()).map(|bytes| bytes.unwrap().to_vec())
 }
 
+/// How often this thread has been off its core, of itself or not.
+fn switches(thread: libc::pid_t) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/self/task/{thread}/status")).unwrap();
+    status
+        .lines()
+        .filter(|line| line.contains("ctxt_switches"))
+        .map(|line| line.rsplit('\t').next().unwrap().parse::<u64>().unwrap())
+        .sum()
+}
+
+/// The kernel wakes the thread that has handed a receive over for all that arrives. If that was somebody who
+/// helped the owner, it is left in peace as soon as the owner is back.
+#[test]
+fn a_receive_that_a_helper_has_handed_over_comes_back_to_the_owner() {
+    const MESSAGES: u64 = 200;
+    let _alone = ALONE.lock().unwrap();
+    let Some(driver) = ring() else { return };
+    let pool = Pool::new(&driver, 4, 64).unwrap();
+    let (near, mut far) = pair();
+    let mut receive = driver.submit_multi(RecvMulti::new(near.clone(), &pool));
+    let mut cx = Context::from_waker(std::task::Waker::noop());
+    assert!(receive.poll_next(&mut cx).is_pending());
+
+    let (done, is_done) = mpsc::channel::<()>();
+    let (helped, has_helped) = mpsc::channel();
+    let helper = thread::spawn({
+        let driver = driver.clone();
+        move || {
+            driver.try_adopt().unwrap().expect("nobody is inside");
+            // SAFETY: it has no conditions.
+            helped.send(unsafe { libc::gettid() }).unwrap();
+            is_done.recv().unwrap();
+        }
+    });
+    let helper_id = has_helped.recv().unwrap();
+    let mut exchange = |count: u64| {
+        for number in 0..count {
+            far.write_all(&number.to_ne_bytes()).unwrap();
+            assert_eq!(next(&driver, &mut receive).unwrap(), number.to_ne_bytes());
+        }
+    };
+    // The first finds it with the helper.
+    exchange(10);
+    let before = switches(helper_id);
+    exchange(MESSAGES);
+    let woken = switches(helper_id) - before;
+    assert!(woken < MESSAGES / 4, "the helper was woken {woken} times");
+
+    done.send(()).unwrap();
+    helper.join().unwrap();
+    drop((receive, near));
+    settle(&driver);
+}
+
 /// The owner of a driver that is lent sleeps: what another thread asks of its ring is handed over by the keeper.
 #[test]
 fn a_receive_moves_from_a_lent_driver_to_its_keeper() {

@@ -8,7 +8,7 @@
 use super::pool::Groups;
 use super::table::{Key, Table};
 use crate::config::Resolved;
-use crate::driver::FULL;
+use crate::driver::{By, FULL};
 use crate::sys::Mutex;
 use crate::sys::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::wakers::Wakers;
@@ -46,6 +46,13 @@ pub(crate) trait Completion: Send + Sync {
 
     /// The ring has let go of it, and no lock is held: undoes results that nobody wants.
     fn bury(&self);
+
+    /// Does it wait for one thing after the other? Then it should be handed over by whoever owns the ring:
+    /// the kernel wakes the thread that did for all that arrives. If it is cancelled by nobody's wish it is
+    /// handed over again.
+    fn goes_on(&self) -> bool {
+        false
+    }
 }
 
 /// A result as it came off the ring.
@@ -80,14 +87,24 @@ pub(crate) struct Ring {
     supported: [bool; 256],
     completions: Mutex<()>,
     table: ManuallyDrop<Mutex<State>>,
-    /// Guards the submission queue; holds what does not fit into it.
-    queue: Mutex<VecDeque<Entry>>,
+    /// Guards the submission queue.
+    queue: Mutex<Queue>,
     pub(super) groups: Mutex<Groups>,
     started: AtomicU64,
     in_flight: AtomicUsize,
     orphaned: AtomicUsize,
     /// Finished operations, to be dropped without any lock.
     finished: Mutex<Vec<Arc<dyn Completion>>>,
+}
+
+#[derive(Default)]
+struct Queue {
+    /// What does not fit into the submission queue.
+    overflow: VecDeque<Entry>,
+    /// Those that [go on](Completion::goes_on) and are queued.
+    going_on: Vec<Key>,
+    /// Those of them that a helper has handed over: they are to begin again.
+    fostered: Vec<Key>,
 }
 
 struct State {
@@ -127,7 +144,7 @@ impl Ring {
                 table: Table::new(),
                 closed: false,
             })),
-            queue: Mutex::new(VecDeque::new()),
+            queue: Mutex::new(Queue::default()),
             groups: Mutex::new(Groups::default()),
             started: AtomicU64::new(0),
             in_flight: AtomicUsize::new(0),
@@ -171,7 +188,7 @@ impl Ring {
     /// A filter may allow the set-up and forbid the use: sends a no-operation through.
     fn try_out(&self) -> io::Result<()> {
         self.push(&[opcode::Nop::new().build().user_data(UNHEARD)], || {});
-        while !self.flush()? {}
+        while !self.flush(By::Keeper)? {}
         let _only = self.completions.lock();
         // SAFETY: we have the lock that guards the completion queue.
         let results = unsafe { self.uring.completion_shared() }.count();
@@ -210,30 +227,50 @@ impl Ring {
         self.in_flight.fetch_add(1, Ordering::AcqRel);
         self.started.fetch_add(1, Ordering::Relaxed);
         // Queued under the table's lock: whoever finds it there to cancel it comes after it in the queue.
-        self.push(&[entry.user_data(key.0)], queued);
+        self.push_operation(operation.as_ref(), key, entry, queued);
         Some(key)
+    }
+
+    /// Queues an operation, `queued` as for `push`.
+    fn push_operation(
+        &self,
+        operation: &dyn Completion,
+        key: Key,
+        entry: Entry,
+        queued: impl FnOnce(),
+    ) {
+        let entry = entry.user_data(key.0);
+        let mut queue = self.queue.lock();
+        if operation.goes_on() {
+            queue.going_on.push(key);
+        }
+        self.push_to(&mut queue, &[entry]);
+        queued();
     }
 
     /// Queues entries; `queued` is called under the queue's lock.
     fn push(&self, entries: &[Entry], queued: impl FnOnce()) {
-        let mut overflow = self.queue.lock();
-        // SAFETY: we have the lock that guards the submission queue.
-        let mut queue = unsafe { self.uring.submission_shared() };
-        for entry in entries {
-            // SAFETY: what the entry points to lives in its operation's cell, which the table keeps until
-            // the last result is in.
-            if !overflow.is_empty() || unsafe { queue.push(entry) }.is_err() {
-                overflow.push_back(entry.clone());
-            }
-        }
-        drop(queue);
+        let mut queue = self.queue.lock();
+        self.push_to(&mut queue, entries);
         queued();
     }
 
+    fn push_to(&self, queue: &mut Queue, entries: &[Entry]) {
+        // SAFETY: we have the lock that guards the submission queue.
+        let mut submission = unsafe { self.uring.submission_shared() };
+        for entry in entries {
+            // SAFETY: what the entry points to lives in its operation's cell, which the table keeps until
+            // the last result is in.
+            if !queue.overflow.is_empty() || unsafe { submission.push(entry) }.is_err() {
+                queue.overflow.push_back(entry.clone());
+            }
+        }
+    }
+
     /// Hands over everything that is queued. `false` if the kernel would not take all of it now.
-    pub(crate) fn flush(&self) -> io::Result<bool> {
+    pub(crate) fn flush(&self, by: By) -> io::Result<bool> {
         loop {
-            let (pending, more) = self.fill();
+            let (pending, more) = self.fill(by);
             if pending == 0 {
                 return Ok(true);
             }
@@ -242,7 +279,7 @@ impl Ring {
             // SAFETY: the arguments are those of a submission without a wait.
             match unsafe { self.uring.submitter().enter::<()>(pending, 0, 0, None) } {
                 Ok(taken) if taken as u32 >= pending && !more => return Ok(true),
-                Ok(0) => return Ok(self.fill().0 == 0),
+                Ok(0) => return Ok(self.fill(by).0 == 0),
                 Ok(_) => {}
                 Err(error) => match error.raw_os_error() {
                     Some(libc::EINTR) => {}
@@ -256,18 +293,28 @@ impl Ring {
 
     /// Moves what did not fit into the submission queue. Returns how much is there now, and whether there
     /// is still more.
-    fn fill(&self) -> (u32, bool) {
-        let mut overflow = self.queue.lock();
+    fn fill(&self, by: By) -> (u32, bool) {
+        let mut queue = self.queue.lock();
+        let queue = &mut *queue;
+        match by {
+            By::Helper => queue.fostered.append(&mut queue.going_on),
+            By::Keeper => {
+                queue.going_on.clear();
+                for key in std::mem::take(&mut queue.fostered) {
+                    self.push_to(queue, &[Ring::cancellation(key)]);
+                }
+            }
+        }
         // SAFETY: we have the lock that guards the submission queue.
-        let mut queue = unsafe { self.uring.submission_shared() };
-        while let Some(entry) = overflow.front() {
-            // SAFETY: as in `push`.
-            if unsafe { queue.push(entry) }.is_err() {
+        let mut submission = unsafe { self.uring.submission_shared() };
+        while let Some(entry) = queue.overflow.front() {
+            // SAFETY: as in `push_to`.
+            if unsafe { submission.push(entry) }.is_err() {
                 break;
             }
-            overflow.pop_front();
+            queue.overflow.pop_front();
         }
-        (queue.len() as u32, !overflow.is_empty())
+        (submission.len() as u32, !queue.overflow.is_empty())
     }
 
     /// Takes the results off the ring and tells the operations. Returns how many there were.
@@ -327,8 +374,8 @@ impl Ring {
             Next::Wait => return 1,
             Next::Again => {
                 // SAFETY: the kernel has given it back, and it goes straight on to it again.
-                let entry = unsafe { operation.entry() }.user_data(key.0);
-                self.push(&[entry], || {});
+                let entry = unsafe { operation.entry() };
+                self.push_operation(operation.as_ref(), key, entry, || {});
                 return 1;
             }
             Next::Stop => {
@@ -420,7 +467,7 @@ impl Ring {
         let mut wakers = Wakers::default();
         self.close(&mut wakers);
         loop {
-            let flushed = self.flush();
+            let flushed = self.flush(By::Keeper);
             self.reap(&mut wakers);
             if self.in_flight() == 0 {
                 break;

@@ -283,6 +283,10 @@ where
         let unwanted = std::mem::take(&mut self.state.lock().unwanted);
         drop(unwanted);
     }
+
+    fn goes_on(&self) -> bool {
+        true
+    }
 }
 
 /// A companion as the ring sees it. It keeps what it watches open.
@@ -312,6 +316,10 @@ where
     }
 
     fn bury(&self) {}
+
+    fn goes_on(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(all(test, loom))]
