@@ -9,7 +9,7 @@
 //! Once it has found so it stays away from spinning for a while, and for longer each time that a new
 //! attempt finds the same, because a thread that does not spin has less to wait for.
 
-use crate::sys::{ThreadTimes, thread_times};
+use crate::sys::{ThreadTimes, preemptions, thread_times};
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
@@ -34,6 +34,10 @@ pub(crate) struct Crowd {
     until: Cell<Option<Instant>>,
     /// How long the next crowd will be believed to stay.
     stays: Cell<Duration>,
+    /// At the last look of `on_core`: how often the thread had lost its core, and how long it had waited for
+    /// one.
+    preempted: Cell<Option<u64>>,
+    waited: Cell<Option<Duration>>,
 }
 
 impl Crowd {
@@ -44,6 +48,30 @@ impl Crowd {
             slept: Cell::new(Duration::ZERO),
             until: Cell::new(None),
             stays: Cell::new(FIRST),
+            preempted: Cell::new(None),
+            waited: Cell::new(None),
+        }
+    }
+
+    /// A stretch of time, until now, without that in which others had the core. That may have been in an
+    /// earlier one, if none was asked about since the last: then what is said is too little, once.
+    pub(crate) fn on_core(&self, took: Duration) -> Duration {
+        self.on_core_with(took, preemptions(), || thread_times()?.waited)
+    }
+
+    fn on_core_with(
+        &self,
+        took: Duration,
+        preempted: Option<u64>,
+        clock: impl Fn() -> Option<Duration>,
+    ) -> Duration {
+        if self.preempted.replace(preempted) == preempted {
+            return took;
+        }
+        let waited = clock();
+        match (self.waited.replace(waited), waited) {
+            (Some(before), Some(waited)) => took.saturating_sub(waited.saturating_sub(before)),
+            _ => took,
         }
     }
 
@@ -209,5 +237,21 @@ mod tests {
             crowd.look_with(now, || None);
             assert!(!crowd.is_crowded());
         }
+    }
+
+    #[test]
+    fn time_without_a_core_is_taken_off() {
+        let ms = Duration::from_millis;
+        let crowd = Crowd::new();
+        // Nothing to compare with.
+        assert_eq!(crowd.on_core_with(ms(9), Some(1), || Some(ms(70))), ms(9));
+        // It kept its core.
+        assert_eq!(crowd.on_core_with(ms(9), Some(1), || unreachable!()), ms(9));
+        assert_eq!(crowd.on_core_with(ms(9), Some(2), || Some(ms(77))), ms(2));
+        // Most of it was before.
+        assert_eq!(crowd.on_core_with(ms(9), Some(4), || Some(ms(99))), ms(0));
+        // Another thread, and one that nothing is known of.
+        assert_eq!(crowd.on_core_with(ms(9), Some(1), || Some(ms(3))), ms(9));
+        assert_eq!(crowd.on_core_with(ms(9), None, || None), ms(9));
     }
 }

@@ -65,6 +65,11 @@ impl Spin {
         self.crowd.forget(now);
     }
 
+    /// A stretch of time, until now, without that in which others had the core.
+    pub(crate) fn on_core(&self, took: Duration) -> Duration {
+        self.crowd.on_core(took)
+    }
+
     /// Until when they are believed to.
     pub(crate) fn crowded_until(&self) -> Option<Instant> {
         self.crowd.until()

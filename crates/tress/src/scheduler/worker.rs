@@ -33,8 +33,10 @@ const LONG_TICK: Duration = Duration::from_micros(200);
 const GLOBAL_TURN: Duration = LONG_TICK;
 /// A worker that is busy looks after its I/O so often, at the end of a tick.
 const TURN_EVERY: Duration = Duration::from_micros(50);
-/// Where no core is to spare, another worker is woken only for a queue that will take this long.
+/// Where no core is to spare, another worker is woken only for a queue that will take this long,
 const LONG_QUEUE: Duration = Duration::from_millis(1);
+/// and so often at most: it takes the core of this one, or of whoever the tasks wait for.
+const HELP_EVERY: Duration = Duration::from_millis(5);
 /// Polls that take this long on average have others woken for every queue behind them.
 const LONG_POLL: Duration = Duration::from_micros(100);
 /// Polls of a tick after which the clock is looked at: 1, 4, 16 and 64.
@@ -77,6 +79,8 @@ pub(crate) struct Core {
     last_turn: Cell<Instant>,
     /// There is no core for another worker, and polls are short: one is woken for a long queue only.
     holds_back: Cell<bool>,
+    /// When it last woke another one all the same.
+    last_help: Cell<Instant>,
     /// Counted in the idle set's searching number.
     searching: Cell<bool>,
     /// Tasks alive that are pinned to this worker, and with it to its thread.
@@ -113,6 +117,7 @@ impl Core {
             turn_began: Cell::new(Instant::now()),
             last_turn: Cell::new(Instant::now()),
             holds_back: Cell::new(false),
+            last_help: Cell::new(Instant::now()),
             // Its thread is started by whoever claimed it from the idle set.
             searching: Cell::new(true),
             pinned: Cell::new(0),
@@ -167,16 +172,43 @@ impl Core {
                 Some(older) => older,
             }
         };
-        let overflowed = self.ring.push(pushed, &multi.inject);
-        if overflowed {
-            remote.stats.overflows.bump();
-        }
-        // Where there is no core to spare another worker would only take this one's place: the tick's end
-        // notifies.
-        let at_once = multi.config.stealing && !self.holds_back.get();
-        if overflowed || at_once {
+        if self.ring.push(pushed, &multi.inject) {
+            self.has_overflowed(multi, remote);
+        } else if multi.config.stealing && !self.holds_back.get() {
+            // Where there is no core to spare another worker would only take this one's place: the tick's
+            // end notifies.
             multi.notify();
         }
+    }
+
+    /// Half of the ring has moved to the global queue.
+    #[cold]
+    fn has_overflowed(&self, multi: &Multi, remote: &Remote) {
+        remote.stats.overflows.bump();
+        self.call_for_help(multi, Instant::now());
+    }
+
+    /// Wakes another worker for a long queue, unless it holds back and has done so not long ago.
+    fn call_for_help(&self, multi: &Multi, now: Instant) {
+        if self.holds_back.get() {
+            if now - self.last_help.get() < HELP_EVERY {
+                return;
+            }
+            self.last_help.set(now);
+        }
+        multi.notify();
+    }
+
+    /// Takes in how long polls took. Of what seems long, the time in which others had the core is taken off:
+    /// a worker that is kept waiting would wake others, which keep it waiting.
+    #[inline(always)]
+    fn record(&self, polls: u32, took: Duration) {
+        let took = if took >= LONG_TICK {
+            self.spin.on_core(took)
+        } else {
+            took
+        };
+        self.adapt.record(polls, took);
     }
 
     /// Sets whether others are woken for long queues only, by this worker and by those who are none.
@@ -203,8 +235,7 @@ impl Core {
         if self.has_pinned(unsafe { task.as_ref() }) {
             self.push_pinned(remote, task);
         } else if self.ring.push(task, &multi.inject) {
-            remote.stats.overflows.bump();
-            multi.notify();
+            self.has_overflowed(multi, remote);
         }
     }
 
@@ -495,7 +526,7 @@ impl Worker {
                         return;
                     }
                     now = Instant::now();
-                    core.adapt.record(1, now - at);
+                    core.record(1, now - at);
                     remote.stats.busy_ns.add((now - at).as_nanos() as u64);
                     remote.stats.max_poll_ns.raise((now - at).as_nanos() as u64);
                 }
@@ -503,7 +534,7 @@ impl Worker {
             }
             now = Instant::now();
             let took = now - start;
-            core.adapt.record(polls, took);
+            core.record(polls, took);
             remote.stats.busy_ns.add(took.as_nanos() as u64);
             remote
                 .stats
@@ -527,7 +558,7 @@ impl Worker {
             // Yielding tasks notify nobody when they are queued again.
             let queued = core.ring.len();
             if queued > 0 && multi.config.stealing && !core.copes_alone(multi, queued) {
-                multi.notify();
+                core.call_for_help(multi, now);
             }
         }
     }
@@ -667,7 +698,7 @@ impl Worker {
         core.searching.set(false);
         let multi = self.multi();
         if multi.idle.stop_searching() && core.work_in_sight(multi) {
-            multi.notify();
+            core.call_for_help(multi, Instant::now());
         }
     }
 

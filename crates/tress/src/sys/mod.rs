@@ -25,7 +25,7 @@ mod rand;
 mod ticker;
 
 pub(crate) use cache::{CachePadded, prefetch, prefetch_to_write};
-pub(crate) use cpu_clock::{ThreadTimes, thread_times};
+pub(crate) use cpu_clock::{ThreadTimes, preemptions, thread_times};
 #[cfg(all(unix, any(not(loom), feature = "signal")))]
 pub(crate) use errno::keep_errno;
 pub(crate) use park::Parker;

@@ -3,12 +3,12 @@
 #[cfg(all(unix, not(loom), not(miri)))]
 mod unix;
 #[cfg(all(unix, not(loom), not(miri)))]
-pub(crate) use unix::thread_times;
+pub(crate) use unix::{preemptions, thread_times};
 
 #[cfg(any(not(unix), loom, miri))]
 mod unknown;
 #[cfg(any(not(unix), loom, miri))]
-pub(crate) use unknown::thread_times;
+pub(crate) use unknown::{preemptions, thread_times};
 
 use std::time::Duration;
 

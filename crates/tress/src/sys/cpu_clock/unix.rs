@@ -36,3 +36,19 @@ fn waited() -> Option<Duration> {
 fn waited() -> Option<Duration> {
     None
 }
+
+/// How often the calling thread has lost its core to another one. `None` if it cannot be known.
+#[cfg(target_os = "linux")]
+pub(crate) fn preemptions() -> Option<u64> {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::uninit();
+    // SAFETY: the pointer is to a place of ours, which is filled if the call says so.
+    unsafe {
+        let result = libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
+        (result == 0).then(|| usage.assume_init().ru_nivcsw as u64)
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn preemptions() -> Option<u64> {
+    None
+}

@@ -4,3 +4,8 @@ use super::ThreadTimes;
 pub(crate) fn thread_times() -> Option<ThreadTimes> {
     None
 }
+
+/// How often it has lost its core to another one. `None`: as above.
+pub(crate) fn preemptions() -> Option<u64> {
+    None
+}
