@@ -19,10 +19,14 @@ const INITIAL_NS: u64 = 50_000;
 const HORIZON_NS: u64 = 5_000_000;
 /// The least that a tick counts for when the average falls.
 const LEAST_NS: u64 = 1_000;
+/// The mean is that of about so many polls.
+const MEAN_OF: u64 = 256;
 
 pub(crate) struct Adapt {
-    /// Moving average of the time a poll takes.
+    /// Moving average of the time a poll takes, which rises sooner than it falls.
     average_ns: Cell<u64>,
+    /// The plain mean.
+    mean_ns: Cell<u64>,
     fixed_interval: Option<u32>,
     fixed_tick: Option<u32>,
 }
@@ -31,6 +35,7 @@ impl Adapt {
     pub(crate) fn new(fixed_interval: Option<u32>, fixed_tick: Option<u32>) -> Adapt {
         Adapt {
             average_ns: Cell::new(INITIAL_NS),
+            mean_ns: Cell::new(INITIAL_NS),
             fixed_interval,
             fixed_tick,
         }
@@ -53,6 +58,9 @@ impl Adapt {
             old - ((old - sample) * weight).div_ceil(HORIZON_NS)
         };
         self.average_ns.set(new.max(1));
+        let polls = u64::from(polls).min(MEAN_OF);
+        let mean = (self.mean_ns.get() * (MEAN_OF - polls) + sample * polls) / MEAN_OF;
+        self.mean_ns.set(mean.max(1));
     }
 
     /// Polls after which the global queue is asked before the local one.
@@ -69,8 +77,14 @@ impl Adapt {
         })
     }
 
+    /// How long a poll may well take: a few long ones count for more than many short ones.
     pub(crate) fn average(&self) -> Duration {
         Duration::from_nanos(self.average_ns.get())
+    }
+
+    /// How long a poll takes, to tell how long many will.
+    pub(crate) fn mean(&self) -> Duration {
+        Duration::from_nanos(self.mean_ns.get())
     }
 }
 
@@ -133,6 +147,20 @@ mod tests {
             adapt.record(1, Duration::from_micros(1));
         }
         assert_eq!(adapt.tick(), 128);
+    }
+
+    /// Nor do they make many tiny ones seem long altogether.
+    #[test]
+    fn the_mean_is_not_moved_by_a_few_long_polls() {
+        let adapt = settled(Duration::from_micros(2));
+        assert_eq!(adapt.mean(), Duration::from_micros(2));
+        for _ in 0..100 {
+            adapt.record(1, Duration::from_millis(1));
+            adapt.record(128, Duration::from_micros(2) * 128);
+        }
+        assert!(adapt.average() >= Duration::from_micros(500));
+        let mean = adapt.mean().as_micros();
+        assert!((5..=15).contains(&mean), "{mean} us");
     }
 
     #[test]

@@ -217,7 +217,7 @@ impl Core {
             return;
         }
         self.holds_back.set(hold);
-        let poll = self.adapt.average().as_nanos().max(1);
+        let poll = self.adapt.mean().as_nanos().max(1);
         let patience = LONG_QUEUE.as_nanos() / poll;
         let patience = if hold { patience as usize } else { 0 };
         multi.patience.store(patience, Ordering::Relaxed);
@@ -245,7 +245,7 @@ impl Core {
         if !self.holds_back.get() {
             return false;
         }
-        let poll = self.adapt.average();
+        let poll = self.adapt.mean();
         if poll >= LONG_POLL {
             self.hold_back(multi, false);
         }
@@ -751,7 +751,7 @@ impl Worker {
             core.spin.was_relieved(now);
         }
         let crowded = core.spin.is_crowded();
-        let short = core.adapt.average() < LONG_POLL;
+        let short = core.adapt.mean() < LONG_POLL;
         // Tasks that do I/O mostly wait for others, who want the cores; those that compute want them.
         let crowded_by_others = crowded && remote.rest.had_io();
         core.hold_back(
