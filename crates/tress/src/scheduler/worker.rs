@@ -913,3 +913,6 @@ impl Drop for SetWorker {
         context::with(|cx| cx.worker.set(ptr::null()));
     }
 }
+
+#[cfg(all(test, not(loom), not(miri)))]
+mod tests;
