@@ -62,6 +62,9 @@ const FLAGS: usize = WAITERS | CLOSED;
 const SHIFT: u32 = 2;
 const ONE: usize = 1 << SHIFT;
 
+/// Pauses of the processor after an attempt that another core was ahead of.
+const PAUSES: u32 = 2;
+
 /// Outcome of a waiter: it owns what it asked for.
 const GRANTED: u32 = FIRST_OUTCOME;
 /// Outcome of a waiter: closed.
@@ -154,7 +157,14 @@ impl Permits {
                 .compare_exchange_weak(word, next, Ordering::Acquire, Ordering::Relaxed)
             {
                 Ok(_) => return Ok(()),
-                Err(actual) => word = actual,
+                Err(actual) => {
+                    // Another core uses the word. Left in peace for a moment it gets more done with it than
+                    // if the cache line went back and forth each time.
+                    for _ in 0..PAUSES {
+                        std::hint::spin_loop();
+                    }
+                    word = actual;
+                }
             }
         }
     }
@@ -197,16 +207,12 @@ impl Permits {
     /// Gives back `n` permits that were taken.
     #[inline]
     pub(crate) fn give_back(&self, n: usize) {
-        if self.word.load(Ordering::Relaxed) & WAITERS == 0 {
-            let word = self.word.fetch_add(n << SHIFT, Ordering::Release);
-            if (word >> SHIFT) + n > Self::MAX {
-                too_many();
-            }
-            if word & WAITERS != 0 {
-                self.hand_out(0);
-            }
-        } else {
-            self.hand_out(n);
+        let word = self.word.fetch_add(n << SHIFT, Ordering::Release);
+        if (word >> SHIFT) + n > Self::MAX {
+            too_many();
+        }
+        if word & WAITERS != 0 {
+            self.hand_out(0);
         }
     }
 
