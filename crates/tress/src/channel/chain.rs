@@ -147,7 +147,7 @@ impl<T> Spare<T> {
     unsafe fn begin(&self, block: NonNull<Block<T>>) -> NonNull<Block<T>> {
         // SAFETY: by the caller's promise.
         if let Some(rest) = unsafe { run::split(block) } {
-            // SAFETY: nor that.
+            // SAFETY: what is behind the caller's is the caller's.
             unsafe { self.keep(rest) };
         }
         block

@@ -1,5 +1,6 @@
 //! A worker: a thread, and the core that makes it one.
 
+mod help;
 mod in_place;
 
 pub(crate) use in_place::block_in_place;
@@ -33,10 +34,6 @@ const LONG_TICK: Duration = Duration::from_micros(200);
 const GLOBAL_TURN: Duration = LONG_TICK;
 /// A worker that is busy looks after its I/O so often, at the end of a tick.
 const TURN_EVERY: Duration = Duration::from_micros(50);
-/// Where no core is to spare, another worker is woken only for a queue that will take this long,
-const LONG_QUEUE: Duration = Duration::from_millis(1);
-/// and so often at most: it takes the core of this one, or of whoever the tasks wait for.
-const HELP_EVERY: Duration = Duration::from_millis(5);
 /// Polls that take this long on average have others woken for every queue behind them.
 const LONG_POLL: Duration = Duration::from_micros(100);
 /// Polls of a tick after which the clock is looked at: 1, 4, 16 and 64.
@@ -181,24 +178,6 @@ impl Core {
         }
     }
 
-    /// Half of the ring has moved to the global queue.
-    #[cold]
-    fn has_overflowed(&self, multi: &Multi, remote: &Remote) {
-        remote.stats.overflows.bump();
-        self.call_for_help(multi, Instant::now());
-    }
-
-    /// Wakes another worker for a long queue, unless it holds back and has done so not long ago.
-    fn call_for_help(&self, multi: &Multi, now: Instant) {
-        if self.holds_back.get() {
-            if now - self.last_help.get() < HELP_EVERY {
-                return;
-            }
-            self.last_help.set(now);
-        }
-        multi.notify();
-    }
-
     /// Takes in how long polls took. Of what seems long, the time in which others had the core is taken off:
     /// a worker that is kept waiting would wake others, which keep it waiting.
     #[inline(always)]
@@ -209,18 +188,6 @@ impl Core {
             took
         };
         self.adapt.record(polls, took);
-    }
-
-    /// Sets whether others are woken for long queues only, by this worker and by those who are none.
-    fn hold_back(&self, multi: &Multi, hold: bool) {
-        if !hold && !self.holds_back.get() {
-            return;
-        }
-        self.holds_back.set(hold);
-        let poll = self.adapt.mean().as_nanos().max(1);
-        let patience = LONG_QUEUE.as_nanos() / poll;
-        let patience = if hold { patience as usize } else { 0 };
-        multi.patience.store(patience, Ordering::Relaxed);
     }
 
     /// Queues a task that ran here and is to run again: behind the others. It adds no work that was not
@@ -237,19 +204,6 @@ impl Core {
         } else if self.ring.push(task, &multi.inject) {
             self.has_overflowed(multi, remote);
         }
-    }
-
-    /// Is there no core for another worker, and so little in the ring that none is needed?
-    #[inline]
-    fn copes_alone(&self, multi: &Multi, queued: u32) -> bool {
-        if !self.holds_back.get() {
-            return false;
-        }
-        let poll = self.adapt.mean();
-        if poll >= LONG_POLL {
-            self.hold_back(multi, false);
-        }
-        poll < LONG_POLL && poll * queued < LONG_QUEUE
     }
 
     /// Is a task that ran here pinned here?
@@ -352,7 +306,7 @@ impl Core {
 
     /// Fetches no more than a tick's worth: behind a long poll in a ring a task may wait while
     /// somebody else could run it. The global queue's turn is one batch's length all the same, and
-    /// where local polls are long it is as long as one.
+    /// where polls are long it is `GLOBAL_TURN`.
     fn next_global(&self, multi: &Multi, remote: &Remote) -> Option<NonNull<Header>> {
         let (task, taken) =
             multi
@@ -742,25 +696,6 @@ impl Worker {
             }
         }
         (None, self.park(core, multi, remote, start))
-    }
-
-    /// Is there a core to spare?
-    fn look_around(&self, core: &Core, remote: &Remote, now: Instant) {
-        core.spin.look_around(now);
-        if remote.rest.was_relieved() {
-            core.spin.was_relieved(now);
-        }
-        let crowded = core.spin.is_crowded();
-        let short = core.adapt.mean() < LONG_POLL;
-        // Tasks that do I/O mostly wait for others, who want the cores; those that compute want them.
-        let crowded_by_others = crowded && remote.rest.had_io();
-        core.hold_back(
-            self.multi(),
-            short && (crowded_by_others || remote.rest.keeps_others()),
-        );
-        if !crowded && remote.rest.is_lent() {
-            remote.rest.take_back();
-        }
     }
 
     /// Looks around for a moment before parking. Only a searcher does: it is what makes others

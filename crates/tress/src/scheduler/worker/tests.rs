@@ -1,4 +1,5 @@
 use super::super::multi::current_worker;
+use super::help::HELP_EVERY;
 use super::*;
 use crate::runtime::{Builder, Handle};
 

@@ -1,0 +1,77 @@
+//! When a worker wakes another one for what it has queued.
+
+use super::{Core, LONG_POLL, Worker};
+use crate::scheduler::multi::{Multi, Remote};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// Where no core is to spare, another worker is woken only for a queue that will take this long,
+const LONG_QUEUE: Duration = Duration::from_millis(1);
+/// and so often at most: it takes the core of this one, or of whoever the tasks wait for.
+pub(super) const HELP_EVERY: Duration = Duration::from_millis(5);
+
+impl Core {
+    /// Half of the ring has moved to the global queue.
+    #[cold]
+    pub(super) fn has_overflowed(&self, multi: &Multi, remote: &Remote) {
+        remote.stats.overflows.bump();
+        self.call_for_help(multi, Instant::now());
+    }
+
+    /// Wakes another worker for a long queue, unless it holds back and has done so not long ago.
+    pub(super) fn call_for_help(&self, multi: &Multi, now: Instant) {
+        if self.holds_back.get() {
+            if now - self.last_help.get() < HELP_EVERY {
+                return;
+            }
+            self.last_help.set(now);
+        }
+        multi.notify();
+    }
+
+    /// Sets whether others are woken for long queues only, by this worker and by those who are none.
+    fn hold_back(&self, multi: &Multi, hold: bool) {
+        if !hold && !self.holds_back.get() {
+            return;
+        }
+        self.holds_back.set(hold);
+        let poll = self.adapt.mean().as_nanos().max(1);
+        let patience = LONG_QUEUE.as_nanos() / poll;
+        let patience = if hold { patience as usize } else { 0 };
+        multi.patience.store(patience, Ordering::Relaxed);
+    }
+
+    /// Is there no core for another worker, and so little in the ring that none is needed?
+    #[inline]
+    pub(super) fn copes_alone(&self, multi: &Multi, queued: u32) -> bool {
+        if !self.holds_back.get() {
+            return false;
+        }
+        let poll = self.adapt.mean();
+        if poll >= LONG_POLL {
+            self.hold_back(multi, false);
+        }
+        poll < LONG_POLL && poll * queued < LONG_QUEUE
+    }
+}
+
+impl Worker {
+    /// Is there a core to spare?
+    pub(super) fn look_around(&self, core: &Core, remote: &Remote, now: Instant) {
+        core.spin.look_around(now);
+        if remote.rest.was_relieved() {
+            core.spin.was_relieved(now);
+        }
+        let crowded = core.spin.is_crowded();
+        let short = core.adapt.mean() < LONG_POLL;
+        // Tasks that do I/O mostly wait for others, who want the cores; those that compute want them.
+        let crowded_by_others = crowded && remote.rest.had_io();
+        core.hold_back(
+            self.multi(),
+            short && (crowded_by_others || remote.rest.keeps_others()),
+        );
+        if !crowded && remote.rest.is_lent() {
+            remote.rest.take_back();
+        }
+    }
+}
