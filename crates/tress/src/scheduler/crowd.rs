@@ -7,7 +7,8 @@
 //! CPU time, which leaves out how long it waits after it was woken.
 //!
 //! Once it has found so it stays away from spinning for a while, and for longer each time that a new
-//! attempt finds the same, because a thread that does not spin has less to wait for.
+//! attempt finds the same, because a thread that does not spin has less to wait for. The first while is
+//! short: what took the core for a few milliseconds was mostly a passer-by.
 
 use crate::sys::{ThreadTimes, preemptions, thread_times};
 use std::cell::Cell;
@@ -18,8 +19,8 @@ const SAMPLE: Duration = Duration::from_millis(5);
 /// The share of it, one in so many, that a thread may wait for a core.
 const WAITING: u32 = 8;
 /// How long a crowd is believed to stay, the first time.
-const FIRST: Duration = Duration::from_millis(160);
-/// Each time so many times as long,
+const FIRST: Duration = Duration::from_millis(40);
+/// Each time so many times as long, and less by as much for each sample without one,
 const LONGER: u32 = 4;
 /// and at most so long.
 const LONGEST: Duration = Duration::from_millis(2560);
@@ -129,7 +130,7 @@ impl Crowd {
             self.until.set(Some(now + stays));
             self.stays.set((stays * LONGER).min(LONGEST));
         } else {
-            self.stays.set(FIRST);
+            self.stays.set((self.stays.get() / LONGER).max(FIRST));
         }
     }
 
@@ -220,12 +221,23 @@ mod tests {
             assert!(!play.after(SAMPLE, SAMPLE), "a new attempt");
             stays = (stays * LONGER).min(LONGEST);
         }
+        assert_eq!(stays, LONGEST);
+    }
+
+    #[test]
+    fn a_crowd_that_has_gone_is_forgotten_step_by_step() {
+        let mut play = Play::new();
+        play.crowd.stays.set(LONGEST);
+        let mut stays = LONGEST;
+        while stays > FIRST {
+            assert!(!play.after(SAMPLE, SAMPLE));
+            stays /= LONGER;
+            assert_eq!(play.crowd.stays.get(), stays);
+        }
         assert!(!play.after(SAMPLE, SAMPLE));
         assert!(play.after(SAMPLE, SAMPLE / 2));
-        assert!(
-            !play.after(FIRST, SAMPLE),
-            "the attempt before was a success"
-        );
+        assert!(play.after(FIRST - SAMPLE, SAMPLE));
+        assert!(!play.after(SAMPLE, SAMPLE), "no shorter than the first");
     }
 
     #[test]
