@@ -43,7 +43,7 @@ const CLOCK_AT: u128 = 1 << 1 | 1 << 4 | 1 << 16 | 1 << 64;
 const LONE_AGE: Duration = Duration::from_micros(2);
 /// The same for a task in a LIFO slot.
 const LIFO_AGE: Duration = Duration::from_micros(20);
-/// Looks of a spinning thief at its own mail between two looks at the others' queues, which slow
+/// Looks of a spinning thief at its own mail and I/O between two looks at the others' queues, which slow
 /// down whoever is using them.
 const LOOKS_PER_SCAN: u32 = 8;
 /// A worker that has nothing ready but pinned tasks tries to steal so often. It is not idle; but what it
@@ -714,17 +714,18 @@ impl Worker {
             if mail || remote.rest.is_notified() || multi.is_closing() {
                 return true;
             }
-            looks += 1;
-            if looks % LOOKS_PER_SCAN != 0 {
-                return false;
-            }
-            let now = Instant::now();
+            // Its own I/O each time: there is nobody whom that slows down.
             if remote.rest.has_io() {
                 remote.rest.turn();
                 if remote.queue_depth() > 0 {
                     return true;
                 }
             }
+            looks += 1;
+            if looks % LOOKS_PER_SCAN != 0 {
+                return false;
+            }
+            let now = Instant::now();
             task = core.scan(multi, remote, now, &mut seen);
             task.is_some() || due.is_some_and(|due| now >= due)
         });
