@@ -335,6 +335,41 @@ fn small_writes<K: Kind>(rt: &Runtime) {
     });
 }
 
+/// Heads and bodies, as servers write them: of few bytes, and of more.
+fn vectored_writes<K: Kind>(rt: &Runtime) {
+    rt.block_on(async {
+        let (mut near, mut far) = K::pair().await;
+        let head = [b'h'; 100];
+        let bodies = [0, 1, 923, 924, 925, 5000].map(|length| vec![b'b'; length]);
+        let want = bodies.each_ref().map(|body| [&head[..], body].concat());
+        let writer = tress::spawn(async move {
+            for body in &bodies {
+                let mut parts = &mut [&head[..], &[], body].map(IoSlice::new)[..];
+                while !parts.is_empty() {
+                    let n = near.write_vectored(parts).await.unwrap();
+                    IoSlice::advance_slices(&mut parts, n);
+                }
+            }
+        });
+        for want in want {
+            let mut got = vec![0; want.len()];
+            far.read_exact(&mut got).await.unwrap();
+            assert_eq!(got, want);
+        }
+        writer.await.unwrap();
+        assert_eq!(far.read(&mut [0; 1]).await.unwrap(), 0);
+    });
+}
+
+#[test]
+fn several_buffers_at_once() {
+    let _alone = alone();
+    on_each_runtime(|rt| {
+        vectored_writes::<Tcp>(rt);
+        vectored_writes::<Unix>(rt);
+    });
+}
+
 #[test]
 fn nothing_and_single_bytes() {
     let _alone = alone();

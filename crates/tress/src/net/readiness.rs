@@ -179,10 +179,9 @@ macro_rules! stream_methods {
         /// # Errors
         /// As for [`try_write`](Self::try_write).
         pub fn try_write_vectored(&self, bufs: &[std::io::IoSlice<'_>]) -> std::io::Result<usize> {
-            self.io
-                .try_io($crate::io::Interest::WRITABLE, |mut socket| {
-                    $crate::io::uninterrupted(|| std::io::Write::write_vectored(&mut socket, bufs))
-                })
+            self.io.try_io($crate::io::Interest::WRITABLE, |socket| {
+                $crate::net::readiness::write_vectored(socket, bufs)
+            })
         }
 
         /// Writes through a shared reference: also for the halves.
@@ -205,8 +204,8 @@ macro_rules! stream_methods {
         ) -> std::task::Poll<std::io::Result<usize>> {
             let write = tress_driver::Direction::Write;
             let wanted = bufs.iter().map(|buf| buf.len()).sum();
-            self.io.poll_transfer(cx, write, wanted, |mut socket| {
-                $crate::io::uninterrupted(|| std::io::Write::write_vectored(&mut socket, bufs))
+            self.io.poll_transfer(cx, write, wanted, |socket| {
+                $crate::net::readiness::write_vectored(socket, bufs)
             })
         }
 
@@ -384,12 +383,43 @@ pub(super) use {
 };
 
 use crate::io::uninterrupted;
-use std::io;
+use std::io::{self, IoSlice, Write};
 use std::mem::MaybeUninit;
 
 /// Receives into memory that need not be initialised; as many bytes of it are afterwards as this says.
 pub(super) fn receive<S: Socket>(socket: &S, room: &mut [MaybeUninit<u8>]) -> io::Result<usize> {
     socket.attempt(|socket| socket.recv(room))
+}
+
+/// Several buffers with no more than this in all are put together before they are written: that takes less
+/// than the kernel takes to be told of them one by one.
+const GATHERED: usize = 1024;
+
+/// Writes from several buffers, one after the other.
+pub(super) fn write_vectored<S>(mut socket: &S, bufs: &[IoSlice<'_>]) -> io::Result<usize>
+where
+    for<'a> &'a S: Write,
+{
+    let mut together = [0; GATHERED];
+    match gather(bufs, &mut together) {
+        Some(bytes) => uninterrupted(|| socket.write(bytes)),
+        None => uninterrupted(|| socket.write_vectored(bufs)),
+    }
+}
+
+/// The buffers' bytes in one piece, if there is room for them.
+fn gather<'a>(bufs: &[IoSlice<'_>], room: &'a mut [u8]) -> Option<&'a [u8]> {
+    let total = bufs
+        .iter()
+        .try_fold(0_usize, |total, buf| total.checked_add(buf.len()))?;
+    let room = room.get_mut(..total)?;
+    let mut rest = &mut *room;
+    for buf in bufs {
+        let (place, behind) = rest.split_at_mut(buf.len());
+        place.copy_from_slice(buf);
+        rest = behind;
+    }
+    Some(room)
 }
 
 /// Reads into whatever room a buffer offers, and counts it as filled.
@@ -432,3 +462,22 @@ macro_rules! socket {
 socket!(mio::net::TcpStream, mio::net::UdpSocket);
 #[cfg(unix)]
 socket!(mio::net::UnixStream, mio::net::UnixDatagram);
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_buffers_are_put_together_up_to_the_edge() {
+        let (head, body) = (b"head", [b'b'; GATHERED]);
+        let mut room = [0; GATHERED];
+        for length in [0, 1, GATHERED - 5, GATHERED - 4] {
+            let bufs = [&head[..], &[], &body[..length]].map(IoSlice::new);
+            let want = [&head[..], &body[..length]].concat();
+            assert_eq!(gather(&bufs, &mut room), Some(&want[..]));
+        }
+        let bufs = [&head[..], &body[..GATHERED - 3]].map(IoSlice::new);
+        assert_eq!(gather(&bufs, &mut room), None);
+        assert_eq!(gather(&[], &mut room), Some(&[][..]));
+    }
+}
