@@ -65,8 +65,6 @@ pub struct Driver {
     pub(crate) kept: Kept,
     /// Another one looks after this.
     pub(crate) lent: AtomicBool,
-    /// The owner sleeps elsewhere, and another one looks after this.
-    away: AtomicBool,
     /// Threads that drain the driver: while there are any, a park does not wait.
     draining: AtomicUsize,
     counters: Counters,
@@ -184,7 +182,6 @@ impl Driver {
             fallback,
             kept: Kept::default(),
             lent: AtomicBool::new(false),
-            away: AtomicBool::new(false),
             draining: AtomicUsize::new(0),
             counters: Counters::default(),
         })
@@ -427,32 +424,28 @@ impl Driver {
     /// The owner of a driver that is [lent](Driver::lend) sleeps, in `sleep` and not in the driver. Operations
     /// that others submit or cancel meanwhile are handed over by the keeper.
     pub fn sleep_elsewhere<T>(&self, sleep: impl FnOnce() -> T) -> T {
-        // Others queue, and look whether it is away, under the lock of the queue, which is taken here: either
-        // they see it, or what they have queued is handed over now.
-        self.away.store(true, Ordering::Release);
+        self.token.leave();
         if let Some(ring) = &self.ring {
             if !matches!(ring.flush(By::Keeper), Ok(true)) {
                 self.ring_bell();
             }
         }
         let slept = sleep();
-        self.away.store(false, Ordering::Release);
+        self.token.come_back();
         slept
     }
 
-    /// Will the owner not come by itself to hand over what was queued? To be asked under the queue's lock.
+    /// As for [`Token`].
     #[allow(dead_code, reason = "used where there is a ring")]
     pub(crate) fn is_asleep(&self) -> bool {
-        self.token.is_parked() || self.away.load(Ordering::Acquire)
+        self.token.is_asleep()
     }
 
     /// Has somebody come to hand over what was queued: the owner, or who looks after the driver.
     #[allow(dead_code, reason = "used where there is a ring")]
     pub(crate) fn summon(&self) {
-        if self.away.load(Ordering::Acquire) {
+        if self.token.summon() {
             self.ring_bell();
-        } else {
-            self.unpark();
         }
     }
 

@@ -1,14 +1,23 @@
-//! The unpark token: who has to ring the bell, and when.
+//! Where the owner is, and the unpark token: who has to ring the bell, and when.
 //!
 //! The owner of a driver *parks*: `begin`, wait in the kernel, `end`. Others `notify` it. A
 //! notification is a token, kept until the next park and coalesced with others, and only the one that
 //! finds the owner between `begin` and `end` has to ring the bell, which is what costs a system call.
 //!
+//! The owner of a driver that is lent sleeps elsewhere: `leave`, sleep, `come_back`. Notifications leave
+//! tokens then, and no bell is rung for them.
+//!
+//! Operations are queued under a lock, and handed to the kernel by the owner when it comes by. Whoever queues
+//! one asks, under the lock, whether the owner `is_asleep`, and if so `summon`s it, or whoever looks after
+//! the driver, after the lock. The owner hands over what is queued, which takes the lock, after each `begin`
+//! and `leave`: so either it finds what was queued, or is found asleep.
+//!
 //! # Memory ordering
-//! Every step is a read-modify-write with acquire and release ordering: what was done before a
-//! `notify` is visible after the `begin` or `end` that takes the token.
+//! Every step of the token is a read-modify-write with acquire and release ordering: what was done before a
+//! `notify` is visible after the `begin` or `end` that takes the token. Whether the owner has left is a
+//! plain flag, which the lock of the queue puts in order; one that is seen late costs a bell.
 
-use crate::sys::atomic::{AtomicU32, Ordering};
+use crate::sys::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// The owner is not in the kernel and has no token.
 const EMPTY: u32 = 0;
@@ -18,7 +27,11 @@ const PARKED: u32 = 1;
 const NOTIFIED: u32 = 2;
 
 #[derive(Debug)]
-pub(crate) struct Token(AtomicU32);
+pub(crate) struct Token {
+    state: AtomicU32,
+    /// Between `leave` and `come_back`.
+    is_away: AtomicBool,
+}
 
 /// What `begin` found.
 #[derive(Debug, PartialEq, Eq)]
@@ -32,17 +45,20 @@ pub(crate) enum Begin {
 
 impl Token {
     pub(crate) fn new() -> Self {
-        Token(AtomicU32::new(EMPTY))
+        Token {
+            state: AtomicU32::new(EMPTY),
+            is_away: AtomicBool::new(false),
+        }
     }
 
     pub(crate) fn begin(&self) -> Begin {
         match self
-            .0
+            .state
             .compare_exchange(EMPTY, PARKED, Ordering::AcqRel, Ordering::Acquire)
         {
             Ok(_) => Begin::Wait,
             Err(_) => {
-                let found = self.0.swap(EMPTY, Ordering::AcqRel);
+                let found = self.state.swap(EMPTY, Ordering::AcqRel);
                 debug_assert_eq!(found, NOTIFIED, "two threads park in one driver");
                 Begin::Notified
             }
@@ -52,7 +68,7 @@ impl Token {
     /// Returns whether there was a token, which is now taken.
     #[must_use]
     pub(crate) fn end(&self) -> bool {
-        self.0.swap(EMPTY, Ordering::AcqRel) == NOTIFIED
+        self.state.swap(EMPTY, Ordering::AcqRel) == NOTIFIED
     }
 
     /// Leaves a token. Returns whether the caller has to ring the bell.
@@ -60,13 +76,30 @@ impl Token {
     pub(crate) fn notify(&self) -> bool {
         // The exchange must happen even if there is a token already: it publishes what the caller
         // did before.
-        self.0.swap(NOTIFIED, Ordering::AcqRel) == PARKED
+        self.state.swap(NOTIFIED, Ordering::AcqRel) == PARKED
     }
 
-    /// Is the owner between `begin` and `end`?
+    /// The owner goes to sleep elsewhere.
+    pub(crate) fn leave(&self) {
+        self.is_away.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn come_back(&self) {
+        self.is_away.store(false, Ordering::Release);
+    }
+
+    /// Will the owner not come by itself to hand over what was queued? To be asked under the queue's lock.
     #[allow(dead_code, reason = "used where there is a ring")]
-    pub(crate) fn is_parked(&self) -> bool {
-        self.0.load(Ordering::Acquire) == PARKED
+    pub(crate) fn is_asleep(&self) -> bool {
+        self.state.load(Ordering::Acquire) == PARKED || self.is_away.load(Ordering::Acquire)
+    }
+
+    /// For one who found it asleep. Returns whether the caller has to ring the bell: the owner hears it, or
+    /// whoever looks after the driver.
+    #[allow(dead_code, reason = "used where there is a ring")]
+    #[must_use]
+    pub(crate) fn summon(&self) -> bool {
+        self.is_away.load(Ordering::Acquire) || self.notify()
     }
 }
 
@@ -93,6 +126,117 @@ mod model {
             }
             *rung = false;
         }
+    }
+
+    /// What is queued for the kernel, and how much of it has been handed over.
+    #[derive(Default)]
+    struct Queue {
+        queued: u32,
+        handed_over: u32,
+    }
+
+    struct Ring {
+        token: Token,
+        bell: Bell,
+        queue: Mutex<Queue>,
+    }
+
+    impl Ring {
+        fn new() -> Arc<Ring> {
+            Arc::new(Ring {
+                token: Token::new(),
+                bell: Bell(Mutex::new(false), Condvar::new()),
+                queue: Mutex::new(Queue::default()),
+            })
+        }
+
+        /// On a thread of its own.
+        fn submit(ring: &Arc<Ring>) -> thread::JoinHandle<()> {
+            let ring = ring.clone();
+            thread::spawn(move || {
+                let is_asleep = {
+                    let mut queue = ring.queue.lock().unwrap();
+                    queue.queued += 1;
+                    ring.token.is_asleep()
+                };
+                if is_asleep && ring.token.summon() {
+                    ring.bell.ring();
+                }
+            })
+        }
+
+        /// Hands over what is queued. Returns how much has been.
+        fn flush(&self) -> u32 {
+            let mut queue = self.queue.lock().unwrap();
+            queue.handed_over += std::mem::take(&mut queue.queued);
+            queue.handed_over
+        }
+
+        /// The owner parks as often as it takes until so much is handed over.
+        fn park_until(&self, handed_over: u32) {
+            while self.flush() < handed_over {
+                match self.token.begin() {
+                    Begin::Notified => {}
+                    Begin::Wait => {
+                        // What was handed over ends the wait.
+                        if self.flush() < handed_over {
+                            self.bell.hear();
+                        }
+                        let _ = self.token.end();
+                    }
+                }
+            }
+        }
+    }
+
+    /// Two others submit operations to an owner that parks. None stays in the queue while it sleeps: that
+    /// would hang here.
+    #[test]
+    fn model_submit_against_park() {
+        loom::model(|| {
+            let ring = Ring::new();
+            let others = [Ring::submit(&ring), Ring::submit(&ring)];
+            ring.park_until(2);
+            others.map(|other| other.join().unwrap());
+        });
+    }
+
+    /// The same with an owner that is away, and a keeper that comes when the bell rings.
+    #[test]
+    fn model_submit_against_leave() {
+        loom::model(|| {
+            let ring = Ring::new();
+            let other = Ring::submit(&ring);
+            let keeper = thread::spawn({
+                let ring = ring.clone();
+                move || {
+                    while ring.flush() < 1 {
+                        ring.bell.hear();
+                    }
+                }
+            });
+            ring.token.leave();
+            if ring.flush() == 1 {
+                // Not that the keeper needs it; but it waits for this to be over.
+                ring.bell.ring();
+            }
+            other.join().unwrap();
+            keeper.join().unwrap();
+        });
+    }
+
+    /// An owner that comes back at once, while the others are about to submit or to summon somebody.
+    #[test]
+    fn model_submit_against_come_back() {
+        loom::model(|| {
+            let ring = Ring::new();
+            let others = [Ring::submit(&ring), Ring::submit(&ring)];
+            ring.token.leave();
+            ring.flush();
+            ring.token.come_back();
+            ring.park_until(2);
+            others.map(|other| other.join().unwrap());
+        });
     }
 
     /// The owner looks for work, parks if there is none, and looks again. Two others bring work and
@@ -144,11 +288,23 @@ mod tests {
         assert!(!token.notify());
         assert_eq!(token.begin(), Begin::Notified);
         assert_eq!(token.begin(), Begin::Wait);
-        assert!(token.is_parked());
+        assert!(token.is_asleep());
         assert!(token.notify());
         assert!(!token.notify());
         assert!(token.end());
         assert_eq!(token.begin(), Begin::Wait);
         assert!(!token.end());
+    }
+
+    #[test]
+    fn an_owner_that_is_away_gets_tokens_and_its_keeper_the_bell() {
+        let token = Token::new();
+        assert!(!token.is_asleep());
+        token.leave();
+        assert!(token.is_asleep() && token.summon());
+        assert!(!token.notify());
+        token.come_back();
+        assert!(!token.is_asleep() && !token.summon());
+        assert_eq!(token.begin(), Begin::Notified);
     }
 }
