@@ -237,6 +237,7 @@ impl Shared {
         let tail = unsafe { AtomicU16::from_ptr(BufRingEntry::tail(entries).cast_mut()) };
         tail.store(state.tail, Ordering::Release);
         state.out -= 1;
+        // All of them: one that has nothing to receive would begin again and take no buffer.
         let starving = std::mem::take(&mut state.starving);
         drop(state);
         Wakers::from_iter(starving.into_values()).wake_all();
