@@ -120,7 +120,7 @@ fn yielding_tasks_starve_neither_the_global_queue_nor_timers() {
 /// What came from outside in a burst, during a long poll, does not wait for several more of them.
 #[test]
 fn a_burst_from_outside_runs_between_two_long_polls() {
-    const BURST: u64 = 20;
+    const BURST: u64 = 6;
     // The worker may lose its core between two of the burst, and end the global queue's turn early.
     const ROUNDS: u32 = 100;
     let rt = runtime(1);
