@@ -2,9 +2,8 @@
 //! place in a driver.
 //!
 //! A source is registered when an operation on it would block for the first time, with the driver of
-//! the worker that found so, or before a read after one that found less than there was room for. A
-//! connection that is served at once is never registered at all, and connections spread over the workers
-//! with the tasks that serve them.
+//! the worker that found so. A connection that is served at once is never registered at all, and
+//! connections spread over the workers with the tasks that serve them.
 
 use crate::io::ReadBuf;
 use crate::io::ring::{Descriptor, Held};
@@ -14,7 +13,6 @@ use std::fmt;
 use std::io;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
 #[cfg(unix)]
 use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
@@ -27,9 +25,6 @@ pub(crate) struct Source<T: tress_driver::Source> {
     registering: Mutex<()>,
     interest: Interest,
     assumed: Ready,
-    /// A read before it was registered has emptied it: the next one has to wait, and registering tells if
-    /// there is something by then.
-    emptied: AtomicBool,
     runtime: IoHandle,
     pub(super) inner: Held<T>,
 }
@@ -72,7 +67,6 @@ impl<T: tress_driver::Source> Source<T> {
             registering: Mutex::new(()),
             interest,
             assumed: Ready::EMPTY,
-            emptied: AtomicBool::new(false),
             runtime: IoHandle::current(what),
             inner: Held::new(inner),
         }
@@ -237,18 +231,9 @@ impl<T: tress_driver::Source> Source<T> {
         mut f: impl FnMut(&T) -> io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
         let progress = ready!(coop::poll_proceed(cx));
-        let reads = direction == Direction::Read;
-        let is_short = |result: &io::Result<usize>| {
-            cfg!(unix) && matches!(result, Ok(n) if 0 < *n && *n < wanted)
-        };
-        if !(reads && self.emptied.load(Ordering::Relaxed)) {
-            if let Some(result) = self.try_unregistered(&mut f) {
-                if reads && is_short(&result) {
-                    self.emptied.store(true, Ordering::Relaxed);
-                }
-                progress.made_progress();
-                return Poll::Ready(result);
-            }
+        if let Some(result) = self.try_unregistered(&mut f) {
+            progress.made_progress();
+            return Poll::Ready(result);
         }
         let registration = self.registration()?;
         loop {
@@ -258,7 +243,7 @@ impl<T: tress_driver::Source> Source<T> {
                     registration.clear(event)
                 }
                 result => {
-                    if is_short(&result) {
+                    if cfg!(unix) && matches!(result, Ok(n) if 0 < n && n < wanted) {
                         registration.clear(event);
                     }
                     progress.made_progress();
@@ -353,62 +338,5 @@ fn used_up(interest: Interest) -> Ready {
 impl<T: tress_driver::Source + fmt::Debug> fmt::Debug for Source<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.inner.fmt(f)
-    }
-}
-
-#[cfg(all(test, unix, not(loom), not(miri), feature = "net"))]
-mod tests {
-    use super::*;
-    use crate::runtime::Runtime;
-    use std::io::{Read, Write};
-    use std::task::Waker;
-
-    #[test]
-    fn a_read_after_one_that_emptied_it_does_not_try_first() {
-        let runtime = Runtime::new().unwrap();
-        let _inside = runtime.enter();
-        let (near, mut far) = mio::net::UnixStream::pair().unwrap();
-        let source = Source::new(near, "a test").unwrap();
-        let mut tried = 0;
-        let mut read = |wanted: usize| {
-            let mut room = [0; 16];
-            let cx = &mut Context::from_waker(Waker::noop());
-            let read = Direction::Read;
-            let polled = source.poll_transfer(cx, read, wanted, |mut near| {
-                tried += 1;
-                near.read(&mut room[..wanted])
-            });
-            (polled.map(Result::unwrap), tried)
-        };
-        far.write_all(&[1; 20]).unwrap();
-        // There may be more.
-        assert_eq!(read(8), (Poll::Ready(8), 1));
-        assert_eq!(read(8), (Poll::Ready(8), 2));
-        // There is not.
-        assert_eq!(read(8), (Poll::Ready(4), 3));
-        assert_eq!(read(8), (Poll::Pending, 3));
-    }
-
-    #[test]
-    fn what_comes_between_emptying_and_registering_is_told_of() {
-        let runtime = Runtime::new().unwrap();
-        runtime.block_on(async {
-            let (near, mut far) = mio::net::UnixStream::pair().unwrap();
-            let source = Source::new(near, "a test").unwrap();
-            let read = || async {
-                let mut room = [0; 16];
-                std::future::poll_fn(|cx| {
-                    source.poll_transfer(cx, Direction::Read, 16, |mut near| near.read(&mut room))
-                })
-                .await
-                .unwrap()
-            };
-            far.write_all(&[1; 4]).unwrap();
-            assert_eq!(read().await, 4);
-            far.write_all(&[2; 5]).unwrap();
-            assert_eq!(read().await, 5);
-            drop(far);
-            assert_eq!(read().await, 0);
-        });
     }
 }
