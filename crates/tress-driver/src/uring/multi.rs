@@ -27,13 +27,26 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 /// An operation that [`Driver::submit_multi`] takes. Those of this module, no others.
+///
+/// What the kernel has answered can be claimed by the driver only:
+/// ```compile_fail,E0133
+/// use std::net::TcpListener;
+/// use tress_driver::{AcceptMulti, MultiOperation};
+///
+/// let accept = AcceptMulti::new(TcpListener::bind("127.0.0.1:0")?);
+/// let a_strangers = accept.item(2, 0);
+/// # std::io::Result::Ok(())
+/// ```
 pub trait MultiOperation: sealed::Prepare {
     /// One of its results.
     type Item;
 
     /// What a result stands for: something, unless it is the end.
+    ///
+    /// # Safety
+    /// It is what the kernel has answered to this operation, and nobody has seen it before.
     #[doc(hidden)]
-    fn item(&self, value: u32, flags: u32) -> Option<Self::Item>;
+    unsafe fn item(&self, value: u32, flags: u32) -> Option<Self::Item>;
 }
 
 mod sealed {
@@ -102,8 +115,8 @@ impl<F: AsFd + Send + Sync + 'static> sealed::Prepare for AcceptMulti<F> {
 impl<F: AsFd + Send + Sync + 'static> MultiOperation for AcceptMulti<F> {
     type Item = OwnedFd;
 
-    fn item(&self, value: u32, _: u32) -> Option<OwnedFd> {
-        // SAFETY: the kernel has just made it for this operation, and each result is seen once.
+    unsafe fn item(&self, value: u32, _: u32) -> Option<OwnedFd> {
+        // SAFETY: the kernel has made it for this operation, and by the caller's promise it is seen once.
         Some(unsafe { OwnedFd::from_raw_fd(value as i32) })
     }
 }
@@ -163,8 +176,9 @@ impl<F: AsFd + Send + Sync + 'static> sealed::Prepare for RecvMulti<F> {
 impl<F: AsFd + Send + Sync + 'static> MultiOperation for RecvMulti<F> {
     type Item = PoolBuffer;
 
-    fn item(&self, value: u32, flags: u32) -> Option<PoolBuffer> {
-        self.pool.take(value, flags)
+    unsafe fn item(&self, value: u32, flags: u32) -> Option<PoolBuffer> {
+        // SAFETY: a result of a receive into this pool, by the caller's promise.
+        unsafe { self.pool.take(value, flags) }
     }
 }
 

@@ -149,7 +149,10 @@ impl Pool {
     }
 
     /// The buffer that a result speaks of; `None` if it speaks of none.
-    pub(super) fn take(&self, length: u32, flags: u32) -> Option<PoolBuffer> {
+    ///
+    /// # Safety
+    /// It is a result of a receive into this pool, and nobody has seen it before.
+    pub(super) unsafe fn take(&self, length: u32, flags: u32) -> Option<PoolBuffer> {
         let id = cqueue::buffer_select(flags)?;
         self.0.state.lock().out += 1;
         Some(PoolBuffer {

@@ -87,11 +87,13 @@ impl<O: Operation> Future for Submission<O> {
         match &mut self.0 {
             State::UnderWay { cell, .. } => {
                 let (value, op) = ready!(cell.poll(cx));
-                Poll::Ready(op.finish(to_result(value)))
+                // SAFETY: the kernel's last word on it, which the cell gives away once.
+                Poll::Ready(unsafe { op.finish(to_result(value)) })
             }
             State::Refused(refused) => {
                 let (op, error) = refused.take().expect("polled after it was complete");
-                Poll::Ready(op.finish(Err(error)))
+                // SAFETY: an error, which claims nothing.
+                Poll::Ready(unsafe { op.finish(Err(error)) })
             }
         }
     }
@@ -126,7 +128,7 @@ impl<O: Operation> Drop for Submission<O> {
 
 /// Undoes a result that nobody will see.
 fn discard<O: Operation>(cell: &OpCell<O>, value: i32) {
-    // SAFETY: complete, and nobody waits for it: it is the caller's.
+    // SAFETY: complete, and nobody waits for it: it is the caller's, and so is the result.
     unsafe { cell.with_op(|op| op.discard(value)) };
 }
 

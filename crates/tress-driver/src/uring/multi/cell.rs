@@ -231,7 +231,8 @@ where
         let value = to_result(arrived.value);
         let is_end = value.as_ref().is_ok_and(|&value| M::is_end(value));
         let mut state = self.state.lock();
-        let item = value.map(|value| self.op.item(value, arrived.flags));
+        // SAFETY: the ring passes every result on once, to the operation that it is of.
+        let item = value.map(|value| unsafe { self.op.item(value, arrived.flags) });
         if is_end || state.phase == Phase::Abandoned {
             // Nobody will see it. It is dropped when the ring has let go of the cell: not under the locks.
             state.unwanted.extend(item.ok().flatten());

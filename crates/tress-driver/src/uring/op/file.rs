@@ -80,7 +80,7 @@ impl<F: AsFd + Send + 'static, B: BufferMut> Prepare for Read<F, B> {
 impl<F: AsFd + Send + 'static, B: BufferMut> Operation for Read<F, B> {
     type Output = (io::Result<usize>, B);
 
-    fn finish(mut self, result: io::Result<u32>) -> Self::Output {
+    unsafe fn finish(mut self, result: io::Result<u32>) -> Self::Output {
         let result = result.map(|read| {
             // SAFETY: the kernel has filled that much.
             unsafe { self.buffer.set_filled(read as usize) };
@@ -139,7 +139,7 @@ impl<F: AsFd + Send + 'static, B: Buffer> Prepare for Write<F, B> {
 impl<F: AsFd + Send + 'static, B: Buffer> Operation for Write<F, B> {
     type Output = (io::Result<usize>, B);
 
-    fn finish(self, result: io::Result<u32>) -> Self::Output {
+    unsafe fn finish(self, result: io::Result<u32>) -> Self::Output {
         (result.map(|written| written as usize), self.buffer)
     }
 }
@@ -211,7 +211,7 @@ impl<F: AsFd + Send + 'static, B: BufferMut> Prepare for Readv<F, B> {
 impl<F: AsFd + Send + 'static, B: BufferMut> Operation for Readv<F, B> {
     type Output = (io::Result<usize>, Vec<B>);
 
-    fn finish(mut self, result: io::Result<u32>) -> Self::Output {
+    unsafe fn finish(mut self, result: io::Result<u32>) -> Self::Output {
         let result = result.map(|read| {
             let mut left = read as usize;
             for buffer in &mut self.buffers {
@@ -270,7 +270,7 @@ impl<F: AsFd + Send + 'static, B: Buffer> Prepare for Writev<F, B> {
 impl<F: AsFd + Send + 'static, B: Buffer> Operation for Writev<F, B> {
     type Output = (io::Result<usize>, Vec<B>);
 
-    fn finish(self, result: io::Result<u32>) -> Self::Output {
+    unsafe fn finish(self, result: io::Result<u32>) -> Self::Output {
         (result.map(|written| written as usize), self.buffers)
     }
 }
@@ -318,7 +318,7 @@ impl<F: AsFd + Send + 'static> Prepare for Fsync<F> {
 impl<F: AsFd + Send + 'static> Operation for Fsync<F> {
     type Output = io::Result<()>;
 
-    fn finish(self, result: io::Result<u32>) -> Self::Output {
+    unsafe fn finish(self, result: io::Result<u32>) -> Self::Output {
         result.map(drop)
     }
 }
@@ -348,7 +348,7 @@ impl<F: AsFd + Send + 'static> Prepare for Ftruncate<F> {
 impl<F: AsFd + Send + 'static> Operation for Ftruncate<F> {
     type Output = io::Result<()>;
 
-    fn finish(self, result: io::Result<u32>) -> Self::Output {
+    unsafe fn finish(self, result: io::Result<u32>) -> Self::Output {
         result.map(drop)
     }
 }
@@ -388,7 +388,7 @@ impl<F: AsFd + Send + 'static> Prepare for Fallocate<F> {
 impl<F: AsFd + Send + 'static> Operation for Fallocate<F> {
     type Output = io::Result<()>;
 
-    fn finish(self, result: io::Result<u32>) -> Self::Output {
+    unsafe fn finish(self, result: io::Result<u32>) -> Self::Output {
         result.map(drop)
     }
 }
@@ -440,7 +440,7 @@ impl<F: AsFd + Send + 'static, T: AsFd + Send + 'static> Prepare for Splice<F, T
 impl<F: AsFd + Send + 'static, T: AsFd + Send + 'static> Operation for Splice<F, T> {
     type Output = (io::Result<usize>, F, T);
 
-    fn finish(self, result: io::Result<u32>) -> Self::Output {
+    unsafe fn finish(self, result: io::Result<u32>) -> Self::Output {
         (result.map(|moved| moved as usize), self.from, self.to)
     }
 }
@@ -472,7 +472,7 @@ impl Prepare for Close {
         opcode::Close::new(types::Fd(self.fd.as_raw_fd())).build()
     }
 
-    fn discard(&mut self, value: i32) {
+    unsafe fn discard(&mut self, value: i32) {
         // Other errors come from the file, after the descriptor was given up.
         self.is_closed = value != -libc::ECANCELED;
     }
@@ -481,7 +481,7 @@ impl Prepare for Close {
 impl Operation for Close {
     type Output = io::Result<()>;
 
-    fn finish(mut self, result: io::Result<u32>) -> Self::Output {
+    unsafe fn finish(mut self, result: io::Result<u32>) -> Self::Output {
         // An error of the operating system comes from the file, after the descriptor was given up; others
         // mean that the kernel was never asked.
         self.is_closed = match &result {

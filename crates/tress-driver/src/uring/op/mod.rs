@@ -21,12 +21,30 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
 /// An operation that [`Driver::submit`](crate::Driver::submit) takes. Those of this module, no others.
+///
+/// What the kernel has answered can be claimed by the driver only:
+/// ```compile_fail,E0133
+/// use std::fs::File;
+/// use tress_driver::op::{self, Operation};
+///
+/// let read = op::Read::at(File::open("/dev/null")?, Vec::with_capacity(8), 0);
+/// let (_, longer_than_its_memory) = read.finish(Ok(1 << 20));
+/// # std::io::Result::Ok(())
+/// ```
+/// ```compile_fail,E0133
+/// fn close_a_stranger<O: tress_driver::op::Operation>(mut op: O) {
+///     op.discard(2);
+/// }
+/// ```
 pub trait Operation: Prepare {
     /// The result, with whatever was lent to the kernel.
     type Output;
 
+    /// # Safety
+    /// If the result is `Ok` it is what the kernel has answered to this operation, which it does not have any
+    /// more. Descriptors and bytes are believed to be there.
     #[doc(hidden)]
-    fn finish(self, result: io::Result<u32>) -> Self::Output;
+    unsafe fn finish(self, result: io::Result<u32>) -> Self::Output;
 }
 
 mod sealed {
@@ -45,7 +63,10 @@ mod sealed {
 
         /// Undoes what a result that nobody will hear of stands for. As the kernel gave it: a descriptor,
         /// for instance, or a negative number.
-        fn discard(&mut self, _value: i32) {}
+        ///
+        /// # Safety
+        /// It is what the kernel has answered to this operation, and nobody has seen it before.
+        unsafe fn discard(&mut self, _value: i32) {}
     }
 }
 

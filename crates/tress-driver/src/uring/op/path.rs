@@ -63,22 +63,27 @@ impl Prepare for OpenAt {
             .flags(Flags::ASYNC)
     }
 
-    fn discard(&mut self, value: i32) {
-        drop(u32::try_from(value).map(new_descriptor));
+    unsafe fn discard(&mut self, value: i32) {
+        // SAFETY: by the caller's promise it is the result, or an error.
+        drop(u32::try_from(value).map(|fd| unsafe { new_descriptor(fd) }));
     }
 }
 
 impl Operation for OpenAt {
     type Output = io::Result<OwnedFd>;
 
-    fn finish(self, result: io::Result<u32>) -> Self::Output {
-        result.map(new_descriptor)
+    unsafe fn finish(self, result: io::Result<u32>) -> Self::Output {
+        // SAFETY: by the caller's promise it is the result.
+        result.map(|fd| unsafe { new_descriptor(fd) })
     }
 }
 
 /// The descriptor that an operation has made.
-pub(super) fn new_descriptor(fd: u32) -> OwnedFd {
-    // SAFETY: the kernel has just made it for this operation, whose result is seen once.
+///
+/// # Safety
+/// It is the result of an operation that makes one, and this is the only look at it.
+pub(super) unsafe fn new_descriptor(fd: u32) -> OwnedFd {
+    // SAFETY: the kernel has made it for this operation, so it is open and nobody else's.
     unsafe { OwnedFd::from_raw_fd(fd as i32) }
 }
 
@@ -123,7 +128,7 @@ impl Prepare for Statx {
 impl Operation for Statx {
     type Output = io::Result<Box<libc::statx>>;
 
-    fn finish(self, result: io::Result<u32>) -> Self::Output {
+    unsafe fn finish(self, result: io::Result<u32>) -> Self::Output {
         // SAFETY: all integers, zeroed at first and then written by the kernel.
         result.map(|_| unsafe { self.answer.assume_init() })
     }
@@ -169,7 +174,7 @@ impl Prepare for UnlinkAt {
 impl Operation for UnlinkAt {
     type Output = io::Result<()>;
 
-    fn finish(self, result: io::Result<u32>) -> Self::Output {
+    unsafe fn finish(self, result: io::Result<u32>) -> Self::Output {
         result.map(drop)
     }
 }
@@ -206,7 +211,7 @@ impl Prepare for MkDirAt {
 impl Operation for MkDirAt {
     type Output = io::Result<()>;
 
-    fn finish(self, result: io::Result<u32>) -> Self::Output {
+    unsafe fn finish(self, result: io::Result<u32>) -> Self::Output {
         result.map(drop)
     }
 }
@@ -251,7 +256,7 @@ impl Prepare for RenameAt {
 impl Operation for RenameAt {
     type Output = io::Result<()>;
 
-    fn finish(self, result: io::Result<u32>) -> Self::Output {
+    unsafe fn finish(self, result: io::Result<u32>) -> Self::Output {
         result.map(drop)
     }
 }
@@ -293,7 +298,7 @@ impl Prepare for LinkAt {
 impl Operation for LinkAt {
     type Output = io::Result<()>;
 
-    fn finish(self, result: io::Result<u32>) -> Self::Output {
+    unsafe fn finish(self, result: io::Result<u32>) -> Self::Output {
         result.map(drop)
     }
 }
@@ -328,7 +333,7 @@ impl Prepare for SymlinkAt {
 impl Operation for SymlinkAt {
     type Output = io::Result<()>;
 
-    fn finish(self, result: io::Result<u32>) -> Self::Output {
+    unsafe fn finish(self, result: io::Result<u32>) -> Self::Output {
         result.map(drop)
     }
 }

@@ -34,7 +34,7 @@ impl<F: AsFd + Send + 'static> Operation for Poll<F> {
     /// The events that there are.
     type Output = (io::Result<u32>, F);
 
-    fn finish(self, result: io::Result<u32>) -> Self::Output {
+    unsafe fn finish(self, result: io::Result<u32>) -> Self::Output {
         (result, self.fd)
     }
 }
@@ -86,7 +86,7 @@ impl Prepare for WaitId {
 impl Operation for WaitId {
     type Output = io::Result<ChildState>;
 
-    fn finish(self, result: io::Result<u32>) -> Self::Output {
+    unsafe fn finish(self, result: io::Result<u32>) -> Self::Output {
         result.map(|_| {
             // SAFETY: integers and pointers, zeroed at first and then written by the kernel.
             let answer = unsafe { self.answer.assume_init() };

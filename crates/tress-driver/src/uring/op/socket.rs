@@ -140,16 +140,18 @@ impl<F: AsFd + SendMarker + 'static> Prepare for Accept<F> {
         .build()
     }
 
-    fn discard(&mut self, value: i32) {
-        drop(u32::try_from(value).map(new_descriptor));
+    unsafe fn discard(&mut self, value: i32) {
+        // SAFETY: by the caller's promise it is the result, or an error.
+        drop(u32::try_from(value).map(|fd| unsafe { new_descriptor(fd) }));
     }
 }
 
 impl<F: AsFd + SendMarker + 'static> Operation for Accept<F> {
     type Output = io::Result<(OwnedFd, Address)>;
 
-    fn finish(self, result: io::Result<u32>) -> Self::Output {
-        result.map(|fd| (new_descriptor(fd), *self.peer))
+    unsafe fn finish(self, result: io::Result<u32>) -> Self::Output {
+        // SAFETY: by the caller's promise it is the result.
+        result.map(|fd| (unsafe { new_descriptor(fd) }, *self.peer))
     }
 }
 
@@ -186,7 +188,7 @@ impl<F: AsFd + SendMarker + 'static> Prepare for Connect<F> {
 impl<F: AsFd + SendMarker + 'static> Operation for Connect<F> {
     type Output = (io::Result<()>, F);
 
-    fn finish(self, result: io::Result<u32>) -> Self::Output {
+    unsafe fn finish(self, result: io::Result<u32>) -> Self::Output {
         (result.map(drop), self.socket)
     }
 }
@@ -224,14 +226,18 @@ impl<F: AsFd + SendMarker + 'static, B: BufferMut> Prepare for Recv<F, B> {
 impl<F: AsFd + SendMarker + 'static, B: BufferMut> Operation for Recv<F, B> {
     type Output = (io::Result<usize>, B);
 
-    fn finish(mut self, result: io::Result<u32>) -> Self::Output {
-        let result = result.map(|read| received(&mut self.buffer, read));
+    unsafe fn finish(mut self, result: io::Result<u32>) -> Self::Output {
+        // SAFETY: by the caller's promise it is the result.
+        let result = result.map(|read| unsafe { received(&mut self.buffer, read) });
         (result, self.buffer)
     }
 }
 
 /// Notes what the kernel has received. With `MSG_TRUNC` it reports more than there was room for.
-fn received(buffer: &mut impl BufferMut, read: u32) -> usize {
+///
+/// # Safety
+/// It is the result of a receive into this buffer.
+unsafe fn received(buffer: &mut impl BufferMut, read: u32) -> usize {
     let filled = (read as usize).min(buffer.room());
     // SAFETY: the kernel has filled that much.
     unsafe { buffer.set_filled(filled) };
@@ -271,7 +277,7 @@ impl<F: AsFd + SendMarker + 'static, B: Buffer> Prepare for Send<F, B> {
 impl<F: AsFd + SendMarker + 'static, B: Buffer> Operation for Send<F, B> {
     type Output = (io::Result<usize>, B);
 
-    fn finish(self, result: io::Result<u32>) -> Self::Output {
+    unsafe fn finish(self, result: io::Result<u32>) -> Self::Output {
         (result.map(|sent| sent as usize), self.buffer)
     }
 }
@@ -349,11 +355,12 @@ impl<F: AsFd + SendMarker + 'static, B: BufferMut> Operation for RecvMsg<F, B> {
     /// How much came, and from where.
     type Output = (io::Result<(usize, Address)>, B);
 
-    fn finish(mut self, result: io::Result<u32>) -> Self::Output {
+    unsafe fn finish(mut self, result: io::Result<u32>) -> Self::Output {
         let result = result.map(|read| {
             let mut peer = self.header.address;
             peer.length = self.header.message.msg_namelen;
-            (received(&mut self.buffer, read), peer)
+            // SAFETY: by the caller's promise it is the result.
+            (unsafe { received(&mut self.buffer, read) }, peer)
         });
         (result, self.buffer)
     }
@@ -403,7 +410,7 @@ impl<F: AsFd + SendMarker + 'static, B: Buffer> Prepare for SendMsg<F, B> {
 impl<F: AsFd + SendMarker + 'static, B: Buffer> Operation for SendMsg<F, B> {
     type Output = (io::Result<usize>, B);
 
-    fn finish(self, result: io::Result<u32>) -> Self::Output {
+    unsafe fn finish(self, result: io::Result<u32>) -> Self::Output {
         (result.map(|sent| sent as usize), self.buffer)
     }
 }
@@ -444,7 +451,7 @@ impl<F: AsFd + SendMarker + 'static> Prepare for Shutdown<F> {
 impl<F: AsFd + SendMarker + 'static> Operation for Shutdown<F> {
     type Output = io::Result<()>;
 
-    fn finish(self, result: io::Result<u32>) -> Self::Output {
+    unsafe fn finish(self, result: io::Result<u32>) -> Self::Output {
         result.map(drop)
     }
 }

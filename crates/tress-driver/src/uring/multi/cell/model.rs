@@ -36,7 +36,7 @@ impl Prepare for Numbers {
 impl MultiOperation for Numbers {
     type Item = Item;
 
-    fn item(&self, value: u32, _: u32) -> Option<Item> {
+    unsafe fn item(&self, value: u32, _: u32) -> Option<Item> {
         (value != 0).then(|| Item(value, self.0.clone()))
     }
 }
