@@ -220,6 +220,32 @@ fn messages_carry_addresses() {
     assert_eq!(from.as_inet(), Some(one.local_addr().unwrap()));
 }
 
+/// TCP counts the bytes and throws them away. The buffer shows nothing of what its memory was used for before.
+#[test]
+fn bytes_that_are_thrown_away_leave_no_old_memory_in_the_buffer() {
+    let Some(driver) = ring() else { return };
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let far = Arc::new(listener.accept().unwrap().0);
+    let used = || {
+        let mut buffer = vec![b'S'; 64];
+        buffer.truncate(2);
+        buffer
+    };
+    near.write_all(&[b'x'; 32]).unwrap();
+    let receive = op::Recv::new(far.clone(), used(), libc::MSG_TRUNC);
+    let (read, buffer) = block_on(&driver, driver.submit(receive));
+    let read = read.unwrap();
+    assert_eq!(&buffer[..2], b"SS", "what was filled stays");
+    assert!(buffer.len() == read.max(2) && buffer[2..].iter().all(|&byte| byte == 0));
+
+    near.write_all(&[b'x'; 32]).unwrap();
+    let receive = op::RecvMsg::new(far, used().slice(2..), libc::MSG_TRUNC);
+    let (read, buffer) = block_on(&driver, driver.submit(receive));
+    assert_eq!(buffer.bytes().len(), read.unwrap().0);
+    assert!(buffer.bytes().iter().all(|&byte| byte == 0));
+}
+
 #[test]
 fn poll_waits_for_readiness_once() {
     let Some(driver) = ring() else { return };

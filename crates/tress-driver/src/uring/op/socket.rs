@@ -202,7 +202,8 @@ pub struct Recv<F, B> {
 }
 
 impl<F, B> Recv<F, B> {
-    /// With the flags of `recv`, usually 0.
+    /// With the flags of `recv`, usually 0. With `MSG_TRUNC` TCP throws the bytes away: then the buffer is filled
+    /// with zeros behind what was in it.
     pub fn new(socket: F, buffer: B, flags: i32) -> Self {
         Recv {
             socket,
@@ -216,6 +217,7 @@ impl<F: AsFd + SendMarker + 'static, B: BufferMut> Prepare for Recv<F, B> {
     const OPCODE: u8 = opcode::Recv::CODE;
 
     fn entry(&mut self) -> Entry {
+        before_receiving(&mut self.buffer, self.flags);
         let room = length(self.buffer.room());
         opcode::Recv::new(descriptor(&self.socket), self.buffer.pointer_mut(), room)
             .flags(self.flags)
@@ -233,13 +235,24 @@ impl<F: AsFd + SendMarker + 'static, B: BufferMut> Operation for Recv<F, B> {
     }
 }
 
+/// With `MSG_TRUNC` a stream's bytes are counted and thrown away, not copied: what they would have filled has to
+/// have a value of its own.
+fn before_receiving(buffer: &mut impl BufferMut, flags: i32) {
+    if flags & libc::MSG_TRUNC != 0 {
+        let filled = buffer.filled().min(buffer.room());
+        let rest = buffer.room() - filled;
+        // SAFETY: as many bytes as there is room for can be written.
+        unsafe { buffer.pointer_mut().add(filled).write_bytes(0, rest) };
+    }
+}
+
 /// Notes what the kernel has received. With `MSG_TRUNC` it reports more than there was room for.
 ///
 /// # Safety
-/// It is the result of a receive into this buffer.
+/// It is the result of a receive into this buffer, which was made ready by `before_receiving`.
 unsafe fn received(buffer: &mut impl BufferMut, read: u32) -> usize {
     let filled = (read as usize).min(buffer.room());
-    // SAFETY: the kernel has filled that much.
+    // SAFETY: the kernel has filled that much, or it was filled before.
     unsafe { buffer.set_filled(filled) };
     read as usize
 }
@@ -327,7 +340,7 @@ pub struct RecvMsg<F, B> {
 }
 
 impl<F, B> RecvMsg<F, B> {
-    /// With the flags of `recvmsg`, usually 0.
+    /// With the flags of `recvmsg`, usually 0. `MSG_TRUNC` as for [`Recv::new`].
     pub fn new(socket: F, buffer: B, flags: i32) -> Self {
         RecvMsg {
             socket,
@@ -342,6 +355,7 @@ impl<F: AsFd + SendMarker + 'static, B: BufferMut> Prepare for RecvMsg<F, B> {
     const OPCODE: u8 = opcode::RecvMsg::CODE;
 
     fn entry(&mut self) -> Entry {
+        before_receiving(&mut self.buffer, self.flags);
         let room = self.buffer.room();
         self.header.address = Address::room();
         self.header.point_at(self.buffer.pointer_mut(), room, true);
