@@ -6,7 +6,9 @@ mod harness;
 use harness::{Count, backends, block_on, descriptors, driver, park_until};
 use std::io::{ErrorKind, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::task::{Context, Poll};
 use std::thread;
@@ -100,6 +102,74 @@ fn a_receive_that_a_helper_has_handed_over_comes_back_to_the_owner() {
     helper.join().unwrap();
     drop((receive, near));
     settle(&driver);
+}
+
+/// A listener that holds up whoever asks for its descriptor the second time: that is the ring, which is about to
+/// hand its accept over again.
+struct Gate {
+    listener: TcpListener,
+    asked: AtomicUsize,
+    reached: mpsc::Sender<()>,
+    open: Mutex<mpsc::Receiver<()>>,
+}
+
+impl AsFd for Gate {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        if self.asked.fetch_add(1, Ordering::SeqCst) == 1 {
+            self.reached.send(()).unwrap();
+            self.open.lock().unwrap().recv().unwrap();
+        }
+        self.listener.as_fd()
+    }
+}
+
+/// An accept is stopped, or dropped, while the ring is about to hand it over again: the cancellation is queued
+/// before what it is to cancel.
+#[test]
+fn an_accept_that_is_ended_while_it_begins_again_ends() {
+    let _alone = ALONE.lock().unwrap();
+    for goes in [false, true] {
+        let Some(driver) = ring() else { return };
+        let (reached, is_reached) = mpsc::channel();
+        let (open, opened) = mpsc::channel();
+        let gate = Gate {
+            listener: TcpListener::bind("127.0.0.1:0").unwrap(),
+            asked: AtomicUsize::new(0),
+            reached,
+            open: Mutex::new(opened),
+        };
+        let mut accepting = Some(driver.submit_multi(AcceptMulti::new(gate)));
+        let mut cx = Context::from_waker(std::task::Waker::noop());
+        let first = accepting.as_mut().unwrap().poll_next(&mut cx);
+        assert!(first.is_pending());
+        // The kernel cancels it when the thread that has handed it over ends.
+        let helper = driver.clone();
+        thread::spawn(move || helper.try_adopt().unwrap())
+            .join()
+            .unwrap();
+        let done = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| park_until(&driver, || done.load(Ordering::SeqCst)));
+            is_reached.recv().unwrap();
+            if goes {
+                accepting = None;
+            } else {
+                let stopping = accepting.as_mut().unwrap().poll_stop(&mut cx);
+                assert!(stopping.is_pending());
+            }
+            open.send(()).unwrap();
+            // It would hang here.
+            while driver.metrics().in_flight != 0 {
+                thread::yield_now();
+            }
+            done.store(true, Ordering::SeqCst);
+            driver.unpark();
+        });
+        if let Some(accepting) = &mut accepting {
+            assert!(accepting.poll_stop(&mut cx).is_ready());
+        }
+        assert_eq!(driver.metrics().orphaned, 0);
+    }
 }
 
 /// The owner of a driver that is lent sleeps: what another thread asks of its ring is handed over by the keeper.

@@ -44,6 +44,9 @@ pub(crate) trait Completion: Send + Sync {
     /// A result.
     fn complete(&self, arrived: Arrived, wakers: &mut Wakers) -> Next;
 
+    /// Is it to run, as far as is known now? Whoever ends that asks the kernel to stop it afterwards.
+    fn is_wanted(&self) -> bool;
+
     /// The ring has let go of it, and no lock is held: undoes results that nobody wants.
     fn bury(&self);
 
@@ -376,6 +379,10 @@ impl Ring {
                 // SAFETY: the kernel has given it back, and it goes straight on to it again.
                 let entry = unsafe { operation.entry() };
                 self.push_operation(operation.as_ref(), key, entry, || {});
+                // Whoever has stopped wanting it since may have queued its cancellation before the entry.
+                if !operation.is_wanted() {
+                    self.cancel(key, || {});
+                }
                 return 1;
             }
             Next::Stop => {

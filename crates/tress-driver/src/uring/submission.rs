@@ -163,6 +163,10 @@ impl<O: Operation> Completion for OpCell<O> {
         }
     }
 
+    fn is_wanted(&self) -> bool {
+        OpCell::is_wanted(self)
+    }
+
     fn bury(&self) {
         if let Some(value) = self.take_unwanted() {
             discard(self, value);

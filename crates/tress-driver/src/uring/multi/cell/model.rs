@@ -141,6 +141,16 @@ impl Scene {
         next
     }
 
+    /// The same for the last result, and begins it again if it should, as the ring does.
+    fn complete_or_begin_again(&self, value: i32) {
+        if self.complete(value, false) == Next::Again {
+            self.asked.push(Request::Start);
+            if !self.cell.is_wanted() {
+                self.asked.push(Request::Cancel);
+            }
+        }
+    }
+
     fn complete_companion(&self, value: i32) -> Next {
         let mut wakers = Wakers::default();
         let watch = Watch(self.cell.clone());
@@ -148,6 +158,51 @@ impl Scene {
         wakers.wake_all();
         next
     }
+}
+
+/// The kernel as it takes requests one by one. A cancellation that finds nothing to cancel does nothing.
+fn obey(scene: &Scene, is_running: &mut bool) {
+    loop {
+        let Some(request) = scene.asked.queue.lock().unwrap().pop_front() else {
+            return;
+        };
+        match request {
+            Request::Start => *is_running = true,
+            Request::Cancel if std::mem::take(is_running) => {
+                scene.complete_or_begin_again(-libc::ECANCELED);
+            }
+            Request::Cancel => {}
+        }
+    }
+}
+
+/// An operation that begins again (the thread that had handed it over is gone, say) beside one who stops it or
+/// goes: its cancellation may be queued before the operation itself. It does not run on unwanted all the same.
+#[test]
+fn model_beginning_again_beside_a_stop() {
+    beginning_again_beside(|cell, cx| cell.stop(cx) == Stop::Ask);
+}
+
+#[test]
+fn model_beginning_again_beside_one_who_goes() {
+    beginning_again_beside(|cell, _| cell.abandon().operation);
+}
+
+fn beginning_again_beside(end: fn(&MultiCell<Numbers>, &mut Context<'_>) -> bool) {
+    loom::model(move || {
+        let scene = Scene::new();
+        scene.cell.run();
+        let ring = scene.clone();
+        let ring = thread::spawn(move || ring.complete_or_begin_again(-libc::ECANCELED));
+        let mut cx = Context::from_waker(Waker::noop());
+        if end(&scene.cell, &mut cx) {
+            scene.asked.push(Request::Cancel);
+        }
+        ring.join().unwrap();
+        let mut is_running = false;
+        obey(&scene, &mut is_running);
+        assert!(!is_running, "it runs on: {:?}", scene.cell.phase());
+    });
 }
 
 /// The end of the stream comes with its last bytes and the kernel misses it: whatever the order of the
