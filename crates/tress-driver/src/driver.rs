@@ -65,6 +65,8 @@ pub struct Driver {
     pub(crate) kept: Kept,
     /// Another one looks after this.
     pub(crate) lent: AtomicBool,
+    /// The owner is away and the kernel would not take what is queued: the keeper has to come again.
+    owes: AtomicBool,
     /// Threads that drain the driver: while there are any, a park does not wait.
     draining: AtomicUsize,
     counters: Counters,
@@ -182,6 +184,7 @@ impl Driver {
             fallback,
             kept: Kept::default(),
             lent: AtomicBool::new(false),
+            owes: AtomicBool::new(false),
             draining: AtomicUsize::new(0),
             counters: Counters::default(),
         })
@@ -308,11 +311,13 @@ impl Driver {
     ) -> io::Result<usize> {
         self.counters.turns.fetch_add(1, Ordering::Relaxed);
         let mut timeout = timeout;
-        if let Some(ring) = &self.ring {
-            if !ring.flush(by)? {
-                // The kernel is short of memory, or of room for results: fetch those, and try again.
-                timeout = Some(timeout.map_or(FULL, |timeout| timeout.min(FULL)));
-            }
+        let mut is_refused = match &self.ring {
+            Some(ring) => !ring.flush(by)?,
+            None => false,
+        };
+        if selector.happened.note_debtors(&self.kept) || is_refused {
+            // The kernel is short of memory, or of room for results: fetch those, and try again.
+            timeout = Some(timeout.map_or(FULL, |timeout| timeout.min(FULL)));
         }
         match selector.poll.poll(&mut selector.events, timeout) {
             Ok(()) => {}
@@ -334,12 +339,28 @@ impl Driver {
             }
         }
         if let Some(ring) = &self.ring {
-            handled += ring.reap(wakers);
+            let mut is_stranded = is_refused && self.token.is_away();
+            handled += ring.reap(wakers, || is_stranded |= self.token.is_away());
+            is_refused = match by {
+                _ if !is_stranded => false,
+                By::Keeper => !ring.flush(by)?,
+                // The keeper's to hand over: operations that go on should be its own.
+                By::Helper => {
+                    self.ring_bell();
+                    false
+                }
+            };
+            self.owes.store(is_refused, Ordering::Relaxed);
         }
         self.counters
             .events
             .fetch_add(handled as u64, Ordering::Relaxed);
         Ok(handled)
+    }
+
+    /// Is there something left to hand over, which nobody but a keeper will? As of the last look.
+    pub(crate) fn owes(&self) -> bool {
+        self.owes.load(Ordering::Relaxed)
     }
 
     fn spare_wakers(&self) -> Wakers {

@@ -6,7 +6,7 @@
 
 use crate::driver::{By, Driver};
 use crate::sys::Mutex;
-use crate::sys::atomic::{AtomicUsize, Ordering};
+use crate::sys::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::io;
 use std::sync::{Arc, Weak};
 
@@ -58,6 +58,9 @@ impl Drop for Loan {
 pub(crate) struct Kept {
     places: Mutex<Vec<Option<Weak<Driver>>>>,
     count: AtomicUsize,
+    /// Those whose ring the kernel would not take all from, as bits of [`Happened`]: nothing will happen in them
+    /// that says when it would.
+    debtors: AtomicU64,
 }
 
 impl Kept {
@@ -113,6 +116,15 @@ impl Happened {
         is_kept
     }
 
+    /// Takes note of those that still have something to hand over. Returns whether there are any.
+    pub(crate) fn note_debtors(&mut self, kept: &Kept) -> bool {
+        if kept.debtors.load(Ordering::Relaxed) == 0 {
+            return false;
+        }
+        self.0 |= kept.debtors.swap(0, Ordering::Relaxed);
+        true
+    }
+
     /// Takes a turn for each of them. Returns how many events that were. No lock may be held.
     pub(crate) fn turn(&mut self, kept: &Kept, by: By) -> io::Result<usize> {
         let mut events = 0;
@@ -121,6 +133,10 @@ impl Happened {
             self.0 &= self.0 - 1;
             if let Some(driver) = kept.get(place) {
                 events += driver.turn_by(by)?.events;
+                if driver.owes() {
+                    // For the keeper's next look.
+                    kept.debtors.fetch_or(1 << place, Ordering::Relaxed);
+                }
             }
         }
         Ok(events)

@@ -28,7 +28,7 @@ impl Ring {
         match *self {}
     }
 
-    pub(crate) fn reap(&self, _: &mut Wakers) -> usize {
+    pub(crate) fn reap(&self, _: &mut Wakers, _: impl FnMut()) -> usize {
         match *self {}
     }
 

@@ -10,7 +10,9 @@
 //! Operations are queued under a lock, and handed to the kernel by the owner when it comes by. Whoever queues
 //! one asks, under the lock, whether the owner `is_asleep`, and if so `summon`s it, or whoever looks after
 //! the driver, after the lock. The owner hands over what is queued, which takes the lock, after each `begin`
-//! and `leave`: so either it finds what was queued, or is found asleep.
+//! and `leave`: so either it finds what was queued, or is found asleep. Whoever takes results, and queues what
+//! they ask for, is awake itself: it asks whether the owner `is_away`, and if so hands it over in the owner's
+//! place, or has the keeper do so.
 //!
 //! # Memory ordering
 //! Every step of the token is a read-modify-write with acquire and release ordering: what was done before a
@@ -88,10 +90,15 @@ impl Token {
         self.is_away.store(false, Ordering::Release);
     }
 
+    /// Does the owner sleep elsewhere? Under the queue's lock this says who hands over what was queued.
+    pub(crate) fn is_away(&self) -> bool {
+        self.is_away.load(Ordering::Acquire)
+    }
+
     /// Will the owner not come by itself to hand over what was queued? To be asked under the queue's lock.
     #[allow(dead_code, reason = "used where there is a ring")]
     pub(crate) fn is_asleep(&self) -> bool {
-        self.state.load(Ordering::Acquire) == PARKED || self.is_away.load(Ordering::Acquire)
+        self.state.load(Ordering::Acquire) == PARKED || self.is_away()
     }
 
     /// For one who found it asleep. Returns whether the caller has to ring the bell: the owner hears it, or
@@ -99,13 +106,14 @@ impl Token {
     #[allow(dead_code, reason = "used where there is a ring")]
     #[must_use]
     pub(crate) fn summon(&self) -> bool {
-        self.is_away.load(Ordering::Acquire) || self.notify()
+        self.is_away() || self.notify()
     }
 }
 
 #[cfg(all(test, loom))]
 mod model {
     use super::*;
+    use crate::driver::By;
     use loom::sync::atomic::AtomicBool;
     use loom::sync::{Arc, Condvar, Mutex};
     use loom::thread;
@@ -223,6 +231,40 @@ mod model {
             other.join().unwrap();
             keeper.join().unwrap();
         });
+    }
+
+    /// A keeper, or somebody who helps it, takes a result that queues something (an operation that begins again)
+    /// while the owner leaves. One of them hands it over: else the keeper would hang here.
+    #[test]
+    fn model_beginning_again_against_leave() {
+        for by in [By::Keeper, By::Helper] {
+            loom::model(move || {
+                let ring = Ring::new();
+                let other = thread::spawn({
+                    let ring = ring.clone();
+                    move || {
+                        let is_away = {
+                            let mut queue = ring.queue.lock().unwrap();
+                            queue.queued += 1;
+                            ring.token.is_away()
+                        };
+                        match by {
+                            _ if !is_away => {}
+                            By::Keeper => drop(ring.flush()),
+                            By::Helper => ring.bell.ring(),
+                        }
+                    }
+                });
+                ring.token.leave();
+                let by_owner = ring.flush();
+                other.join().unwrap();
+                if by == By::Helper && by_owner == 0 {
+                    ring.bell.hear();
+                    ring.flush();
+                }
+                assert_eq!(ring.flush(), 1);
+            });
+        }
     }
 
     /// An owner that comes back at once, while the others are about to submit or to summon somebody.

@@ -89,43 +89,7 @@ fn has_ring() -> bool {
 
 /// Denies one system call, as containers do.
 fn deny(command: &mut Command, call: libc::c_long) {
-    let step = |code: u32, k: u32, jt: u8, jf: u8| libc::sock_filter {
-        code: code as u16,
-        jt,
-        jf,
-        k,
-    };
-    let denied = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
-    let mut program = [
-        // The number of the call is at the start of what a filter sees.
-        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
-        step(
-            libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K,
-            call as u32,
-            0,
-            1,
-        ),
-        step(libc::BPF_RET | libc::BPF_K, denied, 0, 0),
-        step(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW, 0, 0),
-    ];
-    let install = move || {
-        let filter = libc::sock_fprog {
-            len: program.len() as u16,
-            filter: program.as_mut_ptr(),
-        };
-        // SAFETY: plain calls; the filter is readable.
-        let installed = unsafe {
-            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
-                && libc::prctl(
-                    libc::PR_SET_SECCOMP,
-                    libc::SECCOMP_MODE_FILTER,
-                    &raw const filter,
-                ) == 0
-        };
-        installed
-            .then_some(())
-            .ok_or_else(std::io::Error::last_os_error)
-    };
+    let install = harness::denial(call, libc::EPERM);
     // SAFETY: makes system calls only.
     unsafe { command.pre_exec(install) };
 }

@@ -219,6 +219,107 @@ fn a_receive_moves_from_a_lent_driver_to_its_keeper() {
     settle(&keeper);
 }
 
+/// Lends a driver, and does `test` while its owner, a thread of its own, sleeps elsewhere.
+fn while_away(lender: &Arc<Driver>, keeper: &Arc<Driver>, test: impl FnOnce()) {
+    let loan = lender.lend(keeper).unwrap();
+    let (wake, sleep) = mpsc::channel::<()>();
+    let (gone, has_gone) = mpsc::channel();
+    let owner = thread::spawn({
+        let lender = lender.clone();
+        move || {
+            lender.sleep_elsewhere(|| {
+                gone.send(()).unwrap();
+                sleep.recv().unwrap();
+            });
+        }
+    });
+    has_gone.recv().unwrap();
+    test();
+    wake.send(()).unwrap();
+    owner.join().unwrap();
+    drop(loan);
+}
+
+/// The keeper takes the result that tells so, and hands the accept over itself: the owner is asleep.
+#[test]
+fn an_accept_of_a_lent_driver_begins_again() {
+    let _alone = ALONE.lock().unwrap();
+    let (Some(lender), Some(keeper)) = (ring(), ring()) else {
+        return;
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut accepting = lender.submit_multi(AcceptMulti::new(listener));
+    let mut cx = Context::from_waker(std::task::Waker::noop());
+    assert!(accepting.poll_next(&mut cx).is_pending());
+    // The kernel cancels it when the thread that has handed it over ends.
+    let helper = lender.clone();
+    thread::spawn(move || helper.try_adopt().unwrap())
+        .join()
+        .unwrap();
+    while_away(&lender, &keeper, || {
+        let _client = TcpStream::connect(address).unwrap();
+        // It would hang here.
+        block_on(&keeper, accepting.next()).unwrap().unwrap();
+        block_on(&keeper, accepting.stop());
+    });
+}
+
+/// The same with an accept that nobody fetches from: it is the keeper who asks the kernel to stop it.
+#[test]
+fn an_accept_of_a_lent_driver_stops_at_its_limit() {
+    let _alone = ALONE.lock().unwrap();
+    let (Some(lender), Some(keeper)) = (ring(), ring()) else {
+        return;
+    };
+    for is_helped in [false, true] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut accepting = lender.submit_multi(AcceptMulti::new(listener));
+        let mut cx = Context::from_waker(std::task::Waker::noop());
+        assert!(accepting.poll_next(&mut cx).is_pending());
+        while_away(&lender, &keeper, || {
+            let clients: Vec<_> = (0..16)
+                .map(|_| TcpStream::connect(address).unwrap())
+                .collect();
+            if is_helped {
+                // Somebody else takes the results, because the keeper is stuck.
+                while accepting.pending() < clients.len() {
+                    keeper.try_adopt().unwrap();
+                }
+            } else {
+                park_until(&keeper, || accepting.pending() >= clients.len());
+            }
+            // It would hang here.
+            block_on(&keeper, accepting.stop());
+        });
+    }
+}
+
+/// What the kernel would not take from the keeper, it is offered again.
+#[test]
+fn a_keeper_offers_again_what_the_kernel_has_refused() {
+    let _alone = ALONE.lock().unwrap();
+    let Some(lender) = ring() else { return };
+    let keeper = harness::driver(Choice::Readiness);
+    while_away(&lender, &keeper, || {
+        let (near, mut far) = pair();
+        far.write_all(b"x").unwrap();
+        let receive = lender.submit(op::Recv::new(near, vec![0; 8], 0));
+        let mut refuse = harness::denial(libc::SYS_io_uring_enter, libc::EAGAIN);
+        let (lender, keeper) = (&lender, &keeper);
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                refuse().unwrap();
+                let before = lender.metrics().turns;
+                park_until(keeper, || lender.metrics().turns > before);
+            });
+        });
+        // It would hang here.
+        assert_eq!(block_on(keeper, receive).0.unwrap(), 1);
+    });
+}
+
 #[test]
 fn connections_are_accepted_one_after_the_other() {
     let _alone = ALONE.lock().unwrap();

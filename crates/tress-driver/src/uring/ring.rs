@@ -320,8 +320,9 @@ impl Ring {
         (submission.len() as u32, !queue.overflow.is_empty())
     }
 
-    /// Takes the results off the ring and tells the operations. Returns how many there were.
-    pub(crate) fn reap(&self, wakers: &mut Wakers) -> usize {
+    /// Takes the results off the ring and tells the operations. Returns how many there were. What some of them
+    /// ask for is queued, and `queued` called as for `start`.
+    pub(crate) fn reap(&self, wakers: &mut Wakers, mut queued: impl FnMut()) -> usize {
         if self.in_flight() == 0 {
             // If something has started since, its results wake the selector.
             return 0;
@@ -333,7 +334,7 @@ impl Ring {
         loop {
             // SAFETY: we have the lock that guards the completion queue.
             for result in unsafe { self.uring.completion_shared() } {
-                handled += self.handle(&mut state, &mut finished, &result, wakers);
+                handled += self.handle(&mut state, &mut finished, &result, wakers, &mut queued);
             }
             if !self.has_overflown() {
                 return handled;
@@ -361,6 +362,7 @@ impl Ring {
         finished: &mut Vec<Arc<dyn Completion>>,
         result: &cqueue::Entry,
         wakers: &mut Wakers,
+        queued: &mut impl FnMut(),
     ) -> usize {
         let key = Key(result.user_data());
         let Some(operation) = state.table.get(key) else {
@@ -378,15 +380,15 @@ impl Ring {
             Next::Again => {
                 // SAFETY: the kernel has given it back, and it goes straight on to it again.
                 let entry = unsafe { operation.entry() };
-                self.push_operation(operation.as_ref(), key, entry, || {});
+                self.push_operation(operation.as_ref(), key, entry, &mut *queued);
                 // Whoever has stopped wanting it since may have queued its cancellation before the entry.
                 if !operation.is_wanted() {
-                    self.cancel(key, || {});
+                    self.cancel(key, queued);
                 }
                 return 1;
             }
             Next::Stop => {
-                self.cancel(key, || {});
+                self.cancel(key, queued);
                 return 1;
             }
             Next::Finish => {}
@@ -475,7 +477,7 @@ impl Ring {
         self.close(&mut wakers);
         loop {
             let flushed = self.flush(By::Keeper);
-            self.reap(&mut wakers);
+            self.reap(&mut wakers, || {});
             if self.in_flight() == 0 {
                 break;
             }
