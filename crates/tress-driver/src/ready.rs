@@ -46,7 +46,8 @@ impl Ready {
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     pub const ALL: Ready = Ready(READABLE | WRITABLE | READ_CLOSED | WRITE_CLOSED | ERROR);
 
-    /// The states that a source never leaves again.
+    /// The states that a source does not leave by being used. A FIFO that gets another writer does leave them,
+    /// and no event says so.
     pub(crate) const CLOSED: Ready = Ready(READ_CLOSED | WRITE_CLOSED);
 
     /// Is it nothing?

@@ -134,9 +134,41 @@ impl Registration {
     }
 
     /// Says that the readiness of `event` is used up. Does nothing if another event came since it was
-    /// seen; the closed states stay for good.
+    /// seen; the closed states stay.
     pub fn clear(&self, event: ReadyEvent) {
         self.slot().clear(event);
+    }
+
+    /// Says that a system call has found that the source would block, so that it is neither ready nor closed,
+    /// whatever `event` says: a FIFO's last writer may have left, and another one come. Does nothing if
+    /// another event came since `event` was seen. For those who make their own loops;
+    /// [`try_io`](Registration::try_io), [`poll_io`](Registration::poll_io) and
+    /// [`async_io`](Registration::async_io) do it by themselves.
+    ///
+    /// # Examples
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use std::io::{self, Read};
+    /// use std::sync::Arc;
+    /// use tress_driver::{Config, Driver, Interest, Ready};
+    ///
+    /// let driver = Arc::new(Driver::new(&Config::new())?);
+    /// let (near, _far) = std::os::unix::net::UnixStream::pair()?;
+    /// near.set_nonblocking(true)?;
+    /// let mut source = near.try_clone()?;
+    /// let registration = driver.register(&mut source, Interest::READABLE)?;
+    /// registration.assume_ready(Ready::READABLE | Ready::READ_CLOSED);
+    ///
+    /// let event = registration.ready_now(Interest::READABLE).expect("assumed");
+    /// let read = (&near).read(&mut [0; 8]);
+    /// assert_eq!(read.unwrap_err().kind(), io::ErrorKind::WouldBlock);
+    /// registration.would_block(event);
+    /// assert!(registration.ready_now(Interest::READABLE).is_none());
+    /// # }
+    /// # std::io::Result::Ok(())
+    /// ```
+    pub fn would_block(&self, event: ReadyEvent) {
+        self.slot().would_block(event);
     }
 
     /// Assumes that the source is ready, until it is found not to be: for a source that is worth
@@ -211,7 +243,7 @@ impl Registration {
         let result = f();
         if let Err(error) = &result {
             if error.kind() == io::ErrorKind::WouldBlock {
-                self.clear(event);
+                self.would_block(event);
             }
         }
         result

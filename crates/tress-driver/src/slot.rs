@@ -4,17 +4,17 @@
 //!
 //! | bits | field | rule |
 //! |---|---|---|
-//! | 0..8 | readiness | set by events, cleared by [`Slot::clear`] |
+//! | 0..8 | readiness | set by events, cleared by [`Slot::clear`] and [`Slot::would_block`] |
 //! | 8 | shutdown | set once when the driver closes; ends every wait |
 //! | 16..32 | tick | goes up by one with every event |
 //! | 32..64 | generation | goes up by one when the slot is given back |
 //!
-//! Events, shutdown and giving back change the word under the lock of the waiters; `clear` does so
+//! Events, shutdown and giving back change the word under the lock of the waiters; the two that clear do so
 //! without it. A waiter enters the list and looks at the word under one hold of the lock, so an event
 //! either comes before, and is seen, or after, and finds the waiter.
 //!
 //! An event names the generation it is for: late ones for a slot that was given back change nothing.
-//! `clear` names the tick it has seen: if another event came meanwhile it changes nothing. (The tick
+//! Who clears names the tick it has seen: if another event came meanwhile it changes nothing. (The tick
 //! wraps after 65,536 events, all of which would have to come between one `poll` and its `clear`.)
 
 use crate::ready::Ready;
@@ -224,7 +224,16 @@ impl Slot {
         if used_up.is_empty() {
             return;
         }
-        self.update(|word| (word.tick() == event.tick).then(|| word.without(used_up)));
+        self.take_back(event, used_up);
+    }
+
+    /// The source was found to block: clears all that `event` says, unless another event came since.
+    pub(crate) fn would_block(&self, event: ReadyEvent) {
+        self.take_back(event, event.ready);
+    }
+
+    fn take_back(&self, event: ReadyEvent, ready: Ready) {
+        self.update(|word| (word.tick() == event.tick).then(|| word.without(ready)));
     }
 
     fn update(&self, f: impl Fn(Word) -> Option<Word>) {

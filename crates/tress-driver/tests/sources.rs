@@ -34,6 +34,58 @@ fn read_some(
     Ok(buffer[..read].to_vec())
 }
 
+/// No event says that a FIFO has a writer again: a read that would block does.
+#[test]
+fn a_fifo_whose_writer_went_waits_for_the_next_one() {
+    use std::os::unix::ffi::OsStrExt;
+    let path = std::env::temp_dir().join(format!("tress-fifo-{}", std::process::id()));
+    let name = std::ffi::CString::new(path.as_os_str().as_bytes()).unwrap();
+    // SAFETY: a string that ends.
+    assert_eq!(0, unsafe { libc::mkfifo(name.as_ptr(), 0o600) });
+    let open = |write: bool| {
+        use std::os::unix::fs::OpenOptionsExt;
+        let mut options = std::fs::OpenOptions::new();
+        options
+            .read(!write)
+            .write(write)
+            .custom_flags(libc::O_NONBLOCK);
+        options.open(&path).unwrap()
+    };
+    on_each_backend(|driver| {
+        let mut reader = open(false);
+        let registration = driver.register(&mut reader, Interest::READABLE).unwrap();
+        let mut first = open(true);
+        first.write_all(b"one").unwrap();
+        drop(first);
+        assert_eq!(read_some(&driver, &registration, &reader).unwrap(), b"one");
+        assert_eq!(read_some(&driver, &registration, &reader).unwrap(), b"");
+        // The end is known by now.
+        park_until(&driver, || {
+            let event = registration.ready_now(Interest::READABLE);
+            event.is_some_and(|event| event.ready().is_read_closed())
+        });
+
+        let mut second = open(true);
+        let (count, waker) = Count::new();
+        let mut cx = Context::from_waker(&waker);
+        let mut attempts = 0;
+        let mut read = || {
+            attempts += 1;
+            assert!(attempts < 100, "one poll goes on and on");
+            (&reader).read(&mut [0; 8])
+        };
+        let polled = registration.poll_io(&mut cx, Direction::Read, &mut read);
+        assert!(polled.is_pending());
+        let mut pending = std::pin::pin!(registration.async_io(Interest::READABLE, &mut read));
+        assert!(pending.as_mut().poll(&mut cx).is_pending());
+        second.write_all(b"two").unwrap();
+        park_until(&driver, || count.get() == 2);
+        let polled = pending.as_mut().poll(&mut cx);
+        assert!(matches!(polled, Poll::Ready(Ok(3))));
+    });
+    std::fs::remove_file(&path).unwrap();
+}
+
 #[test]
 fn a_pipe_wakes_its_reader_and_its_writer() {
     on_each_backend(|driver| {

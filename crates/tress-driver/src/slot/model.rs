@@ -29,14 +29,24 @@ fn model_poll_against_event() {
 /// second time is seen: the counter stands for the bytes in the kernel.
 #[test]
 fn model_clear_against_event() {
+    use_up_against_event(Ready::READABLE, Slot::clear);
+}
+
+/// The same with a source that was closed and is open again.
+#[test]
+fn model_would_block_against_event() {
+    use_up_against_event(Ready::READABLE | Ready::READ_CLOSED, Slot::would_block);
+}
+
+fn use_up_against_event(ready: Ready, use_up: fn(&Slot, ReadyEvent)) {
     use loom::sync::atomic::AtomicUsize;
-    loom::model(|| {
+    loom::model(move || {
         let shared = Arc::new((Slot::new(), AtomicUsize::new(0)));
         let other = shared.clone();
         let thread = thread::spawn(move || {
             for _ in 0..2 {
                 other.1.fetch_add(1, Ordering::SeqCst);
-                event(&other.0, Ready::READABLE);
+                event(&other.0, ready);
             }
         });
         let (slot, bytes) = &*shared;
@@ -48,7 +58,7 @@ fn model_clear_against_event() {
                         return Poll::Pending;
                     };
                     match bytes.swap(0, Ordering::SeqCst) {
-                        0 => slot.clear(seen),
+                        0 => use_up(slot, seen),
                         some => return Poll::Ready(some),
                     }
                 }

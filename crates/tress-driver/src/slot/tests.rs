@@ -130,6 +130,22 @@ fn closed_states_cannot_be_cleared() {
 }
 
 #[test]
+fn a_source_that_would_block_is_not_closed() {
+    let slot = Slot::new();
+    let (_, waker) = counting();
+    event(&slot, Ready::ALL);
+    let old = seen(poll(&slot, &waker, Direction::Read));
+    event(&slot, Ready::READ_CLOSED);
+    slot.would_block(old);
+    let all = seen(poll(&slot, &waker, Direction::Read));
+    assert!(all.ready().is_read_closed(), "another event came since");
+    slot.would_block(all);
+    assert!(poll(&slot, &waker, Direction::Read).is_pending());
+    let other = seen(poll(&slot, &waker, Direction::Write)).ready();
+    assert_eq!(other, Ready::WRITABLE | Ready::WRITE_CLOSED);
+}
+
+#[test]
 fn the_tick_wraps() {
     let slot = Slot::new();
     let (_, waker) = counting();
