@@ -36,7 +36,7 @@ impl Ready {
     /// There is out-of-band data.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub const PRIORITY: Ready = Ready(PRIORITY);
-    /// There is an error to be fetched.
+    /// There is an error to be fetched, by a read or a write: it comes with `READABLE` and `WRITABLE`.
     pub const ERROR: Ready = Ready(ERROR);
     /// All of the above.
     #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -107,7 +107,9 @@ impl Ready {
         set(event.is_write_closed(), WRITE_CLOSED);
         #[cfg(any(target_os = "linux", target_os = "android"))]
         set(event.is_priority(), PRIORITY);
-        set(event.is_error(), ERROR);
+        // Whoever reads or writes next fetches it. The system may name one side only: an answer that nobody listens
+        // there makes a UDP socket writable, and a receive would wait for ever.
+        set(event.is_error(), ERROR | READABLE | WRITABLE);
         Ready(bits)
     }
 }

@@ -86,6 +86,38 @@ fn a_fifo_whose_writer_went_waits_for_the_next_one() {
     std::fs::remove_file(&path).unwrap();
 }
 
+/// The system reports it as room to write, and an error.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_receive_hears_that_nobody_listens() {
+    on_each_backend(|driver| {
+        let nobody = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let address = nobody.local_addr().unwrap();
+        drop(nobody);
+        let mut socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.connect(address).unwrap();
+        socket.set_nonblocking(true).unwrap();
+        let both = Interest::READABLE | Interest::WRITABLE;
+        let registration = driver.register(&mut socket, both).unwrap();
+        let receive = || socket.recv(&mut [0; 8]);
+        let mut pending = std::pin::pin!(registration.async_io(Interest::READABLE, receive));
+        let (_, waker) = Count::new();
+        let mut cx = Context::from_waker(&waker);
+        assert!(pending.as_mut().poll(&mut cx).is_pending());
+        socket.send(b"x").unwrap();
+        // It would hang here.
+        let error = block_on(&driver, pending).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
+        // It is fetched once, and nothing of it stays.
+        for direction in [Direction::Read, Direction::Write] {
+            let would_block = || -> io::Result<()> { Err(ErrorKind::WouldBlock.into()) };
+            let polled = registration.poll_io(&mut cx, direction, would_block);
+            assert!(polled.is_pending());
+        }
+        assert!(registration.ready_now(both).is_none());
+    });
+}
+
 #[test]
 fn a_pipe_wakes_its_reader_and_its_writer() {
     on_each_backend(|driver| {
