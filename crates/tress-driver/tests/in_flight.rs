@@ -235,6 +235,52 @@ fn the_end_of_the_submitting_thread_cancels_nothing() {
     assert_eq!((result.unwrap(), &buffer[..4]), (4, &b"late"[..]));
 }
 
+/// A file system may say the same, and then it is asked for a few times only. What waits on a socket goes on,
+/// however many threads come and go.
+#[test]
+fn a_file_that_is_cancelled_again_and_again_says_so() {
+    let _alone = ALONE.lock().unwrap();
+    let Some(driver) = ring() else { return };
+    // A thread hands it over and goes. Something comes of which the kernel cannot tell that thread any more, and
+    // is taken away again.
+    let cancel = |from: &mut dyn Read, to: &mut dyn Write| {
+        let other = driver.clone();
+        thread::spawn(move || other.turn().map(drop))
+            .join()
+            .unwrap()
+            .unwrap();
+        let before = driver.metrics().events;
+        to.write_all(b"x").unwrap();
+        from.read_exact(&mut [0]).unwrap();
+        park_until(&driver, || driver.metrics().events > before);
+    };
+    let mut cx = Context::from_waker(std::task::Waker::noop());
+    let (mut reader, mut writer) = io::pipe().unwrap();
+    let mut read = driver.submit(op::Read::next(reader.try_clone().unwrap(), vec![0; 8]));
+    let mut times = 0;
+    let (result, _) = loop {
+        if let Poll::Ready(read) = poll(&mut read, &mut cx) {
+            break read;
+        }
+        times += 1;
+        assert!(times < 100, "for ever");
+        cancel(&mut reader, &mut writer);
+    };
+    let error = result.unwrap_err();
+    assert_eq!(error.raw_os_error(), Some(libc::ECANCELED));
+    assert!(!Gone::is_in(&error));
+
+    let (mut near, mut far) = UnixStream::pair().unwrap();
+    let mut receive = driver.submit(op::Recv::new(near.try_clone().unwrap(), vec![0; 8], 0));
+    for _ in 0..2 * times {
+        cancel(&mut near, &mut far);
+        assert!(poll(&mut receive, &mut cx).is_pending());
+    }
+    far.write_all(b"late").unwrap();
+    let (result, buffer) = block_on(&driver, receive);
+    assert_eq!((result.unwrap(), &buffer[..4]), (4, &b"late"[..]));
+}
+
 #[test]
 fn more_operations_than_the_ring_has_room_for() {
     let _alone = ALONE.lock().unwrap();

@@ -142,7 +142,7 @@ fn an_accept_that_is_ended_while_it_begins_again_ends() {
         let mut cx = Context::from_waker(std::task::Waker::noop());
         let first = accepting.as_mut().unwrap().poll_next(&mut cx);
         assert!(first.is_pending());
-        // The kernel cancels it when the thread that has handed it over ends.
+        // The owner begins anew what somebody else has handed over.
         let helper = driver.clone();
         thread::spawn(move || helper.try_adopt().unwrap())
             .join()
@@ -252,7 +252,7 @@ fn an_accept_of_a_lent_driver_begins_again() {
     let mut accepting = lender.submit_multi(AcceptMulti::new(listener));
     let mut cx = Context::from_waker(std::task::Waker::noop());
     assert!(accepting.poll_next(&mut cx).is_pending());
-    // The kernel cancels it when the thread that has handed it over ends.
+    // It begins anew, because somebody else has handed it over.
     let helper = lender.clone();
     thread::spawn(move || helper.try_adopt().unwrap())
         .join()

@@ -13,6 +13,7 @@
 //! The cell is shared by the future and the table of what is under way; the table lets go of it only
 //! after the kernel's last word. So the memory lives until then, whatever becomes of the future.
 
+use crate::sys::atomic::{AtomicU32, Ordering};
 use crate::sys::{Mutex, UnsafeCell};
 use crate::wakers::Wakers;
 use std::fmt;
@@ -20,6 +21,8 @@ use std::task::{Context, Poll, Waker};
 
 pub(crate) struct OpCell<O> {
     phase: Mutex<Phase>,
+    /// How often it was handed over again after the kernel had cancelled it.
+    repeats: AtomicU32,
     op: UnsafeCell<Option<O>>,
 }
 
@@ -66,6 +69,7 @@ impl<O> OpCell<O> {
     pub(crate) fn new(op: O) -> OpCell<O> {
         OpCell {
             phase: Mutex::new(Phase::Waiting(None)),
+            repeats: AtomicU32::new(0),
             op: UnsafeCell::new(Some(op)),
         }
     }
@@ -86,6 +90,12 @@ impl<O> OpCell<O> {
     /// Does anybody wait for it?
     pub(crate) fn is_wanted(&self) -> bool {
         matches!(*self.phase.lock(), Phase::Waiting(_))
+    }
+
+    /// Counts one more time, if it is no more than so many.
+    pub(crate) fn repeat(&self, limit: u32) -> bool {
+        // Only whoever takes results counts, one at a time.
+        self.repeats.fetch_add(1, Ordering::Relaxed) < limit
     }
 
     /// The kernel's last word. Called once.

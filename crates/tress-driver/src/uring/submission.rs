@@ -1,6 +1,6 @@
 use super::cell::{Abandoned, OpCell, Told};
 use super::op::{Operation, Prepare};
-use super::ring::{Arrived, Completion, Next};
+use super::ring::{Arrived, Completion, Next, Ring};
 use super::table::Key;
 use crate::driver::Driver;
 use crate::gone::Gone;
@@ -72,12 +72,26 @@ fn unsupported(why: &str) -> io::Error {
 }
 
 /// A kernel's result, as the standard library would have it.
-pub(crate) fn to_result(value: i32) -> io::Result<u32> {
+pub(crate) fn to_result(value: i32, is_closed: impl FnOnce() -> bool) -> io::Result<u32> {
     u32::try_from(value).map_err(|_| match -value {
-        // The user did not cancel it, so the driver was closed.
-        libc::ECANCELED => Gone.into(),
+        // The user did not cancel it: either we did, or a file system says so.
+        libc::ECANCELED if is_closed() => Gone.into(),
         errno => io::Error::from_raw_os_error(errno),
     })
+}
+
+/// What becomes of an operation that the kernel has answered.
+///
+/// # Safety
+/// As for [`Operation::finish`].
+unsafe fn finish<O: Operation>(
+    mut op: O,
+    value: i32,
+    is_closed: impl FnOnce() -> bool,
+) -> O::Output {
+    op.answered();
+    // SAFETY: by the caller's promise.
+    unsafe { op.finish(to_result(value, is_closed)) }
 }
 
 impl<O: Operation> Future for Submission<O> {
@@ -85,10 +99,11 @@ impl<O: Operation> Future for Submission<O> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<O::Output> {
         match &mut self.0 {
-            State::UnderWay { cell, .. } => {
+            State::UnderWay { cell, driver, .. } => {
                 let (value, op) = ready!(cell.poll(cx));
+                let is_closed = || driver.ring.as_ref().is_some_and(Ring::is_closed);
                 // SAFETY: the kernel's last word on it, which the cell gives away once.
-                Poll::Ready(unsafe { op.finish(to_result(value)) })
+                Poll::Ready(unsafe { finish(op, value, is_closed) })
             }
             State::Refused(refused) => {
                 let (op, error) = refused.take().expect("polled after it was complete");
@@ -151,10 +166,10 @@ impl<O: Operation> Completion for OpCell<O> {
         // Not what was asked for: it was interrupted, or the thread that submitted it is gone.
         let failed = match -arrived.value {
             libc::EINTR => O::REPEATS_IF_INTERRUPTED,
-            libc::ECANCELED => true,
+            libc::ECANCELED => self.repeat(O::REPEATS_IF_CANCELLED),
             _ => false,
         };
-        if failed && !arrived.closed && self.is_wanted() {
+        if failed && !arrived.closed && OpCell::is_wanted(self) {
             return Next::Again;
         }
         match self.complete(arrived.value, wakers) {
@@ -216,5 +231,56 @@ impl Driver {
         self.ring
             .as_ref()
             .is_some_and(|ring| ring.supports(O::OPCODE))
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::uring::op::Close;
+    use std::fs::File;
+    use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+    use std::task::Waker;
+
+    fn cancelled() -> Arrived {
+        Arrived {
+            value: -libc::ECANCELED,
+            flags: 0,
+            more: false,
+            closed: false,
+        }
+    }
+
+    /// A file system says so: the descriptor is gone, and by now its number may be somebody else's.
+    #[test]
+    fn a_close_is_done_once_whatever_the_file_says() {
+        for is_wanted in [true, false] {
+            let fd = OwnedFd::from(File::open("/dev/null").unwrap());
+            let number = fd.as_raw_fd();
+            let cell = OpCell::new(Close::new(fd));
+            if !is_wanted {
+                assert_eq!(cell.abandon(), Abandoned::UnderWay);
+            }
+            let next = Completion::complete(&cell, cancelled(), &mut Wakers::default());
+            if is_wanted {
+                assert_eq!(next, Next::Finish);
+                let polled = cell.poll(&mut Context::from_waker(Waker::noop()));
+                let Poll::Ready((value, op)) = polled else {
+                    panic!("it is complete");
+                };
+                // SAFETY: an error, which claims nothing.
+                let error = unsafe { finish(op, value, || false) }.unwrap_err();
+                assert_eq!(error.raw_os_error(), Some(libc::ECANCELED));
+            } else {
+                assert_eq!(next, Next::FinishOrphan);
+                cell.bury();
+            }
+            drop(cell);
+            // Nobody has closed it in earnest here: it plays the stranger's.
+            // SAFETY: asks for flags.
+            assert_ne!(unsafe { libc::fcntl(number, libc::F_GETFD) }, -1);
+            // SAFETY: open, and nobody else's.
+            drop(unsafe { OwnedFd::from_raw_fd(number) });
+        }
     }
 }

@@ -228,7 +228,7 @@ where
     }
 
     fn complete(&self, arrived: Arrived, wakers: &mut Wakers) -> Next {
-        let value = to_result(arrived.value);
+        let value = to_result(arrived.value, || arrived.closed);
         let is_end = value.as_ref().is_ok_and(|&value| M::is_end(value));
         let mut state = self.state.lock();
         // SAFETY: the ring passes every result on once, to the operation that it is of.

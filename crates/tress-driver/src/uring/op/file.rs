@@ -448,7 +448,7 @@ impl<F: AsFd + Send + 'static, T: AsFd + Send + 'static> Operation for Splice<F,
 /// Closes a descriptor, and tells what `close` says.
 #[derive(Debug)]
 pub struct Close {
-    /// The kernel closes it; if it never got to that, we do.
+    /// The kernel closes it; if it was never asked, we do.
     fd: ManuallyDrop<OwnedFd>,
     is_closed: bool,
 }
@@ -467,27 +467,28 @@ impl Prepare for Close {
     const OPCODE: u8 = opcode::Close::CODE;
     // The descriptor is gone even then, and its number may be somebody else's.
     const REPEATS_IF_INTERRUPTED: bool = false;
+    // It may be: the answer of a file that was asked to flush is not told from that of a ring that never got to
+    // it. A descriptor that stays open is better than a stranger's that is closed.
+    const REPEATS_IF_CANCELLED: u32 = 0;
 
     fn entry(&mut self) -> Entry {
         opcode::Close::new(types::Fd(self.fd.as_raw_fd())).build()
     }
 
-    unsafe fn discard(&mut self, value: i32) {
-        // Other errors come from the file, after the descriptor was given up.
-        self.is_closed = value != -libc::ECANCELED;
+    fn answered(&mut self) {
+        // Errors come from the file, after the descriptor was given up.
+        self.is_closed = true;
+    }
+
+    unsafe fn discard(&mut self, _: i32) {
+        self.answered();
     }
 }
 
 impl Operation for Close {
     type Output = io::Result<()>;
 
-    unsafe fn finish(mut self, result: io::Result<u32>) -> Self::Output {
-        // An error of the operating system comes from the file, after the descriptor was given up; others
-        // mean that the kernel was never asked.
-        self.is_closed = match &result {
-            Ok(_) => true,
-            Err(error) => error.raw_os_error().is_some(),
-        };
+    unsafe fn finish(self, result: io::Result<u32>) -> Self::Output {
         match result {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
             result => result.map(drop),
@@ -498,7 +499,7 @@ impl Operation for Close {
 impl Drop for Close {
     fn drop(&mut self) {
         if !self.is_closed {
-            // SAFETY: dropped once, here, and the kernel has not closed it.
+            // SAFETY: dropped once, here, and the kernel was not asked to close it.
             unsafe { ManuallyDrop::drop(&mut self.fd) };
         }
     }

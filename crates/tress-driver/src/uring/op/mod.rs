@@ -57,9 +57,17 @@ mod sealed {
         /// Whether an operation that a signal has interrupted can be done again.
         const REPEATS_IF_INTERRUPTED: bool = true;
 
+        /// How often it is handed over again if the kernel says that it was cancelled, by nobody's wish. Most
+        /// likely the thread that had handed it over is gone; but a file system (FUSE's server, say) may answer
+        /// so too, as often as it is asked.
+        const REPEATS_IF_CANCELLED: u32 = 8;
+
         /// The entry. What it points to is in `self`, which stays where it is until the last result, or
         /// owned by it.
         fn entry(&mut self) -> Entry;
+
+        /// The kernel has had it and has answered, whatever.
+        fn answered(&mut self) {}
 
         /// Undoes what a result that nobody will hear of stands for. As the kernel gave it: a descriptor,
         /// for instance, or a negative number.
@@ -69,6 +77,9 @@ mod sealed {
         unsafe fn discard(&mut self, _value: i32) {}
     }
 }
+
+/// For what no file system answers, and what may wait for longer than any number of threads lives.
+const AS_OFTEN_AS_IT_TAKES: u32 = u32::MAX;
 
 /// The kernel takes no more than this in one go.
 const LONGEST: usize = 0x7FFF_F000;

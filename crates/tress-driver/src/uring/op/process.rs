@@ -1,6 +1,6 @@
 //! Waiting for what is neither a file nor a socket.
 
-use super::{Operation, Prepare, descriptor};
+use super::{AS_OFTEN_AS_IT_TAKES, Operation, Prepare, descriptor};
 use io_uring::opcode;
 use io_uring::squeue::Entry;
 use std::fmt;
@@ -24,6 +24,7 @@ impl<F> Poll<F> {
 
 impl<F: AsFd + Send + 'static> Prepare for Poll<F> {
     const OPCODE: u8 = opcode::PollAdd::CODE;
+    const REPEATS_IF_CANCELLED: u32 = AS_OFTEN_AS_IT_TAKES;
 
     fn entry(&mut self) -> Entry {
         opcode::PollAdd::new(descriptor(&self.fd), self.events).build()
@@ -75,6 +76,7 @@ impl WaitId {
 
 impl Prepare for WaitId {
     const OPCODE: u8 = opcode::WaitId::CODE;
+    const REPEATS_IF_CANCELLED: u32 = AS_OFTEN_AS_IT_TAKES;
 
     fn entry(&mut self) -> Entry {
         opcode::WaitId::new(self.kind, self.id, self.options)

@@ -1,7 +1,7 @@
 //! Operations on sockets.
 
 use super::path::new_descriptor;
-use super::{Operation, Prepare, descriptor, length};
+use super::{AS_OFTEN_AS_IT_TAKES, Operation, Prepare, descriptor, length};
 use crate::uring::buffer::{Buffer, BufferMut};
 use io_uring::opcode;
 use io_uring::squeue::Entry;
@@ -128,6 +128,7 @@ impl<F> Accept<F> {
 
 impl<F: AsFd + SendMarker + 'static> Prepare for Accept<F> {
     const OPCODE: u8 = opcode::Accept::CODE;
+    const REPEATS_IF_CANCELLED: u32 = AS_OFTEN_AS_IT_TAKES;
 
     fn entry(&mut self) -> Entry {
         *self.peer = Address::room();
@@ -174,6 +175,7 @@ impl<F> Connect<F> {
 
 impl<F: AsFd + SendMarker + 'static> Prepare for Connect<F> {
     const OPCODE: u8 = opcode::Connect::CODE;
+    const REPEATS_IF_CANCELLED: u32 = AS_OFTEN_AS_IT_TAKES;
 
     fn entry(&mut self) -> Entry {
         opcode::Connect::new(
@@ -215,6 +217,7 @@ impl<F, B> Recv<F, B> {
 
 impl<F: AsFd + SendMarker + 'static, B: BufferMut> Prepare for Recv<F, B> {
     const OPCODE: u8 = opcode::Recv::CODE;
+    const REPEATS_IF_CANCELLED: u32 = AS_OFTEN_AS_IT_TAKES;
 
     fn entry(&mut self) -> Entry {
         before_receiving(&mut self.buffer, self.flags);
@@ -278,6 +281,7 @@ impl<F, B> Send<F, B> {
 
 impl<F: AsFd + SendMarker + 'static, B: Buffer> Prepare for Send<F, B> {
     const OPCODE: u8 = opcode::Send::CODE;
+    const REPEATS_IF_CANCELLED: u32 = AS_OFTEN_AS_IT_TAKES;
 
     fn entry(&mut self) -> Entry {
         let filled = length(self.buffer.filled());
@@ -353,6 +357,7 @@ impl<F, B> RecvMsg<F, B> {
 
 impl<F: AsFd + SendMarker + 'static, B: BufferMut> Prepare for RecvMsg<F, B> {
     const OPCODE: u8 = opcode::RecvMsg::CODE;
+    const REPEATS_IF_CANCELLED: u32 = AS_OFTEN_AS_IT_TAKES;
 
     fn entry(&mut self) -> Entry {
         before_receiving(&mut self.buffer, self.flags);
@@ -410,6 +415,7 @@ impl<F, B> SendMsg<F, B> {
 
 impl<F: AsFd + SendMarker + 'static, B: Buffer> Prepare for SendMsg<F, B> {
     const OPCODE: u8 = opcode::SendMsg::CODE;
+    const REPEATS_IF_CANCELLED: u32 = AS_OFTEN_AS_IT_TAKES;
 
     fn entry(&mut self) -> Entry {
         let bytes = self.buffer.pointer().cast_mut();
@@ -451,6 +457,7 @@ impl<F> Shutdown<F> {
 
 impl<F: AsFd + SendMarker + 'static> Prepare for Shutdown<F> {
     const OPCODE: u8 = opcode::Shutdown::CODE;
+    const REPEATS_IF_CANCELLED: u32 = AS_OFTEN_AS_IT_TAKES;
 
     fn entry(&mut self) -> Entry {
         let how = match self.how {
