@@ -194,3 +194,26 @@ fn operations_that_are_dropped_end() {
         assert_eq!(metrics.io().orphaned, 0);
     });
 }
+
+/// A file whose read was dropped has its operation with the first runtime, which ends without waiting: the
+/// file goes on in another one.
+#[test]
+fn a_file_outlives_the_runtime_that_read_it() {
+    let _alone = alone();
+    on_each_kind_of_runtime(|rt, _| {
+        let fifo = Fifo::new();
+        let mut writer = fifo.open();
+        let mut file = tress::fs::File::from_std(fifo.open());
+        rt.block_on(async {
+            let mut buf = [0; 8];
+            let mut reading = std::pin::pin!(file.read(&mut buf));
+            assert!(tress::future::poll_once(reading.as_mut()).await.is_none());
+        });
+        rt.shutdown_background();
+        let other = tress::runtime::Runtime::new().unwrap();
+        writer.write_all(b"later").unwrap();
+        let mut buf = [0; 5];
+        other.block_on(file.read_exact(&mut buf)).unwrap();
+        assert_eq!(&buf, b"later");
+    });
+}

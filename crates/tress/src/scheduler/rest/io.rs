@@ -119,8 +119,31 @@ impl Io {
     /// operations under way. Returns how many it still has.
     pub(crate) fn close(&self, patience: Duration) -> usize {
         *self.closed.lock() = true;
-        self.made()
-            .map_or(0, |driver| driver.close(patience).remaining)
+        let Some(driver) = self.made() else {
+            return 0;
+        };
+        let remaining = driver.close(patience).remaining;
+        if remaining > driver.metrics().orphaned {
+            see_to_the_end(driver.clone());
+        }
+        remaining
+    }
+}
+
+/// For a driver without a runtime, with operations that somebody still waits for: whoever holds a future of
+/// one, outside of the runtime, would wait for ever if nobody fetched the results.
+fn see_to_the_end(driver: Arc<Driver>) {
+    let fetch = move || {
+        // Nobody is there to hear of what remains, and nothing does.
+        let _ = driver.close(Duration::MAX);
+    };
+    let started = std::thread::Builder::new()
+        .name("tress-closing".into())
+        .spawn(fetch);
+    if let Err(error) = started {
+        eprintln!(
+            "tress: operations of a runtime that has shut down will never be told of their end: {error}"
+        );
     }
 }
 
