@@ -87,6 +87,9 @@ impl UdpSocket {
             return Ok(0);
         }
         let batch = places.len().min(BATCH);
+        for place in &mut *places {
+            place.received = None;
+        }
         self.io
             .io(Interest::READABLE, |socket| {
                 calls::receive(socket, &mut places[..batch])
