@@ -67,6 +67,77 @@ fn many_at_once_keep_their_order_and_bounds() {
     });
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn places_of_an_earlier_call_are_empty_again() {
+    on_each_runtime(|rt| {
+        rt.block_on(async {
+            let here = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+            let there = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+            here.connect(there.local_addr().unwrap()).await.unwrap();
+            let mut space = [[0; 8]; 4];
+            let mut places = space.each_mut().map(|buf| ReceivedDatagram::new(buf));
+            for text in [b"one", b"two"] {
+                here.send(text).await.unwrap();
+            }
+            assert_eq!(there.recv_many(&mut places).await.unwrap(), 2);
+            assert_eq!(places[1].bytes(), b"two");
+            here.send(b"last").await.unwrap();
+            assert_eq!(there.recv_many(&mut places).await.unwrap(), 1);
+            assert_eq!((places[1].bytes(), places[1].sender()), (&[][..], None));
+        });
+    });
+}
+
+/// What a peer that is not there answers reaches those who wait for datagrams, not only the next call.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_refusal_ends_a_wait() {
+    use std::pin::pin;
+
+    on_each_runtime(|rt| {
+        rt.block_on(async {
+            let here = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+            let nobody = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+            here.connect(nobody.local_addr().unwrap()).await.unwrap();
+            drop(nobody);
+            let (mut one, mut two) = ([0; 8], [0; 8]);
+            let refused = |result: std::io::Result<usize>| {
+                assert_eq!(result.unwrap_err().kind(), ErrorKind::ConnectionRefused);
+            };
+            {
+                let mut waiting = pin!(here.recv(&mut one));
+                assert!(tress::future::poll_once(waiting.as_mut()).await.is_none());
+                here.send(b"x").await.unwrap();
+                refused(waiting.await);
+            }
+            let mut waiting = pin!(here.peek(&mut two));
+            assert!(tress::future::poll_once(waiting.as_mut()).await.is_none());
+            here.send(b"x").await.unwrap();
+            refused(waiting.await);
+        });
+    });
+}
+
+/// Readiness is known from the first poll on, also of a socket that nobody has waited for.
+#[test]
+fn what_is_there_is_ready_at_once() {
+    on_each_runtime(|rt| {
+        rt.block_on(async {
+            let here = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+            let there = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+            there.send_to(b"x", here.local_addr().unwrap()).unwrap();
+            if cfg!(unix) {
+                use std::pin::pin;
+                let ready = tress::future::poll_once(pin!(here.readable())).await;
+                ready.expect("it is there").unwrap();
+            }
+            here.readable().await.unwrap();
+            assert_eq!(here.try_recv(&mut [0; 8]).unwrap(), 1);
+        });
+    });
+}
+
 #[test]
 fn looking_takes_nothing() {
     on_each_runtime(|rt| {

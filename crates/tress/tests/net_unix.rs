@@ -193,6 +193,112 @@ fn pipes() {
     });
 }
 
+/// A named pipe that one writer has left and another one holds is not at its end any more: whoever reads it
+/// waits, and does not hold up the thread.
+#[test]
+fn a_named_pipe_with_another_writer() {
+    on_each_runtime(|rt| {
+        rt.block_on(async {
+            let name = Name::new();
+            let path = std::ffi::CString::new(name.0.as_os_str().as_encoded_bytes()).unwrap();
+            // SAFETY: a path that ends with a zero.
+            assert_eq!(unsafe { libc::mkfifo(path.as_ptr(), 0o600) }, 0);
+            let mut receiver = pipe::OpenOptions::new().open_receiver(&name.0).unwrap();
+            let open = || pipe::OpenOptions::new().open_sender(&name.0).unwrap();
+            let mut buf = [0; 16];
+            let mut sender = open();
+            // Waited for, so that it is watched, and its end is an event.
+            let first = async {
+                tress::task::yield_now().await;
+                sender.write_all(b"one").await.unwrap();
+                drop(sender);
+            };
+            let (n, ()) = tress::join!(receiver.read(&mut buf), first);
+            assert_eq!(n.unwrap(), 3);
+            assert_eq!(receiver.read(&mut buf).await.unwrap(), 0);
+            let mut sender = open();
+            let second = async {
+                tress::task::yield_now().await;
+                sender.write_all(b"again").await.unwrap();
+            };
+            let (n, ()) = tress::join!(receiver.read(&mut buf), second);
+            assert_eq!(&buf[..n.unwrap()], b"again");
+            drop(sender);
+            assert_eq!(receiver.read(&mut buf).await.unwrap(), 0);
+        });
+    });
+}
+
+/// More buffers than the system looks at: that it took no more of them does not mean that there was no room.
+#[test]
+fn more_buffers_than_one_call_takes() {
+    on_each_runtime(|rt| {
+        rt.block_on(async {
+            let (mut near, mut far) = UnixStream::pair().unwrap();
+            let (mut sender, mut receiver) = pipe::pipe().unwrap();
+            // Known to the driver: both were waited for.
+            near.writable().await.unwrap();
+            sender.writable().await.unwrap();
+            let piece = [b'x'; 10];
+            let pieces = vec![std::io::IoSlice::new(&piece); 2000];
+            for _ in 0..2 {
+                assert_eq!(near.write_vectored(&pieces).await.unwrap(), 10_240);
+                assert_eq!(sender.write_vectored(&pieces).await.unwrap(), 10_240);
+            }
+            let mut all = vec![0; 20_480];
+            far.read_exact(&mut all).await.unwrap();
+            receiver.read_exact(&mut all).await.unwrap();
+        });
+    });
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn datagrams_by_abstract_names() {
+    on_each_runtime(|rt| {
+        rt.block_on(async {
+            let name = format!("\0{}", Name::new().0.display());
+            let there = UnixDatagram::bind(&name).unwrap();
+            let here = UnixDatagram::unbound().unwrap();
+            let mut buf = [0; 16];
+            assert_eq!(here.send_to(b"one", &name).await.unwrap(), 3);
+            assert_eq!(here.try_send_to(b"two", &name).unwrap(), 3);
+            here.connect(&name).unwrap();
+            assert_eq!(here.send(b"three").await.unwrap(), 5);
+            for want in [&b"one"[..], b"two", b"three"] {
+                let n = there.recv(&mut buf).await.unwrap();
+                assert_eq!(&buf[..n], want);
+            }
+            let error = here.send_to(b"no", "in\0side").await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        });
+    });
+}
+
+/// A descriptor that always has something does not keep its thread from the others.
+#[test]
+fn a_watched_descriptor_gives_way() {
+    on_each_runtime(|rt| {
+        rt.block_on(async {
+            let zeros = std::os::unix::net::UnixStream::pair().unwrap();
+            zeros.1.set_nonblocking(true).unwrap();
+            (&zeros.0).write_all(&[0; 1]).unwrap();
+            let mut fd = AsyncFd::new(zeros.1).unwrap();
+            let other = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+            let flag = other.clone();
+            let order = std::sync::atomic::Ordering::SeqCst;
+            tress::spawn(async move { flag.store(true, order) });
+            for _ in 0..100_000 {
+                fd.async_io(Interest::READABLE, |_| Ok(())).await.unwrap();
+                fd.async_io_mut(Interest::READABLE, |_| Ok(()))
+                    .await
+                    .unwrap();
+            }
+            assert!(other.load(order));
+        });
+    });
+}
+
 #[test]
 fn a_descriptor_is_watched() {
     on_each_runtime(|rt| {

@@ -1,4 +1,4 @@
-use super::source::Source;
+use super::source::{Source, attempts};
 use super::{Interest, Ready};
 use crate::task::coop;
 use std::error::Error;
@@ -311,7 +311,7 @@ impl<T: AsRawFd> AsyncFd<T> {
         mut f: impl FnMut(&T) -> io::Result<R>,
     ) -> io::Result<R> {
         let inner = self.get_ref();
-        self.registration()?.async_io(interest, || f(inner)).await
+        attempts(self.registration()?, interest, || f(inner)).await
     }
 
     /// As [`async_io`](AsyncFd::async_io), to change what it was made of.
@@ -327,7 +327,7 @@ impl<T: AsRawFd> AsyncFd<T> {
         mut f: impl FnMut(&mut T) -> io::Result<R>,
     ) -> io::Result<R> {
         let (registration, inner) = self.io.parts_mut()?;
-        registration.async_io(interest, || f(inner)).await
+        attempts(registration, interest, || f(inner)).await
     }
 
     /// Does `f`, a non-blocking operation, unless the descriptor is known not to be ready for it.

@@ -177,6 +177,17 @@ fn is_interrupted(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::Interrupted
 }
 
+/// The system looks at so many buffers of a vectored write, and leaves the others for the next one.
+#[cfg(any(feature = "net", all(unix, feature = "process")))]
+pub(crate) const MOST_BUFFERS: usize = 1024;
+
+/// How much a vectored write offers to the system: one that takes less has found no more room.
+#[cfg(any(feature = "net", all(unix, feature = "process")))]
+pub(crate) fn offered(bufs: &[io::IoSlice<'_>]) -> usize {
+    let lengths = bufs.iter().take(MOST_BUFFERS).map(|buf| buf.len());
+    lengths.fold(0, usize::saturating_add)
+}
+
 /// Makes a system call, again if a signal came in between.
 #[cfg(feature = "net")]
 pub(crate) fn uninterrupted<R>(mut call: impl FnMut() -> io::Result<R>) -> io::Result<R> {

@@ -24,7 +24,6 @@ pub(crate) struct Source<T: tress_driver::Source> {
     #[cfg(unix)]
     registering: Mutex<()>,
     interest: Interest,
-    assumed: Ready,
     runtime: IoHandle,
     pub(super) inner: Held<T>,
 }
@@ -33,6 +32,7 @@ pub(crate) struct Source<T: tress_driver::Source> {
 impl<T: tress_driver::Source + UnwindSafe> UnwindSafe for Source<T> {}
 impl<T: tress_driver::Source + RefUnwindSafe> RefUnwindSafe for Source<T> {}
 
+#[cfg_attr(not(feature = "net"), allow(dead_code, reason = "mostly for sockets"))]
 impl<T: tress_driver::Source> Source<T> {
     /// A source in the current runtime. `inner` is in non-blocking mode.
     ///
@@ -66,17 +66,9 @@ impl<T: tress_driver::Source> Source<T> {
             #[cfg(unix)]
             registering: Mutex::new(()),
             interest,
-            assumed: Ready::EMPTY,
             runtime: IoHandle::current(what),
             inner: Held::new(inner),
         }
-    }
-
-    /// Whoever waits for the source before anything is known of it finds this readiness: an attempt
-    /// is likely to succeed.
-    pub(crate) fn assuming(mut self, ready: Ready) -> Source<T> {
-        self.assumed = ready;
-        self
     }
 
     pub(crate) fn get_ref(&self) -> &T {
@@ -106,7 +98,6 @@ impl<T: tress_driver::Source> Source<T> {
     ///
     /// # Errors
     /// If a duplicate is needed for that, and there are no more descriptors.
-    #[cfg_attr(not(feature = "net"), allow(dead_code, reason = "mostly for sockets"))]
     pub(crate) fn reclaim(self) -> io::Result<T>
     where
         T: Descriptor,
@@ -116,7 +107,6 @@ impl<T: tress_driver::Source> Source<T> {
     }
 
     /// The runtime that it belongs to.
-    #[cfg_attr(not(feature = "net"), allow(dead_code, reason = "mostly for sockets"))]
     pub(crate) fn runtime(&self) -> &IoHandle {
         &self.runtime
     }
@@ -159,15 +149,19 @@ impl<T: tress_driver::Source> Source<T> {
         Ok(self)
     }
 
-    /// As `registration`, for one who knows no better than what is assumed, less `unless`.
-    fn registration_assuming(&self, unless: Ready) -> io::Result<&Registration> {
-        let is_new = self.registration.get().is_none();
-        let registration = self.registration()?;
-        let assumed = self.assumed - unless;
-        if is_new && !assumed.is_empty() {
-            registration.assume_ready(assumed);
+    /// As `registration`, for one who has not tried anything: what the source is ready for at this moment
+    /// is known at once, and not only after the driver's next turn.
+    fn registration_and_look(&self) -> io::Result<&Registration> {
+        #[cfg(unix)]
+        if self.registration.get().is_none() {
+            let registration = self.registration()?;
+            let ready = ready_now(&*self.inner, self.interest);
+            if !ready.is_empty() {
+                registration.assume_ready(ready);
+            }
+            return Ok(registration);
         }
-        Ok(registration)
+        self.registration()
     }
 
     /// What `f` returns, for a source that nobody had to wait for so far. None if it has to now.
@@ -187,17 +181,9 @@ impl<T: tress_driver::Source> Source<T> {
         &self,
         cx: &mut Context<'_>,
         direction: Direction,
-        mut f: impl FnMut(&T) -> io::Result<R>,
+        f: impl FnMut(&T) -> io::Result<R>,
     ) -> Poll<io::Result<R>> {
-        let progress = ready!(coop::poll_proceed(cx));
-        if let Some(result) = self.try_unregistered(&mut f) {
-            progress.made_progress();
-            return Poll::Ready(result);
-        }
-        let registration = self.registration()?;
-        let result = ready!(registration.poll_io(cx, direction, || f(&self.inner)));
-        progress.made_progress();
-        Poll::Ready(result)
+        self.poll_attempts(cx, direction, |_| false, f)
     }
 
     /// As `poll_io`, for reads of a stream: a read that did not fill the buffer has emptied the
@@ -228,25 +214,38 @@ impl<T: tress_driver::Source> Source<T> {
         cx: &mut Context<'_>,
         direction: Direction,
         wanted: usize,
-        mut f: impl FnMut(&T) -> io::Result<usize>,
+        f: impl FnMut(&T) -> io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
-        let progress = ready!(coop::poll_proceed(cx));
-        if let Some(result) = self.try_unregistered(&mut f) {
-            progress.made_progress();
-            return Poll::Ready(result);
-        }
-        let registration = self.registration()?;
+        let is_short = |&n: &usize| cfg!(unix) && 0 < n && n < wanted;
+        self.poll_attempts(cx, direction, is_short, f)
+    }
+
+    #[inline]
+    fn poll_attempts<R>(
+        &self,
+        cx: &mut Context<'_>,
+        direction: Direction,
+        uses_up: impl Fn(&R) -> bool,
+        mut f: impl FnMut(&T) -> io::Result<R>,
+    ) -> Poll<io::Result<R>> {
         loop {
+            // Each time: a source may be said to be ready again and again, and never be.
+            let progress = ready!(coop::poll_proceed(cx));
+            if let Some(result) = self.try_unregistered(&mut f) {
+                progress.made_progress();
+                return Poll::Ready(result);
+            }
+            let registration = self.registration()?;
             let event = ready!(registration.poll_ready(cx, direction))?;
+            progress.made_progress();
             match f(&self.inner) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    registration.clear(event)
+                    registration.would_block(event);
                 }
                 result => {
-                    if cfg!(unix) && matches!(result, Ok(n) if 0 < n && n < wanted) {
+                    if result.as_ref().is_ok_and(&uses_up) {
                         registration.clear(event);
                     }
-                    progress.made_progress();
                     return Poll::Ready(result);
                 }
             }
@@ -262,14 +261,13 @@ impl<T: tress_driver::Source> Source<T> {
         interest: Interest,
         mut f: impl FnMut(&T) -> io::Result<R>,
     ) -> io::Result<R> {
-        std::future::poll_fn(|cx| coop::poll_proceed(cx).map(|progress| progress.made_progress()))
-            .await;
-        if let Some(result) = self.try_unregistered(&mut f) {
-            return result;
+        if self.registration.get().is_none() {
+            coop::consume_budget().await;
+            if let Some(result) = self.try_unregistered(&mut f) {
+                return result;
+            }
         }
-        self.registration()?
-            .async_io(interest, || f(&self.inner))
-            .await
+        attempts(self.registration()?, interest, || f(&self.inner)).await
     }
 
     /// Does `f` unless it is known that it would block.
@@ -282,15 +280,7 @@ impl<T: tress_driver::Source> Source<T> {
         f: impl FnOnce(&T) -> io::Result<R>,
     ) -> io::Result<R> {
         match self.registration.get() {
-            None => {
-                let result = f(&self.inner);
-                if let Err(error) = &result {
-                    if error.kind() == io::ErrorKind::WouldBlock && !self.assumed.is_empty() {
-                        self.registration_assuming(used_up(interest))?;
-                    }
-                }
-                result
-            }
+            None => f(&self.inner),
             Some(registration) => registration.try_io(interest, || f(&self.inner)),
         }
     }
@@ -302,10 +292,7 @@ impl<T: tress_driver::Source> Source<T> {
         direction: Direction,
     ) -> Poll<io::Result<()>> {
         let progress = ready!(coop::poll_proceed(cx));
-        let result = ready!(
-            self.registration_assuming(Ready::EMPTY)?
-                .poll_ready(cx, direction)
-        );
+        let result = ready!(self.registration_and_look()?.poll_ready(cx, direction));
         progress.made_progress();
         Poll::Ready(result.map(|_| ()))
     }
@@ -315,21 +302,53 @@ impl<T: tress_driver::Source> Source<T> {
     /// # Cancel safety
     /// Waiting takes nothing.
     pub(crate) async fn ready(&self, interest: Interest) -> io::Result<Ready> {
-        let event = self
-            .registration_assuming(Ready::EMPTY)?
-            .readiness(interest)
-            .await?;
+        let event = self.registration_and_look()?.readiness(interest).await?;
         Ok(event.ready())
     }
 }
 
-/// What is not to be assumed any more after an attempt that would have blocked.
-fn used_up(interest: Interest) -> Ready {
-    let mut ready = Ready::EMPTY;
+/// Does `f` until it would not block, waiting for `interest`, and lets others have their turn in between.
+///
+/// # Cancel safety
+/// `f` is called only in a poll that returns its result at once, or would block.
+pub(super) async fn attempts<R>(
+    registration: &Registration,
+    interest: Interest,
+    mut f: impl FnMut() -> io::Result<R>,
+) -> io::Result<R> {
+    loop {
+        coop::consume_budget().await;
+        registration.readiness(interest).await?;
+        match registration.try_io(interest, &mut f) {
+            // Or somebody else has used it up.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            result => return result,
+        }
+    }
+}
+
+/// What a descriptor is ready for, without waiting.
+#[cfg(unix)]
+#[cfg_attr(not(feature = "net"), allow(dead_code, reason = "mostly for sockets"))]
+fn ready_now(descriptor: &impl std::os::fd::AsRawFd, interest: Interest) -> Ready {
+    let mut asked = libc::pollfd {
+        fd: descriptor.as_raw_fd(),
+        events: 0,
+        revents: 0,
+    };
     if interest.is_readable() {
-        ready |= Ready::READABLE;
+        asked.events |= libc::POLLIN;
     }
     if interest.is_writable() {
+        asked.events |= libc::POLLOUT;
+    }
+    // SAFETY: one entry, which is ours. If it fails nothing is said to be ready.
+    unsafe { libc::poll(&mut asked, 1, 0) };
+    let mut ready = Ready::EMPTY;
+    if asked.revents & libc::POLLIN != 0 {
+        ready |= Ready::READABLE;
+    }
+    if asked.revents & libc::POLLOUT != 0 {
         ready |= Ready::WRITABLE;
     }
     ready

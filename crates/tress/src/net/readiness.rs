@@ -203,7 +203,7 @@ macro_rules! stream_methods {
             bufs: &[std::io::IoSlice<'_>],
         ) -> std::task::Poll<std::io::Result<usize>> {
             let write = tress_driver::Direction::Write;
-            let wanted = bufs.iter().map(|buf| buf.len()).sum();
+            let wanted = $crate::io::offered(bufs);
             self.io.poll_transfer(cx, write, wanted, |socket| {
                 $crate::net::readiness::write_vectored(socket, bufs)
             })

@@ -2,7 +2,8 @@
 
 use crate::io::source::Source;
 use crate::io::{
-    AsyncRead, AsyncReadOwned, AsyncWrite, AsyncWriteOwned, Buffer, BufferMut, ReadBuf, owned, ring,
+    AsyncRead, AsyncReadOwned, AsyncWrite, AsyncWriteOwned, Buffer, BufferMut, MOST_BUFFERS,
+    ReadBuf, offered, owned, ring,
 };
 use std::io;
 use std::mem::MaybeUninit;
@@ -176,10 +177,9 @@ impl AsyncWrite for ChildStdin {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let length = bufs.iter().map(|buf| buf.len()).sum();
-        // As many as the kernel takes.
-        let count = bufs.len().min(1024) as libc::c_int;
-        self.0.poll_transfer(cx, Direction::Write, length, |fd| {
+        let wanted = offered(bufs);
+        let count = bufs.len().min(MOST_BUFFERS) as libc::c_int;
+        self.0.poll_transfer(cx, Direction::Write, wanted, |fd| {
             again(|| {
                 // SAFETY: an `IoSlice` is what the system calls an `iovec`, and so many are there.
                 result(unsafe { libc::writev(fd.as_raw_fd(), bufs.as_ptr().cast(), count) })

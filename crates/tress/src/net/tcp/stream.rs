@@ -1,6 +1,6 @@
 use super::split::{self, OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
 use crate::io::source::Source;
-use crate::io::{Interest, ReadBuf, Ready, uninterrupted};
+use crate::io::{Interest, ReadBuf, uninterrupted};
 use crate::net::addr::{self, ToSocketAddrs};
 use crate::net::readiness::{
     Socket, readiness_methods, receive, socket_traits, stream_methods, stream_traits,
@@ -109,13 +109,6 @@ impl TcpStream {
     #[track_caller]
     pub(super) fn new(socket: mio::net::TcpStream, what: &str) -> io::Result<TcpStream> {
         let io = Source::new(socket, what)?;
-        Ok(TcpStream { io })
-    }
-
-    /// One that was accepted: it is likely that the peer has written already, and there is room.
-    pub(super) fn accepted(socket: mio::net::TcpStream, what: &str) -> io::Result<TcpStream> {
-        let ready = Ready::READABLE | Ready::WRITABLE;
-        let io = Source::new(socket, what)?.assuming(ready);
         Ok(TcpStream { io })
     }
 

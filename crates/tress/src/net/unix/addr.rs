@@ -64,7 +64,6 @@ pub(super) fn of_system(address: &socket2::SockAddr) -> io::Result<SocketAddr> {
 }
 
 /// The address as the system wants it.
-#[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
 pub(super) fn to_system(address: &net::SocketAddr) -> io::Result<socket2::SockAddr> {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     if let Some(name) = abstract_names::name(address) {

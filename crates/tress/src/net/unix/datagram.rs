@@ -2,15 +2,30 @@
 
 use super::{SocketAddr, addr};
 use crate::io::source::Source;
-use crate::io::{Interest, Ready, uninterrupted};
+use crate::io::{Interest, uninterrupted};
 use crate::net::messages::{Messages, message_methods, sender_methods};
-use crate::net::readiness::{readiness_methods, socket_traits};
+use crate::net::readiness::{Socket, readiness_methods, socket_traits};
 use std::io;
 use std::net::Shutdown;
 use std::os::unix::net;
 use std::path::Path;
 use std::task::{Context, Poll};
 use tress_driver::Direction;
+
+/// A peer that has gone is an error, never a signal.
+const NO_SIGNAL: i32 = if cfg!(target_vendor = "apple") {
+    0
+} else {
+    libc::MSG_NOSIGNAL
+};
+
+fn send_to(
+    socket: &mio::net::UnixDatagram,
+    buf: &[u8],
+    target: &socket2::SockAddr,
+) -> io::Result<usize> {
+    socket.attempt(|socket| socket.send_to_with_flags(buf, target, NO_SIGNAL))
+}
 
 /// Sends and receives datagrams within this machine. None is lost: sending waits while the receiver's
 /// queue is full.
@@ -63,7 +78,7 @@ impl UnixDatagram {
     pub fn pair() -> io::Result<(UnixDatagram, UnixDatagram)> {
         let (one, other) = mio::net::UnixDatagram::pair()?;
         let end = |socket| -> io::Result<UnixDatagram> {
-            let io = Source::new(socket, "UnixDatagram::pair")?.assuming(Ready::WRITABLE);
+            let io = Source::new(socket, "UnixDatagram::pair")?;
             Ok(UnixDatagram { io })
         };
         Ok((end(one)?, end(other)?))
@@ -118,7 +133,8 @@ impl UnixDatagram {
     /// # Errors
     /// What the system says.
     pub fn connect<P: AsRef<Path>>(&self, path: P) -> io::Result<()> {
-        self.io.get_ref().connect(path)
+        let address = addr::to_system(&addr::of_path(path.as_ref())?)?;
+        self.io.get_ref().attempt(|socket| socket.connect(&address))
     }
 
     readiness_methods!();
@@ -136,10 +152,9 @@ impl UnixDatagram {
     where
         P: AsRef<Path>,
     {
+        let target = addr::to_system(&addr::of_path(target.as_ref())?)?;
         self.io
-            .io(Interest::WRITABLE, |socket| {
-                uninterrupted(|| socket.send_to(buf, target.as_ref()))
-            })
+            .io(Interest::WRITABLE, |socket| send_to(socket, buf, &target))
             .await
     }
 
@@ -156,9 +171,9 @@ impl UnixDatagram {
     where
         P: AsRef<Path>,
     {
-        self.io.poll_io(cx, Direction::Write, |socket| {
-            uninterrupted(|| socket.send_to(buf, target.as_ref()))
-        })
+        let target = addr::to_system(&addr::of_path(target.as_ref())?)?;
+        self.io
+            .poll_io(cx, Direction::Write, |socket| send_to(socket, buf, &target))
     }
 
     /// As [`send_to`](Self::send_to), without waiting.
@@ -169,9 +184,9 @@ impl UnixDatagram {
     where
         P: AsRef<Path>,
     {
-        self.io.try_io(Interest::WRITABLE, |socket| {
-            uninterrupted(|| socket.send_to(buf, target.as_ref()))
-        })
+        let target = addr::to_system(&addr::of_path(target.as_ref())?)?;
+        self.io
+            .try_io(Interest::WRITABLE, |socket| send_to(socket, buf, &target))
     }
 
     /// The address of this side.

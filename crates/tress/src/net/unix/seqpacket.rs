@@ -2,7 +2,7 @@
 
 use super::{SocketAddr, UCred, addr, ucred};
 use crate::io::source::Source;
-use crate::io::{Interest, Ready, uninterrupted};
+use crate::io::{Interest, uninterrupted};
 use crate::net::messages::message_methods;
 use crate::net::patience::Patience;
 use crate::net::readiness::{Socket, readiness_methods};
@@ -77,7 +77,7 @@ impl UnixSeqpacket {
             Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => return Err(error),
             _ => {}
         }
-        let connection = UnixSeqpacket::new(socket, Ready::EMPTY, "connecting a UnixSeqpacket")?;
+        let connection = UnixSeqpacket::new(socket, "connecting a UnixSeqpacket")?;
         connection.writable().await?;
         match connection.take_error()? {
             None => Ok(connection),
@@ -97,14 +97,14 @@ impl UnixSeqpacket {
         let (one, other) = socket2::Socket::pair(Domain::UNIX, Type::SEQPACKET, None)?;
         let end = |socket: socket2::Socket| {
             socket.set_nonblocking(true)?;
-            UnixSeqpacket::new(Inner(socket), Ready::WRITABLE, "UnixSeqpacket::pair")
+            UnixSeqpacket::new(Inner(socket), "UnixSeqpacket::pair")
         };
         Ok((end(one)?, end(other)?))
     }
 
     #[track_caller]
-    fn new(socket: Inner, assumed: Ready, what: &str) -> io::Result<UnixSeqpacket> {
-        let io = Source::new(socket, what)?.assuming(assumed);
+    fn new(socket: Inner, what: &str) -> io::Result<UnixSeqpacket> {
+        let io = Source::new(socket, what)?;
         Ok(UnixSeqpacket { io })
     }
 
@@ -118,7 +118,7 @@ impl UnixSeqpacket {
     #[track_caller]
     pub fn from_owned_fd(fd: OwnedFd) -> io::Result<UnixSeqpacket> {
         let socket = Inner::check(fd)?;
-        UnixSeqpacket::new(socket, Ready::EMPTY, "UnixSeqpacket::from_owned_fd")
+        UnixSeqpacket::new(socket, "UnixSeqpacket::from_owned_fd")
     }
 
     /// Takes the descriptor out, in non-blocking mode.
@@ -259,9 +259,7 @@ impl UnixSeqpacketListener {
     fn accepted(
         (socket, peer): (Inner, socket2::SockAddr),
     ) -> io::Result<(UnixSeqpacket, SocketAddr)> {
-        // It is likely that the peer has sent already, and there is room.
-        let ready = Ready::READABLE | Ready::WRITABLE;
-        let connection = UnixSeqpacket::new(socket, ready, "UnixSeqpacketListener::accept")?;
+        let connection = UnixSeqpacket::new(socket, "UnixSeqpacketListener::accept")?;
         Ok((connection, addr::of_system(&peer)?))
     }
 

@@ -1,7 +1,7 @@
 use super::split::{self, OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
 use super::{SocketAddr, UCred, addr, ucred};
+use crate::io::ReadBuf;
 use crate::io::source::Source;
-use crate::io::{ReadBuf, Ready};
 use crate::net::readiness::{
     readiness_methods, receive, socket_traits, stream_methods, stream_traits,
 };
@@ -99,18 +99,8 @@ impl UnixStream {
     #[track_caller]
     pub fn pair() -> io::Result<(UnixStream, UnixStream)> {
         let (one, other) = mio::net::UnixStream::pair()?;
-        let end = |socket| -> io::Result<UnixStream> {
-            let io = Source::new(socket, "UnixStream::pair")?.assuming(Ready::WRITABLE);
-            Ok(UnixStream { io })
-        };
+        let end = |socket| UnixStream::new(socket, "UnixStream::pair");
         Ok((end(one)?, end(other)?))
-    }
-
-    /// One that was accepted: it is likely that the peer has written already, and there is room.
-    pub(super) fn accepted(socket: mio::net::UnixStream, what: &str) -> io::Result<UnixStream> {
-        let ready = Ready::READABLE | Ready::WRITABLE;
-        let io = Source::new(socket, what)?.assuming(ready);
-        Ok(UnixStream { io })
     }
 
     /// Makes it of a stream of the standard library, which is put into non-blocking mode.

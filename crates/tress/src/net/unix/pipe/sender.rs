@@ -1,6 +1,8 @@
 use super::{End, end};
 use crate::io::source::Source;
-use crate::io::{AsyncWrite, AsyncWriteOwned, Buffer, Interest, owned, ring, uninterrupted};
+use crate::io::{
+    AsyncWrite, AsyncWriteOwned, Buffer, Interest, offered, owned, ring, uninterrupted,
+};
 use std::io::{self, IoSlice, Write};
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -80,7 +82,7 @@ impl AsyncWrite for Sender {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let wanted = bufs.iter().map(|buf| buf.len()).sum();
+        let wanted = offered(bufs);
         self.io
             .poll_transfer(cx, Direction::Write, wanted, |mut pipe| {
                 uninterrupted(|| pipe.write_vectored(bufs))
