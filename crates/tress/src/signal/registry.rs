@@ -16,7 +16,7 @@
 
 use crate::sys::keep_errno;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -203,25 +203,12 @@ extern "C" fn handle(signal: libc::c_int) {
     });
 }
 
-/// A pipe whose ends do not block and are closed on `exec`: reading, writing.
+/// A pipe whose ends do not block and are closed on `exec`: reading, writing. Where the system can, they are
+/// so from the beginning: a child that another thread starts meanwhile must not get them.
 fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
-    let mut ends = [0; 2];
-    // SAFETY: room for two.
-    if unsafe { libc::pipe(ends.as_mut_ptr()) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: just made, and nobody else's.
-    let ends = unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) };
-    for end in [&ends.0, &ends.1] {
-        // SAFETY: an open descriptor and plain flags.
-        let result = unsafe {
-            let fd = end.as_raw_fd();
-            libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC)
-                | libc::fcntl(fd, libc::F_SETFL, libc::O_NONBLOCK)
-        };
-        if result < 0 {
-            return Err(io::Error::last_os_error());
-        }
-    }
-    Ok(ends)
+    let (write, read) = mio::unix::pipe::new()?;
+    Ok((read.into(), write.into()))
 }
+
+#[cfg(all(test, target_os = "linux", not(loom), not(miri)))]
+mod tests;
