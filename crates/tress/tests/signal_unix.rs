@@ -1,6 +1,7 @@
 //! Signals: many listeners, several runtimes, coalescing, and what cannot be listened for.
 #![cfg(all(unix, not(loom)))]
 
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::task::{Context, Poll, Waker};
 use tress::runtime::{Builder, IoBackend, Runtime};
 use tress::signal::unix::{Signal, SignalKind, signal};
@@ -76,6 +77,56 @@ fn the_handler_outlives_the_listeners() {
             assert!(poll(&mut signal(kind).unwrap()).is_pending());
         });
     }
+}
+
+static PLAIN: AtomicI32 = AtomicI32::new(0);
+static INFORMED: AtomicI32 = AtomicI32::new(0);
+
+extern "C" fn plain(signal: libc::c_int) {
+    PLAIN.fetch_add(signal, Ordering::SeqCst);
+}
+
+extern "C" fn informed(signal: libc::c_int, info: *mut libc::siginfo_t, state: *mut libc::c_void) {
+    // SAFETY: as the system promises.
+    let told = unsafe { (*info).si_signo };
+    assert!(told == signal && !state.is_null());
+    INFORMED.fetch_add(signal, Ordering::SeqCst);
+}
+
+/// Whoever was there first goes on hearing, in the form that was asked for.
+#[test]
+fn an_earlier_handler_is_called_too() {
+    let (hangup, quit) = (SignalKind::hangup(), SignalKind::quit());
+    // SAFETY: handlers that count, of the kinds that the flags say.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = plain as *const () as usize;
+        assert_eq!(
+            libc::sigaction(libc::SIGHUP, &action, std::ptr::null_mut()),
+            0
+        );
+        action.sa_sigaction = informed as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO;
+        assert_eq!(
+            libc::sigaction(libc::SIGQUIT, &action, std::ptr::null_mut()),
+            0
+        );
+    }
+    Runtime::new().unwrap().block_on(async {
+        for round in 1..=2 {
+            let (mut hangups, mut quits) = (signal(hangup).unwrap(), signal(quit).unwrap());
+            send(hangup);
+            send(quit);
+            assert_eq!(hangups.recv().await, Some(()));
+            assert_eq!(quits.recv().await, Some(()));
+            assert_eq!(PLAIN.load(Ordering::SeqCst), round * libc::SIGHUP);
+            assert_eq!(INFORMED.load(Ordering::SeqCst), round * libc::SIGQUIT);
+        }
+        // Rust's programs ignore this one: there is nothing to call.
+        let mut pipe = signal(SignalKind::pipe()).unwrap();
+        send(SignalKind::pipe());
+        assert_eq!(pipe.recv().await, Some(()));
+    });
 }
 
 #[test]
