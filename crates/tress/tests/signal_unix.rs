@@ -146,13 +146,50 @@ fn some_cannot_be_listened_for() {
     });
 }
 
+/// Of a runtime that lives on, with nobody to drive it if it is a current-thread one.
 #[test]
-fn listeners_end_with_their_runtime() {
-    for runtime in runtimes() {
-        let mut listener = runtime.block_on(async { signal(SignalKind::io()).unwrap() });
-        let _ = runtime.block_on(async { poll(&mut listener) });
-        drop(runtime);
+fn a_listener_hears_in_another_runtime() {
+    let kind = SignalKind::from_raw(libc::SIGURG);
+    let runtimes = runtimes();
+    for (i, first) in runtimes.iter().enumerate() {
+        let mut listener = first.block_on(async { signal(kind).unwrap() });
+        assert!(first.block_on(async { poll(&mut listener) }).is_pending());
+        for second in runtimes.iter().skip(i).chain([first]) {
+            second.block_on(async {
+                assert!(poll(&mut listener).is_pending());
+                send(kind);
+                assert_eq!(listener.recv().await, Some(()));
+                assert!(poll(&mut listener).is_pending());
+            });
+        }
+        // Outside of all it is heard where it was heard last.
+        send(kind);
+        while poll(&mut listener).is_pending() {
+            first.block_on(tress::task::yield_now());
+        }
+    }
+}
+
+#[test]
+fn a_listener_outlives_its_runtime() {
+    let kind = SignalKind::io();
+    for (first, second) in runtimes().into_iter().zip(runtimes()) {
+        let mut listener = first.block_on(async { signal(kind).unwrap() });
+        assert!(first.block_on(async { poll(&mut listener) }).is_pending());
+        drop(first);
         assert_eq!(poll(&mut listener), Poll::Ready(None));
+        second.block_on(async {
+            assert!(poll(&mut listener).is_pending());
+            send(kind);
+            assert_eq!(listener.recv().await, Some(()));
+        });
+        // One without I/O cannot help.
+        drop(second);
+        let third = Builder::new_current_thread().build().unwrap();
+        assert_eq!(
+            third.block_on(async { poll(&mut listener) }),
+            Poll::Ready(None)
+        );
     }
 }
 

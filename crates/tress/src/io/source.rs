@@ -111,6 +111,16 @@ impl<T: tress_driver::Source> Source<T> {
         &self.runtime
     }
 
+    /// Moves it to the current runtime, if that is another one than its own, which may be gone, or have
+    /// nobody who drives it. Who waits is forgotten.
+    #[cfg(all(unix, feature = "signal"))]
+    pub(crate) fn follow(&mut self) {
+        if let Some(here) = self.runtime.current_other() {
+            self.registration = OnceLock::new();
+            self.runtime = here;
+        }
+    }
+
     /// Its place in a driver, found now if need be.
     #[cfg(unix)]
     pub(crate) fn registration(&self) -> io::Result<&Registration> {

@@ -30,7 +30,7 @@ pub(crate) fn with_current_driver<R>(f: impl FnOnce(&Arc<Driver>) -> R) -> Optio
 }
 
 /// A runtime with I/O, to find a driver in. What is made in a runtime stays with it, wherever it is
-/// polled.
+/// polled, unless it follows (`Source::follow`).
 #[derive(Clone)]
 pub(crate) struct IoHandle(Arc<Shared>);
 
@@ -46,6 +46,15 @@ impl IoHandle {
             Some(shared) if !shared.io_enabled => panic!("{what}: {}", words::NO_IO),
             Some(shared) => IoHandle(shared),
         }
+    }
+
+    /// The current runtime's, if that is another one that has I/O and is not about to end.
+    #[cfg(all(unix, feature = "signal"))]
+    pub(crate) fn current_other(&self) -> Option<IoHandle> {
+        context::runtime()
+            .filter(|here| here.io_enabled && !Arc::ptr_eq(here, &self.0))
+            .map(IoHandle)
+            .filter(|here| !here.is_closing())
     }
 
     /// Has the runtime shut down, or is it about to?

@@ -170,7 +170,9 @@ pub struct Signal {
 }
 
 impl Signal {
-    /// Waits for the signal. `None` if none can come any more because the runtime has shut down.
+    /// Waits for the signal, in whichever runtime this is called. Outside of one, the runtime where it was
+    /// called last has to run, at first that of [`signal`]. `None` if no signal can be heard any more:
+    /// that runtime has shut down, and there is no other here.
     ///
     /// # Cancel safety
     /// Cancel safe: a signal that came is reported by the next call.
@@ -180,6 +182,7 @@ impl Signal {
 
     /// As [`recv`](Signal::recv). The last waker is woken.
     pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<()>> {
+        self.source.follow();
         let taken = self
             .source
             .poll_io(cx, Direction::Read, |place| place.take_bytes());
