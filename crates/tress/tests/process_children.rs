@@ -5,7 +5,9 @@ use std::future::Future;
 use std::os::unix::process::ExitStatusExt;
 use std::pin::pin;
 use std::process::Stdio;
-use std::task::{Context, Waker};
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
 use tress::io::{AsyncReadExt, AsyncWriteExt};
 use tress::process::Command;
 use tress::runtime::{Builder, IoBackend, Runtime};
@@ -24,6 +26,24 @@ fn runtimes() -> Vec<Runtime> {
 fn exists(pid: u32) -> bool {
     // SAFETY: no signal is sent.
     unsafe { libc::kill(pid as i32, 0) == 0 }
+}
+
+/// Waits without a runtime.
+fn block_on<F: Future>(future: F) -> F::Output {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => std::thread::park(),
+        }
+    }
 }
 
 #[test]
@@ -149,6 +169,43 @@ fn a_child_is_waited_for_in_another_runtime() {
             child
         });
         pair[1].block_on(async {
+            child.start_kill().unwrap();
+            assert_eq!(child.wait().await.unwrap().signal(), Some(libc::SIGKILL));
+        });
+    }
+}
+
+/// The runtime where it was spawned brings the news.
+#[test]
+fn a_child_is_waited_for_outside_of_a_runtime() {
+    for runtime in runtimes() {
+        let entered = runtime.enter();
+        let mut cat = Command::new("cat");
+        let mut child = cat.stdin(Stdio::piped()).spawn().unwrap();
+        drop(entered);
+        let (done, is_done) = tress::sync::oneshot::channel();
+        std::thread::scope(|scope| {
+            // For the kind of runtime that has no threads of its own.
+            scope.spawn(|| runtime.block_on(is_done));
+            assert!(block_on(child.wait()).unwrap().success());
+            done.send(()).unwrap();
+        });
+    }
+}
+
+/// Without anybody to bring the news there is an error, and the child can still be waited for.
+#[test]
+fn a_child_outlives_the_runtime_that_spawned_it() {
+    for (first, second) in runtimes().into_iter().zip(runtimes()) {
+        let mut child = first.block_on(async {
+            let mut sleep = Command::new("sleep");
+            let mut child = sleep.arg("1000").kill_on_drop(true).spawn().unwrap();
+            let _ = pin!(child.wait()).poll(&mut Context::from_waker(Waker::noop()));
+            child
+        });
+        drop(first);
+        assert!(block_on(child.wait()).is_err());
+        second.block_on(async {
             child.start_kill().unwrap();
             assert_eq!(child.wait().await.unwrap().signal(), Some(libc::SIGKILL));
         });

@@ -61,12 +61,17 @@ impl<T: tress_driver::Source> Source<T> {
     /// As `with_interest`, without registering it anywhere.
     #[track_caller]
     pub(crate) fn lazy(inner: T, interest: Interest, what: &str) -> Source<T> {
+        Source::lazy_in(IoHandle::current(what), inner, interest)
+    }
+
+    /// As `lazy`, in any runtime, whatever has become of it.
+    pub(crate) fn lazy_in(runtime: IoHandle, inner: T, interest: Interest) -> Source<T> {
         Source {
             registration: OnceLock::new(),
             #[cfg(unix)]
             registering: Mutex::new(()),
             interest,
-            runtime: IoHandle::current(what),
+            runtime,
             inner: Held::new(inner),
         }
     }

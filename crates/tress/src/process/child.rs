@@ -125,6 +125,9 @@ impl Child {
 
     /// Waits until the child has ended. Its standard input is closed first, if it is still here.
     ///
+    /// Any runtime will do. Outside of one, the runtime where the child was spawned or waited for last has to
+    /// run.
+    ///
     /// ```
     /// # #[tress::main]
     /// # async fn main() -> std::io::Result<()> {
@@ -136,7 +139,8 @@ impl Child {
     /// ```
     ///
     /// # Errors
-    /// What the system says: somebody else has waited for it.
+    /// What the system says: somebody else has waited for it. Outside of a runtime, if those that would do
+    /// have shut down.
     ///
     /// # Cancel safety
     /// Cancel safe, but for the standard input, which is closed by the first poll.

@@ -2,8 +2,8 @@
 
 use super::pidfd;
 use crate::io::source::Source;
-use crate::runtime::{Id, context};
-use crate::signal::unix::{Signal, SignalKind, signal};
+use crate::runtime::driver::IoHandle;
+use crate::signal::unix::{Signal, SignalKind, signal_in};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::process::{Child, ExitStatus};
@@ -15,8 +15,8 @@ use tress_driver::{Direction, Interest};
 pub(super) struct Reaper {
     pub(super) child: Child,
     news: News,
-    /// Where the news comes in.
-    runtime: Option<Id>,
+    /// Where it was spawned. The news comes in there for who waits outside of a runtime.
+    home: IoHandle,
 }
 
 /// How we hear that it has ended.
@@ -29,21 +29,18 @@ enum News {
 }
 
 impl Reaper {
+    /// # Panics
+    /// Outside of a runtime, or in one built without I/O.
+    #[track_caller]
     pub(super) fn new(child: Child) -> Reaper {
         Reaper {
             child,
             news: News::None,
-            runtime: None,
+            home: IoHandle::current("spawning a child process"),
         }
     }
 
     pub(super) fn poll_wait(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<ExitStatus>> {
-        // Another runtime's news would come only when that one is driven.
-        let here = context::with_runtime(|shared| shared.id);
-        if here.is_some() && here != self.runtime {
-            self.news = News::None;
-            self.runtime = here;
-        }
         let mut renewed = false;
         loop {
             // We listen before we look, so that nothing can happen in between.
@@ -52,10 +49,13 @@ impl Reaper {
                     if let Some(status) = self.child.try_wait()? {
                         return Poll::Ready(Ok(status));
                     }
-                    self.news = News::of(self.child.id())?;
+                    self.news = News::of(self.child.id(), &self.home)?;
                     continue;
                 }
-                News::Descriptor(source) => source.poll_ready(cx, Direction::Read),
+                News::Descriptor(source) => {
+                    source.follow();
+                    source.poll_ready(cx, Direction::Read)
+                }
                 News::Signal(signal) => match signal.poll_recv(cx) {
                     Poll::Pending => Poll::Pending,
                     Poll::Ready(Some(())) => Poll::Ready(Ok(())),
@@ -71,13 +71,13 @@ impl Reaper {
                     if matches!(self.news, News::Descriptor(_)) {
                         // It has ended, but a debugger has to let go of it first; the kernel sends a
                         // signal when it has.
-                        self.news = News::Signal(signal(SignalKind::child())?);
+                        self.news = News::signal(&self.home)?;
                     }
                 }
-                // The runtime that listened is gone; this one may not be.
+                // The runtime that listened is gone; the first one may not be.
                 Poll::Ready(Err(_)) if !renewed => {
                     renewed = true;
-                    self.news = News::of(self.child.id())?;
+                    self.news = News::of(self.child.id(), &self.home)?;
                 }
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
             }
@@ -86,13 +86,18 @@ impl Reaper {
 }
 
 impl News {
-    fn of(pid: u32) -> io::Result<News> {
+    /// In that runtime, until somebody waits in another one.
+    fn of(pid: u32, home: &IoHandle) -> io::Result<News> {
         match pidfd::open(pid) {
             Some(fd) => {
-                let what = "waiting for a child process";
-                Source::with_interest(fd, Interest::READABLE, what).map(News::Descriptor)
+                let source = Source::lazy_in(home.clone(), fd, Interest::READABLE);
+                Ok(News::Descriptor(source))
             }
-            None => signal(SignalKind::child()).map(News::Signal),
+            None => News::signal(home),
         }
+    }
+
+    fn signal(home: &IoHandle) -> io::Result<News> {
+        signal_in(home.clone(), SignalKind::child()).map(News::Signal)
     }
 }

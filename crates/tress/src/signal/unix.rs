@@ -2,11 +2,12 @@
 
 use super::registry::Place;
 use crate::io::source::Source;
+use crate::runtime::driver::IoHandle;
 use std::fmt;
 use std::future::poll_fn;
 use std::io;
 use std::task::{Context, Poll};
-use tress_driver::{Direction, Interest};
+use tress_driver::{Direction, Gone, Interest};
 
 /// Which signal.
 ///
@@ -141,9 +142,17 @@ impl From<SignalKind> for std::os::raw::c_int {
 #[track_caller]
 pub fn signal(kind: SignalKind) -> io::Result<Signal> {
     // A runtime first: without one nothing may change.
-    crate::runtime::driver::IoHandle::current("listening for a signal");
+    let runtime = IoHandle::current("listening for a signal");
+    if runtime.is_closing() {
+        return Err(Gone.into());
+    }
+    signal_in(runtime, kind)
+}
+
+/// As `signal`, in any runtime, whatever has become of it.
+pub(crate) fn signal_in(runtime: IoHandle, kind: SignalKind) -> io::Result<Signal> {
     let place = Place::listen(kind.0)?;
-    let source = Source::with_interest(place, Interest::READABLE, "listening for a signal")?;
+    let source = Source::lazy_in(runtime, place, Interest::READABLE);
     Ok(Signal { source, kind })
 }
 
