@@ -46,6 +46,17 @@ fn block_on<F: Future>(future: F) -> F::Output {
     }
 }
 
+/// Runs a test by itself: others have children too.
+fn in_a_process_of_its_own(name: &str, test: impl FnOnce()) {
+    const CHILD: &str = "TRESS_TEST_PROCESS_CHILD";
+    if std::env::var_os(CHILD).is_some() {
+        return test();
+    }
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+    let status = child.args(["--exact", name]).env(CHILD, "1").status();
+    assert!(status.unwrap().success());
+}
+
 #[test]
 fn statuses_are_right() {
     for runtime in runtimes() {
@@ -209,5 +220,58 @@ fn a_child_outlives_the_runtime_that_spawned_it() {
             child.start_kill().unwrap();
             assert_eq!(child.wait().await.unwrap().signal(), Some(libc::SIGKILL));
         });
+    }
+}
+
+/// Nothing else happens to children meanwhile that could reap it.
+#[test]
+fn a_child_that_is_dropped_outside_of_its_runtime_is_reaped() {
+    in_a_process_of_its_own(
+        "a_child_that_is_dropped_outside_of_its_runtime_is_reaped",
+        || {
+            for runtime in runtimes() {
+                let (child, stdin) = runtime.block_on(async {
+                    let mut cat = Command::new("cat");
+                    let mut child = cat.stdin(Stdio::piped()).spawn().unwrap();
+                    let stdin = child.stdin.take().unwrap();
+                    (child, stdin)
+                });
+                let pid = child.id().unwrap();
+                drop(child);
+                assert!(exists(pid));
+                drop(stdin);
+                while exists(pid) {
+                    runtime.block_on(tress::task::yield_now());
+                }
+            }
+        },
+    );
+}
+
+/// The runtime that waits for it is not driven; another one sees to it with its next child.
+#[test]
+fn a_zombie_of_an_idle_runtime_is_reaped_by_another() {
+    for backend in [IoBackend::Auto, IoBackend::Readiness] {
+        let mut builder = Builder::new_current_thread();
+        let idle = builder.enable_all().io_backend(backend).build().unwrap();
+        let (pid, stdin) = idle.block_on(async {
+            let mut cat = Command::new("cat");
+            let mut child = cat.stdin(Stdio::piped()).spawn().unwrap();
+            let stdin = child.stdin.take().unwrap();
+            let pid = child.id().unwrap();
+            drop(child);
+            // It waits.
+            tress::task::yield_now().await;
+            (pid, stdin)
+        });
+        drop(stdin);
+        let other = Runtime::new().unwrap();
+        while exists(pid) {
+            other.block_on(async { Command::new("true").status().await.unwrap() });
+        }
+        // It finds nothing left to do.
+        while idle.metrics().num_alive_tasks() > 0 {
+            idle.block_on(tress::task::yield_now());
+        }
     }
 }

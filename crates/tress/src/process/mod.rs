@@ -13,8 +13,9 @@
 //! ```
 //!
 //! A child that is dropped goes on, unless [`kill_on_drop`](Command::kill_on_drop) says otherwise. Either
-//! way the runtime reaps it when it ends, so that no zombie stays; if the runtime ends first, the next
-//! child of the process that is spawned or dropped does.
+//! way it is reaped when it ends, so that no zombie stays: by the runtime where it is dropped, or outside of
+//! one by that which spawned it. If that one ends first, or nobody drives it, the next child of the process
+//! that is spawned or dropped sees to it, in any runtime.
 //!
 //! On Windows the pipes to a child are read and written by the blocking pool: a read that has begun keeps a
 //! thread, and the end of the runtime, waiting until the child writes something or closes its side.

@@ -1,52 +1,60 @@
 //! Children that nobody waits for any more.
+//!
+//! All of them are in one list, whoever reaps them: a task that waits for its child in a runtime, or, should
+//! that runtime be gone or have nobody who drives it, whoever spawns or drops a child later. They look with
+//! the list locked and take out what has ended, so that each is reaped once: its number may be another's
+//! afterwards.
 
-use super::reaper::Reaper;
-use crate::runtime::context;
+use super::reaper::{Reaper, Watch};
+use std::collections::BTreeMap;
 use std::future::poll_fn;
-use std::panic::Location;
 use std::process::Child;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Those that no runtime waits for. Looked after whenever a child comes or goes.
-static LEFT: Mutex<Vec<Child>> = Mutex::new(Vec::new());
+/// By numbers of our own, which are never used again.
+static ORPHANS: Mutex<BTreeMap<u64, Child>> = Mutex::new(BTreeMap::new());
 
-/// A child whose runtime waits for it, until dropped.
-struct Orphan(Option<Reaper>);
-
-impl Drop for Orphan {
-    fn drop(&mut self) {
-        if let Some(reaper) = self.0.take() {
-            let mut left = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
-            left.push(reaper.child);
-        }
-    }
+fn orphans() -> MutexGuard<'static, BTreeMap<u64, Child>> {
+    ORPHANS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Has the child reaped when it has ended.
+/// Reaps the child if it has ended. An error means that somebody else has.
+fn is_gone(child: &mut Child) -> bool {
+    !matches!(child.try_wait(), Ok(None))
+}
+
+/// Has the child reaped when it has ended: by this runtime, or by that which spawned it.
 #[track_caller]
-pub(super) fn adopt(mut reaper: Reaper) {
+pub(super) fn adopt(reaper: Reaper) {
     reap();
-    // An error means that somebody else has reaped it.
-    if !matches!(reaper.child.try_wait(), Ok(None)) {
+    let Reaper { mut child, watch } = reaper;
+    if is_gone(&mut child) {
         return;
     }
-    let mut orphan = Orphan(Some(reaper));
-    if let Some(runtime) = context::runtime().filter(|runtime| runtime.io_enabled) {
-        let wait = async move {
-            let waited = poll_fn(|cx| match &mut orphan.0 {
-                Some(reaper) => reaper.poll_wait(cx).map(|waited| waited.is_ok()),
-                None => std::task::Poll::Ready(true),
-            });
-            if waited.await {
-                drop(orphan.0.take());
-            }
-        };
-        drop(runtime.spawn(wait, Some("reap a child"), Location::caller()));
-    }
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let pid = child.id();
+    orphans().insert(number, child);
+    let runtime = watch.home.current_other();
+    let runtime = runtime.unwrap_or_else(|| watch.home.clone());
+    runtime.spawn(wait(number, pid, watch), "reap a child");
 }
 
-/// Reaps those that have ended without a runtime to wait for them.
+/// Until the orphan has been reaped. If it cannot be waited for it stays in the list.
+async fn wait(number: u64, pid: u32, mut watch: Watch) {
+    let look = || {
+        let mut orphans = orphans();
+        let gone = orphans.get_mut(&number).is_none_or(is_gone);
+        if gone {
+            orphans.remove(&number);
+        }
+        Ok(gone.then_some(()))
+    };
+    let _ = poll_fn(|cx| watch.poll(cx, pid, look)).await;
+}
+
+/// Reaps those that have ended.
 pub(super) fn reap() {
-    let mut left = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
-    left.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
+    orphans().retain(|_, child| !is_gone(child));
 }

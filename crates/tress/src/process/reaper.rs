@@ -14,12 +14,18 @@ use tress_driver::{Direction, Interest};
 #[derive(Debug)]
 pub(super) struct Reaper {
     pub(super) child: Child,
-    news: News,
-    /// Where it was spawned. The news comes in there for who waits outside of a runtime.
-    home: IoHandle,
+    pub(super) watch: Watch,
 }
 
-/// How we hear that it has ended.
+/// Hears when a child has ended.
+#[derive(Debug)]
+pub(super) struct Watch {
+    news: News,
+    /// Where it was spawned. The news comes in there for who waits outside of a runtime.
+    pub(super) home: IoHandle,
+}
+
+/// How we hear of it.
 #[derive(Debug)]
 enum News {
     /// Nobody has waited yet.
@@ -33,23 +39,39 @@ impl Reaper {
     /// Outside of a runtime, or in one built without I/O.
     #[track_caller]
     pub(super) fn new(child: Child) -> Reaper {
-        Reaper {
-            child,
+        let watch = Watch {
             news: News::None,
             home: IoHandle::current("spawning a child process"),
-        }
+        };
+        Reaper { child, watch }
     }
 
     pub(super) fn poll_wait(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<ExitStatus>> {
+        let pid = self.child.id();
+        self.watch.poll(cx, pid, || self.child.try_wait())
+    }
+}
+
+impl Watch {
+    /// Looks now, and whenever the child may have ended, until there is something to see.
+    ///
+    /// The number is the child's as long as there is not: if somebody else reaps it between a look and the
+    /// next, we may have watched another process for that moment.
+    pub(super) fn poll<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        pid: u32,
+        mut look: impl FnMut() -> io::Result<Option<T>>,
+    ) -> Poll<io::Result<T>> {
         let mut renewed = false;
         loop {
             // We listen before we look, so that nothing can happen in between.
             let heard = match &mut self.news {
                 News::None => {
-                    if let Some(status) = self.child.try_wait()? {
-                        return Poll::Ready(Ok(status));
+                    if let Some(seen) = look()? {
+                        return Poll::Ready(Ok(seen));
                     }
-                    self.news = News::of(self.child.id(), &self.home)?;
+                    self.news = News::of(pid, &self.home)?;
                     continue;
                 }
                 News::Descriptor(source) => {
@@ -62,8 +84,8 @@ impl Reaper {
                     Poll::Ready(None) => Poll::Ready(Err(io::Error::other(tress_driver::Gone))),
                 },
             };
-            if let Some(status) = self.child.try_wait()? {
-                return Poll::Ready(Ok(status));
+            if let Some(seen) = look()? {
+                return Poll::Ready(Ok(seen));
             }
             match heard {
                 Poll::Pending => return Poll::Pending,
@@ -77,7 +99,7 @@ impl Reaper {
                 // The runtime that listened is gone; the first one may not be.
                 Poll::Ready(Err(_)) if !renewed => {
                     renewed = true;
-                    self.news = News::of(self.child.id(), &self.home)?;
+                    self.news = News::of(pid, &self.home)?;
                 }
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
             }

@@ -3,6 +3,8 @@
 use super::{Scheduler, Shared, context, no_runtime};
 use crate::words;
 use std::io;
+#[cfg(all(unix, feature = "process"))]
+use std::panic::Location;
 use std::sync::Arc;
 use tress_driver::{Config, Driver};
 
@@ -63,6 +65,13 @@ impl IoHandle {
             Scheduler::Multi(multi) => multi.is_closing(),
             Scheduler::Current(current) => current.is_closing(),
         }
+    }
+
+    /// Spawns a task that nobody waits for. In a runtime that has shut down it is dropped.
+    #[cfg(all(unix, feature = "process"))]
+    #[track_caller]
+    pub(crate) fn spawn(&self, future: impl Future<Output = ()> + Send + 'static, name: &str) {
+        drop(self.0.spawn(future, Some(name), Location::caller()));
     }
 
     /// Calls `f` with the driver of the worker that this thread is, or of another one in turn.
