@@ -255,3 +255,59 @@ fn into_std_waits_and_try_into_std_does_not() {
         assert!(File::from_std(std).try_into_std().is_ok());
     });
 }
+
+/// A terminal in raw mode: its master, and what programs see.
+#[cfg(target_os = "linux")]
+fn terminal() -> (std::fs::File, std::fs::File) {
+    use std::os::fd::FromRawFd;
+    let (mut master, mut slave) = (0, 0);
+    let none = std::ptr::null_mut();
+    // SAFETY: room for two descriptors, which are nobody else's, and for the terminal's settings.
+    unsafe {
+        let opened = libc::openpty(
+            &raw mut master,
+            &raw mut slave,
+            none,
+            none.cast(),
+            none.cast(),
+        );
+        assert_eq!(opened, 0);
+        let mut settings: libc::termios = std::mem::zeroed();
+        assert_eq!(libc::tcgetattr(slave, &raw mut settings), 0);
+        libc::cfmakeraw(&raw mut settings);
+        assert_eq!(
+            libc::tcsetattr(slave, libc::TCSANOW, &raw const settings),
+            0
+        );
+        let file = |fd| std::fs::File::from_raw_fd(fd);
+        (file(master), file(slave))
+    }
+}
+
+/// What was read ahead from something without a position cannot be put back, so a write leaves it alone.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_write_keeps_what_a_terminal_was_read_from() {
+    use std::io::{Read, Write};
+    everywhere(|_| async move {
+        for taken in [0, 4] {
+            let (mut master, slave) = terminal();
+            let mut file = File::from_std(slave);
+            let mut buffer = [0; 100];
+            assert!(
+                poll_fn(|cx| Poll::Ready(pin!(file.read(&mut buffer)).poll(cx)))
+                    .await
+                    .is_pending()
+            );
+            master.write_all(b"0123456789").unwrap();
+            assert_eq!(file.read(&mut buffer[..taken]).await.unwrap(), taken);
+            assert_eq!(file.write(b"hello").await.unwrap(), 5);
+            file.flush().await.unwrap();
+            let mut heard = [0; 5];
+            master.read_exact(&mut heard).unwrap();
+            assert_eq!(&heard, b"hello");
+            let n = file.read(&mut buffer).await.unwrap();
+            assert_eq!(buffer[..n], b"0123456789"[taken..]);
+        }
+    });
+}

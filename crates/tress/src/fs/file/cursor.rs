@@ -77,9 +77,8 @@ impl Cursor {
             }
             Job::Write(job) => {
                 let written = ready!(Pin::new(job).poll(cx)).map_err(lost);
-                let result = written.and_then(|(result, mut memory)| {
-                    memory.clear();
-                    self.bytes = memory;
+                let result = written.and_then(|(result, memory)| {
+                    self.keep_memory(memory);
                     result
                 });
                 self.write_error = result.err();
@@ -246,10 +245,7 @@ impl Cursor {
         }
         match nowait::write(file, &memory, None) {
             Ok(result) => {
-                if self.ahead().is_empty() {
-                    memory.clear();
-                    self.bytes = memory;
-                }
+                self.keep_memory(memory);
                 Poll::Ready(result)
             }
             Err(_) => self.start_write(file, memory),
@@ -265,6 +261,15 @@ impl Cursor {
             memory
         } else {
             Vec::new()
+        }
+    }
+
+    /// Keeps memory for the next time, unless there is what a terminal was read from.
+    fn keep_memory(&mut self, mut memory: Vec<u8>) {
+        if self.ahead().is_empty() {
+            memory.clear();
+            self.bytes = memory;
+            self.start = 0;
         }
     }
 
