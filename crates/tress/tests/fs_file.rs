@@ -13,7 +13,7 @@ use std::task::Poll;
 #[cfg(target_os = "linux")]
 use std::task::{Context, Waker};
 use tress::fs::{self, File};
-use tress::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
+use tress::io::{AsyncReadExt, AsyncReadOwned, AsyncSeekExt, AsyncWriteExt, AsyncWriteOwned};
 
 #[test]
 fn what_is_written_is_read() {
@@ -308,6 +308,35 @@ fn a_write_keeps_what_a_terminal_was_read_from() {
             assert_eq!(&heard, b"hello");
             let n = file.read(&mut buffer).await.unwrap();
             assert_eq!(buffer[..n], b"0123456789"[taken..]);
+        }
+    });
+}
+
+/// A task that does nothing else must not keep the others from running: it returns to the scheduler.
+#[test]
+fn operations_that_need_not_wait_use_the_budget() {
+    everywhere(|directory| async move {
+        let path = directory.join("file");
+        fs::write(&path, "x").await.unwrap();
+        let mut options = File::options();
+        let mut file = options.read(true).write(true).open(&path).await.unwrap();
+        for operation in 0..4 {
+            let mut many = pin!(async {
+                for _ in 0..1000 {
+                    match operation {
+                        0 => drop(file.read_owned(vec![0]).await.0.unwrap()),
+                        1 => drop(file.write_owned("x").await.0.unwrap()),
+                        #[cfg(unix)]
+                        2 => drop(file.read_at(vec![0], 0).await.0.unwrap()),
+                        #[cfg(unix)]
+                        3 => drop(file.write_at("x", 0).await.0.unwrap()),
+                        _ => tress::task::yield_now().await,
+                    }
+                }
+            });
+            let first = poll_fn(|cx| Poll::Ready(many.as_mut().poll(cx))).await;
+            assert!(first.is_pending(), "operation {operation}");
+            many.await;
         }
     });
 }

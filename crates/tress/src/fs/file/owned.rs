@@ -6,6 +6,7 @@ use crate::io::offload::{lost, spawn};
 use crate::io::owned::room;
 use crate::io::{AsyncReadOwned, AsyncWriteOwned, Buffer, BufferMut};
 use crate::sys::Mutex;
+use crate::task::coop;
 use std::future::poll_fn;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::mem::MaybeUninit;
@@ -14,6 +15,7 @@ use std::sync::Arc;
 /// A read that is dropped has read nothing, except from things without a position, such as terminals.
 impl AsyncReadOwned for File {
     async fn read_owned<B: BufferMut>(&mut self, mut buffer: B) -> (io::Result<usize>, B) {
+        coop::consume_budget().await;
         let cursor = self.cursor.get_mut();
         cursor.settle().await;
         let ahead = cursor.take_ahead(room(&mut buffer));
@@ -47,6 +49,7 @@ impl AsyncReadOwned for File {
 /// A write that is dropped may have moved the position: seek before the next one.
 impl AsyncWriteOwned for File {
     async fn write_owned<B: Buffer>(&mut self, buffer: B) -> (io::Result<usize>, B) {
+        coop::consume_budget().await;
         let (cursor, std) = (self.cursor.get_mut(), &self.std);
         if let Err(error) = poll_fn(|cx| cursor.poll_ready_to_write(cx, std)).await {
             return (Err(error), buffer);

@@ -3,6 +3,7 @@
 use super::{File, nowait};
 use crate::io::owned::room;
 use crate::io::{Buffer, BufferMut};
+use crate::task::coop;
 use std::io;
 
 impl File {
@@ -39,6 +40,7 @@ impl File {
         if let Err(error) = check(offset) {
             return (Err(error), buffer);
         }
+        coop::consume_budget().await;
         match nowait::read(&self.std, room(&mut buffer), Some(offset)) {
             Ok(result) => {
                 if let Ok(n) = result {
@@ -84,6 +86,7 @@ impl File {
         if let Err(error) = check(offset) {
             return (Err(error), buffer);
         }
+        coop::consume_budget().await;
         match nowait::write(&self.std, buffer.bytes(), Some(offset)) {
             Ok(result) => (result, buffer),
             Err(refusal) => self.write_waiting(buffer, Some(offset), refusal).await,
