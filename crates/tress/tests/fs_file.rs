@@ -340,3 +340,21 @@ fn operations_that_need_not_wait_use_the_budget() {
         }
     });
 }
+
+#[test]
+fn a_write_comes_after_a_set_len_that_was_dropped() {
+    for runtime in runtimes() {
+        for _ in 0..50 {
+            let directory = Directory::new();
+            let path = directory.path().join("file");
+            std::fs::write(&path, vec![b'a'; 1 << 20]).unwrap();
+            runtime.block_on(async {
+                let mut file = File::options().write(true).open(&path).await.unwrap();
+                let _ = poll_fn(|cx| Poll::Ready(pin!(file.set_len(0)).poll(cx))).await;
+                file.write_all(b"bbbb").await.unwrap();
+                file.flush().await.unwrap();
+            });
+            assert_eq!(std::fs::read(&path).unwrap()[..4], *b"bbbb");
+        }
+    }
+}

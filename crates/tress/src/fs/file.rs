@@ -239,20 +239,9 @@ impl File {
     /// As [`std::fs::File::set_len`]; or that of an earlier write.
     ///
     /// # Cancel safety
-    /// It may be done or not.
+    /// It may be done or not; the next operation on the file's position comes after it.
     pub async fn set_len(&self, size: u64) -> io::Result<()> {
-        let mut cursor = self.cursor.lock().await;
-        cursor.settle().await;
-        cursor.take_write_error()?;
-        // What was read may be gone.
-        cursor.forget_ahead(&self.std)?;
-        match ring::set_len(&self.std, size) {
-            Some(done) => done.await,
-            None => {
-                let std = self.std.clone();
-                blocking(move || std.set_len(size)).await
-            }
-        }
+        self.cursor.lock().await.set_len(&self.std, size).await
     }
 
     /// What is known about the file.

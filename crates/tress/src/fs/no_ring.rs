@@ -48,7 +48,10 @@ pub(super) fn sync_data(_: &Arc<File>) -> Option<UnderWay<io::Result<()>>> {
     None
 }
 
-pub(super) fn set_len(_: &Arc<File>, _: u64) -> Option<UnderWay<io::Result<()>>> {
+/// Gives a file another length.
+pub(super) type SetLen = UnderWay<io::Result<()>>;
+
+pub(super) fn set_len(_: &Arc<File>, _: u64) -> Option<SetLen> {
     None
 }
 

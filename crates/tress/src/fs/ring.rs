@@ -103,7 +103,10 @@ pub(super) fn sync_data(file: &Arc<File>) -> Option<UnderWay<op::Fsync<Arc<File>
     submit(file.clone(), op::Fsync::data).ok()
 }
 
-pub(super) fn set_len(file: &Arc<File>, length: u64) -> Option<UnderWay<op::Ftruncate<Arc<File>>>> {
+/// Gives a file another length.
+pub(super) type SetLen = UnderWay<op::Ftruncate<Arc<File>>>;
+
+pub(super) fn set_len(file: &Arc<File>, length: u64) -> Option<SetLen> {
     submit(file.clone(), |file| op::Ftruncate::new(file, length)).ok()
 }
 

@@ -37,6 +37,8 @@ enum Job {
     ReadOnRing(ring::Read),
     Write(JoinHandle<(io::Result<()>, Vec<u8>)>),
     Seek(JoinHandle<io::Result<u64>>),
+    SetLen(JoinHandle<io::Result<()>>),
+    SetLenOnRing(ring::SetLen),
 }
 
 /// How a job ended. A write's error is kept for the next write or flush instead.
@@ -44,6 +46,7 @@ enum Ended {
     Read(io::Result<()>),
     Write,
     Seek(io::Result<()>),
+    SetLen(io::Result<()>),
 }
 
 impl Cursor {
@@ -89,6 +92,11 @@ impl Cursor {
                 let sought = sought.map_err(lost).and_then(|sought| sought);
                 Ended::Seek(sought.map(|position| self.have_sought(position)))
             }
+            Job::SetLen(job) => {
+                let done = ready!(Pin::new(job).poll(cx));
+                Ended::SetLen(done.map_err(lost).and_then(|done| done))
+            }
+            Job::SetLenOnRing(job) => Ended::SetLen(ready!(Pin::new(job).poll(cx))),
         };
         self.job = None;
         Poll::Ready(Some(ended))
@@ -280,6 +288,24 @@ impl Cursor {
         let job = spawn(move || ((&*file).write_all(&memory), memory), true)?;
         self.job = Some(Job::Write(job));
         Poll::Ready(Ok(n))
+    }
+
+    /// Gives the file another length. If this is dropped it goes on, and the next operation waits for it:
+    /// what that one writes must not be cut off.
+    pub(super) async fn set_len(&mut self, file: &Arc<File>, length: u64) -> io::Result<()> {
+        // What was read ahead may be gone.
+        poll_fn(|cx| self.poll_ready_to_write(cx, file)).await?;
+        self.job = Some(match ring::set_len(file, length) {
+            Some(job) => Job::SetLenOnRing(job),
+            None => {
+                let file = file.clone();
+                Job::SetLen(spawn(move || file.set_len(length), false)?)
+            }
+        });
+        match poll_fn(|cx| self.poll_ended(cx)).await {
+            Some(Ended::SetLen(result)) => result,
+            _ => unreachable!("nothing else was begun"),
+        }
     }
 
     pub(super) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
