@@ -398,3 +398,33 @@ fn files_have_them_too() {
     });
     std::fs::remove_file(path).unwrap();
 }
+
+/// Whatever a file is told after a write was dropped comes when that has ended, and moves nothing any more.
+#[test]
+fn a_file_waits_for_a_write_that_was_dropped() {
+    let _alone = alone();
+    let name = format!("tress-owned-dropped-{}", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    on_each_runtime(|rt| {
+        rt.block_on(async {
+            for round in 0..30 {
+                let mut file = tress::fs::File::create(&path).await.unwrap();
+                {
+                    let bytes = Counted::new(vec![b'x'; 4 << 20]);
+                    let mut write = pin!(file.write_owned(bytes));
+                    for _ in 0..round {
+                        let written = poll_fn(|cx| Poll::Ready(write.as_mut().poll(cx))).await;
+                        if written.is_ready() {
+                            break;
+                        }
+                        yield_now().await;
+                    }
+                }
+                file.seek(SeekFrom::Start(3)).await.unwrap();
+                no_buffer_is_left().await;
+                assert_eq!(file.stream_position().await.unwrap(), 3);
+            }
+        });
+    });
+    std::fs::remove_file(path).unwrap();
+}

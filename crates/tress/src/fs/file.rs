@@ -13,6 +13,7 @@ use std::task::{Context, Poll};
 use std::time::SystemTime;
 
 mod cursor;
+mod lent;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod nowait;
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]

@@ -4,6 +4,7 @@
 //! dropped read has read is kept and returned by the next read, or, if something else comes next, the
 //! position goes back to before it.
 
+use super::lent::{Lent, Return};
 use super::{Refusal, nowait};
 use crate::fs::ring;
 use crate::io::ReadBuf;
@@ -39,6 +40,8 @@ enum Job {
     Seek(JoinHandle<io::Result<u64>>),
     SetLen(JoinHandle<io::Result<()>>),
     SetLenOnRing(ring::SetLen),
+    /// A read or a write with somebody's buffer.
+    Lent(Return),
 }
 
 /// How a job ended. A write's error is kept for the next write or flush instead.
@@ -47,6 +50,7 @@ enum Ended {
     Write,
     Seek(io::Result<()>),
     SetLen(io::Result<()>),
+    Lent,
 }
 
 impl Cursor {
@@ -97,9 +101,28 @@ impl Cursor {
                 Ended::SetLen(done.map_err(lost).and_then(|done| done))
             }
             Job::SetLenOnRing(job) => Ended::SetLen(ready!(Pin::new(job).poll(cx))),
+            Job::Lent(end) => {
+                // Nothing is ever sent.
+                let _ = ready!(Pin::new(end).poll(cx));
+                Ended::Lent
+            }
         };
         self.job = None;
         Poll::Ready(Some(ended))
+    }
+
+    /// Something is about to be done with a buffer at the file's position. The next operation waits until
+    /// the buffer comes back, or is dropped.
+    pub(super) fn lend<B>(&mut self, buffer: B) -> Lent<B> {
+        let (lent, end) = Lent::new(buffer);
+        self.job = Some(Job::Lent(end));
+        lent
+    }
+
+    /// The buffer that was lent comes back.
+    pub(super) fn take_back<B>(&mut self, lent: Lent<B>) -> B {
+        self.job = None;
+        lent.into_inner()
     }
 
     fn have_read(&mut self, read: io::Result<Vec<u8>>) -> io::Result<()> {

@@ -34,19 +34,24 @@ impl AsyncReadOwned for File {
             Err(refusal) => refusal,
         };
         let position = match self.position() {
-            Ok(position) => position,
+            Ok(Some(position)) => position,
+            Ok(None) => {
+                let lent = self.cursor.get_mut().lend(buffer);
+                let (result, lent) = self.read_waiting(lent, None, refusal).await;
+                return (result, self.cursor.get_mut().take_back(lent));
+            }
             Err(error) => return (Err(error), buffer),
         };
-        let (result, buffer) = self.read_waiting(buffer, position, refusal).await;
-        let moved = match (&result, position) {
-            (&Ok(n), Some(position)) => (&*self.std).seek(SeekFrom::Start(position + n as u64)),
-            _ => Ok(0),
+        let (result, buffer) = self.read_waiting(buffer, Some(position), refusal).await;
+        let moved = match &result {
+            &Ok(n) => (&*self.std).seek(SeekFrom::Start(position + n as u64)),
+            Err(_) => Ok(0),
         };
         (moved.and(result), buffer)
     }
 }
 
-/// A write that is dropped may have moved the position: seek before the next one.
+/// A write that is dropped may have moved the position: seek before the next one, which waits for its end.
 impl AsyncWriteOwned for File {
     async fn write_owned<B: Buffer>(&mut self, buffer: B) -> (io::Result<usize>, B) {
         coop::consume_budget().await;
@@ -56,7 +61,11 @@ impl AsyncWriteOwned for File {
         }
         match nowait::write(&self.std, buffer.bytes(), None) {
             Ok(result) => (result, buffer),
-            Err(refusal) => self.write_waiting(buffer, None, refusal).await,
+            Err(refusal) => {
+                let lent = cursor.lend(buffer);
+                let (result, lent) = self.write_waiting(lent, None, refusal).await;
+                (result, self.cursor.get_mut().take_back(lent))
+            }
         }
     }
 }
