@@ -13,7 +13,7 @@ use std::pin::pin;
 use std::task::Poll;
 use tress::fs::{self, File};
 use tress::io::AsyncReadExt;
-use tress::runtime::IoBackend;
+use tress::runtime::{Builder, IoBackend};
 
 #[test]
 fn the_metrics_tell_which_way_files_go() {
@@ -79,5 +79,37 @@ fn a_read_that_would_wait_is_an_operation() {
             let done = rt.metrics().total_ring_operations() - before;
             assert_eq!(done, u64::from(backend == IoBackend::Uring));
         });
+    });
+}
+
+/// The read that it left behind was not done, by the ring or by the pool: the next one is.
+#[test]
+fn a_file_outlives_the_runtime_that_it_was_read_in() {
+    on_each_backend(|backend| {
+        let mut builder = Builder::new_current_thread();
+        builder.enable_all().io_backend(backend);
+        let rt = builder.max_blocking_threads(1).build().unwrap();
+        let (near, mut far) = std::io::pipe().unwrap();
+        let mut file = File::from(OwnedFd::from(near));
+        let (release, wait) = std::sync::mpsc::channel::<()>();
+        rt.block_on(async {
+            // The pool has no thread left, if it is the pool's.
+            tress::task::spawn_blocking(move || wait.recv());
+            let mut late = [0; 4];
+            let mut read = pin!(file.read(&mut late));
+            poll_fn(|cx| {
+                assert!(read.as_mut().poll(cx).is_pending());
+                Poll::Ready(())
+            })
+            .await;
+            // The kernel is told.
+            tress::task::yield_now().await;
+        });
+        rt.shutdown_background();
+        drop(release);
+        far.write_all(b"late").unwrap();
+        let mut late = [0; 4];
+        let read = net_support::current_thread(backend).block_on(file.read(&mut late));
+        assert_eq!((read.unwrap(), &late), (4, b"late"));
     });
 }

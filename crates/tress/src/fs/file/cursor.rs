@@ -9,6 +9,7 @@ use super::{Refusal, nowait};
 use crate::fs::ring;
 use crate::io::ReadBuf;
 use crate::io::offload::{lost, read_once, spawn};
+use crate::runtime::is_shutdown_error;
 use crate::task::{JoinHandle, coop};
 use std::fs::File;
 use std::future::{Future, poll_fn};
@@ -183,6 +184,7 @@ impl Cursor {
             return Poll::Ready(Ok(()));
         }
         let progress = ready!(coop::poll_proceed(cx));
+        let mut begun = false;
         loop {
             let ended = ready!(self.poll_ended(cx));
             let ahead = self.ahead();
@@ -191,14 +193,16 @@ impl Cursor {
             self.start += n;
             if n == 0 {
                 match ended {
-                    // The end of the file, or an error.
-                    Some(Ended::Read(result)) => {
+                    // The end of the file, or an error. The end of the runtime of an earlier read is not
+                    // that of the file.
+                    Some(Ended::Read(result)) if begun || !was_shut_down(&result) => {
                         progress.made_progress();
                         return Poll::Ready(result);
                     }
                     _ => match read_now(buf, file, most) {
                         Err(refusal) => {
                             self.start_read(file, buf.remaining().min(most), refusal)?;
+                            begun = true;
                             continue;
                         }
                         Ok(result) => {
@@ -389,6 +393,11 @@ impl Cursor {
             Err(error) => Err(error),
         }
     }
+}
+
+/// Was nothing done because the runtime ended?
+fn was_shut_down(result: &io::Result<()>) -> bool {
+    result.as_ref().is_err_and(is_shutdown_error)
 }
 
 /// Reads at once, if that is possible.
