@@ -5,13 +5,13 @@
 mod fault;
 
 use fault::{Faults, Page};
-use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
+use tress::fs::File;
 use tress::io::AsyncReadOwned;
 use tress::runtime::{Builder, IoBackend, Runtime};
 use tress::task::JoinHandle;
@@ -45,10 +45,11 @@ fn on_each_kind_of_runtime(test: impl Fn(Stuck)) {
         let Ok(runtime) = builder.build() else {
             return eprintln!("SKIPPED: there is no ring");
         };
-        let file = File::open(NAME).unwrap();
+        // By another runtime, so that this one has no thread that blocks.
+        let other = Builder::new_current_thread().build().unwrap();
+        let mut file = other.block_on(File::open(NAME)).unwrap();
         let descriptor = file.as_raw_fd();
         let name = open_file(descriptor).unwrap();
-        let mut file = tress::fs::File::from_std(file);
         let reading = runtime.spawn(async move {
             let (result, _) = file.read_owned(page).await;
             panic!("the read ended: {result:?}");

@@ -39,6 +39,13 @@ const MAX_BUF_SIZE: usize = 2 * 1024 * 1024;
 /// in the next write, or in [`flush`](crate::io::AsyncWriteExt::flush), which waits for it. It is made even
 /// if the file is dropped or the runtime shut down; without a flush nobody knows when.
 ///
+/// Files that share a position, because one is a [clone](File::try_clone) of the other, may be used at once:
+/// no byte is read twice, and none is written over what the other has written. So that this holds, the
+/// blocking pool does whatever they do at their position, which is slower, even when the clone is
+/// gone; and as duplicates of a file that was not opened here are not known, it does the same for
+/// those made [from one](File::from_std). Of duplicates made through `as_fd` a file does not know: do not
+/// use both at once.
+///
 /// ```
 /// use std::io::SeekFrom;
 /// use tress::fs::File;
@@ -146,7 +153,7 @@ impl File {
         OpenOptions::new()
     }
 
-    /// A file of the standard library.
+    /// A file of the standard library. It may share its position with others.
     ///
     /// ```
     /// # let path = std::env::temp_dir().join(format!("tress-doc-from-{}", std::process::id()));
@@ -156,9 +163,19 @@ impl File {
     /// # std::io::Result::Ok(())
     /// ```
     pub fn from_std(std: std::fs::File) -> File {
+        // Whoever made it may have a duplicate.
+        File::new(std, Cursor::shared())
+    }
+
+    /// A file that was just opened: nobody else has it.
+    pub(super) fn opened(std: std::fs::File) -> File {
+        File::new(std, Cursor::default())
+    }
+
+    fn new(std: std::fs::File, cursor: Cursor) -> File {
         File {
             std: Arc::new(std),
-            cursor: Mutex::new(Cursor::default()),
+            cursor: Mutex::new(cursor),
             max_buf_size: MAX_BUF_SIZE,
         }
     }
@@ -267,7 +284,8 @@ impl File {
         blocking(move || std.metadata()).await
     }
 
-    /// Another handle of the same open file: both share one position.
+    /// Another handle of the same open file: both share one position, and both are slower than one that
+    /// does not.
     ///
     /// ```
     /// use tress::io::AsyncWriteExt;
@@ -292,9 +310,11 @@ impl File {
     /// # Cancel safety
     /// Nothing is lost.
     pub async fn try_clone(&self) -> io::Result<File> {
-        self.cursor.lock().await.settle().await;
+        let mut cursor = self.cursor.lock().await;
+        cursor.settle().await;
         // The system only counts it: nothing waits.
         let mut clone = File::from_std(self.std.try_clone()?);
+        cursor.share();
         clone.max_buf_size = self.max_buf_size;
         Ok(clone)
     }

@@ -31,7 +31,8 @@
 //!    where a file system that does not answer stops it, or leave to a slower pool of its own. So is
 //!    everything that takes several calls, such as [`read`](read()) or [`copy`]: one way to a thread and
 //!    back costs less than three to the kernel. And so are a [`File`]'s writes that would wait: they are
-//!    promised to be made even if the runtime is shut down, and operations of a ring end with it.
+//!    promised to be made even if the runtime is shut down, and operations of a ring end with it. So is
+//!    what a file does at a position that it [shares](File).
 //!
 //! What an operation does is the same on each way.
 //!

@@ -149,7 +149,7 @@ impl OpenOptions {
         let options = self.std.clone();
         // Not by the ring: see `tress_driver::op::OpenAt`.
         let opened = blocking(move || options.open(path)).await;
-        opened.map(File::from_std)
+        opened.map(File::opened)
     }
 }
 

@@ -21,6 +21,7 @@ use std::task::{Context, Poll, ready};
 
 #[derive(Debug, Default)]
 pub(super) struct Cursor {
+    sharing: Sharing,
     /// Read, and returned up to `start`. The file's position is behind all of it.
     bytes: Vec<u8>,
     start: usize,
@@ -29,6 +30,22 @@ pub(super) struct Cursor {
     write_error: Option<io::Error>,
     /// Where the last seek led, until somebody asks.
     arrived: Option<u64>,
+}
+
+/// Who moves the file's position.
+///
+/// The kernel lets reads and writes of several at it one after the other, with a lock for which a call waits
+/// even if it was told not to; and operations of a ring do not take it. So what others may move too is left
+/// to the blocking pool.
+#[derive(Debug, Default, Clone, Copy)]
+enum Sharing {
+    /// Nobody else; or nothing is moved, as with a pipe.
+    #[default]
+    Alone,
+    /// Perhaps others too, and nobody has looked what kind of file it is.
+    Suspected,
+    /// Perhaps others too.
+    Shared,
 }
 
 /// Something that goes on.
@@ -55,6 +72,40 @@ enum Ended {
 }
 
 impl Cursor {
+    /// That of a file of which there may be duplicates.
+    pub(super) fn shared() -> Cursor {
+        let mut cursor = Cursor::default();
+        cursor.share();
+        cursor
+    }
+
+    /// There is a duplicate from now on. Nothing may be going on.
+    pub(super) fn share(&mut self) {
+        self.sharing = Sharing::Suspected;
+    }
+
+    /// May others move the position?
+    #[inline]
+    pub(super) fn is_shared(&mut self, file: &File) -> bool {
+        match self.sharing {
+            Sharing::Alone => false,
+            Sharing::Suspected => self.look_closer(file),
+            Sharing::Shared => true,
+        }
+    }
+
+    #[cold]
+    fn look_closer(&mut self, file: &File) -> bool {
+        // Other files have no such lock.
+        let is_regular = nowait::is_regular(file);
+        self.sharing = if is_regular {
+            Sharing::Shared
+        } else {
+            Sharing::Alone
+        };
+        is_regular
+    }
+
     /// Is nothing going on?
     pub(super) fn is_idle(&self) -> bool {
         self.job.is_none()
@@ -199,7 +250,7 @@ impl Cursor {
                         progress.made_progress();
                         return Poll::Ready(result);
                     }
-                    _ => match read_now(buf, file, most) {
+                    _ => match self.read_now(buf, file, most) {
                         Err(refusal) => {
                             self.start_read(file, buf.remaining().min(most), refusal)?;
                             begun = true;
@@ -217,12 +268,43 @@ impl Cursor {
         }
     }
 
-    fn start_read(&mut self, file: &Arc<File>, most: usize, refusal: Refusal) -> io::Result<()> {
+    /// Reads at once, if that is possible.
+    fn read_now(
+        &mut self,
+        buf: &mut ReadBuf<'_>,
+        file: &File,
+        most: usize,
+    ) -> Result<io::Result<()>, Option<Refusal>> {
+        if self.is_shared(file) {
+            return Err(None);
+        }
+        // SAFETY: bytes are only written to it.
+        let room = unsafe { buf.unfilled_mut() };
+        let most = room.len().min(most);
+        let read = nowait::read(file, &mut room[..most], None)?;
+        Ok(read.map(|n| {
+            // SAFETY: the kernel has written that many.
+            unsafe { buf.assume_init(n) };
+            buf.advance(n);
+        }))
+    }
+
+    /// Without a refusal it is not for the ring.
+    fn start_read(
+        &mut self,
+        file: &Arc<File>,
+        most: usize,
+        refusal: Option<Refusal>,
+    ) -> io::Result<()> {
         let mut bytes = mem::take(&mut self.bytes);
         self.start = 0;
         bytes.clear();
         bytes.reserve(most);
-        self.job = Some(match ring::read(file, bytes, most, refusal) {
+        let on_ring = match refusal {
+            Some(refusal) => ring::read(file, bytes, most, refusal),
+            None => Err(bytes),
+        };
+        self.job = Some(match on_ring {
             Ok(read) => Job::ReadOnRing(read),
             Err(mut bytes) => {
                 let file = file.clone();
@@ -254,7 +336,7 @@ impl Cursor {
         let progress = ready!(coop::poll_proceed(cx));
         ready!(self.poll_ready_to_write(cx, file))?;
         progress.made_progress();
-        if let Ok(result) = nowait::write(file, bytes, None) {
+        if let Ok(result) = self.write_now(file, bytes) {
             return Poll::Ready(result);
         }
         let mut memory = self.memory();
@@ -278,13 +360,25 @@ impl Cursor {
             let room = most - memory.len();
             memory.extend_from_slice(&piece[..piece.len().min(room)]);
         }
-        match nowait::write(file, &memory, None) {
+        match self.write_now(file, &memory) {
             Ok(result) => {
                 self.keep_memory(memory);
                 Poll::Ready(result)
             }
             Err(_) => self.start_write(file, memory),
         }
+    }
+
+    /// Writes at once, if that is possible. Without a refusal it is not for the ring either.
+    pub(super) fn write_now(
+        &mut self,
+        file: &File,
+        bytes: &[u8],
+    ) -> Result<io::Result<usize>, Option<Refusal>> {
+        if self.is_shared(file) {
+            return Err(None);
+        }
+        Ok(nowait::write(file, bytes, None)?)
     }
 
     /// An empty vector: the spare one, unless it holds what a terminal was read from.
@@ -398,16 +492,4 @@ impl Cursor {
 /// Was nothing done because the runtime ended?
 fn was_shut_down(result: &io::Result<()>) -> bool {
     result.as_ref().is_err_and(is_shutdown_error)
-}
-
-/// Reads at once, if that is possible.
-fn read_now(buf: &mut ReadBuf<'_>, file: &File, most: usize) -> Result<io::Result<()>, Refusal> {
-    // SAFETY: bytes are only written to it.
-    let room = unsafe { buf.unfilled_mut() };
-    let most = room.len().min(most);
-    Ok(nowait::read(file, &mut room[..most], None)?.map(|n| {
-        // SAFETY: the kernel has written that many.
-        unsafe { buf.assume_init(n) };
-        buf.advance(n);
-    }))
 }

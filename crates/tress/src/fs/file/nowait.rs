@@ -100,7 +100,7 @@ fn call(
 }
 
 /// By what is known already: asking a file system's server would have to wait. True if nothing is.
-fn is_regular(file: &File) -> bool {
+pub(in crate::fs) fn is_regular(file: &File) -> bool {
     let mut known = MaybeUninit::<libc::statx>::zeroed();
     // SAFETY: an empty name, which stands for the descriptor itself, and room for the answer.
     let failed = unsafe {

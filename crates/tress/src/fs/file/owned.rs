@@ -4,13 +4,14 @@ use super::{File, Refusal, nowait};
 use crate::fs::ring;
 use crate::io::offload::{lost, spawn};
 use crate::io::owned::room;
-use crate::io::{AsyncReadOwned, AsyncWriteOwned, Buffer, BufferMut};
+use crate::io::{AsyncReadOwned, AsyncWriteOwned, Buffer, BufferMut, ReadBuf};
 use crate::sys::Mutex;
 use crate::task::coop;
 use std::future::poll_fn;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::mem::MaybeUninit;
 use std::sync::Arc;
+use std::task::{Poll, ready};
 
 /// A read that is dropped has read nothing, except from things without a position, such as terminals.
 impl AsyncReadOwned for File {
@@ -18,6 +19,21 @@ impl AsyncReadOwned for File {
         coop::consume_budget().await;
         let cursor = self.cursor.get_mut();
         cursor.settle().await;
+        // Where a read cannot be told a position that is then moved: the cursor reads, and keeps what nobody
+        // takes.
+        if !cfg!(unix) || cursor.is_shared(&self.std) {
+            let read = poll_fn(|cx| {
+                let mut buf = ReadBuf::uninit(room(&mut buffer));
+                ready!(cursor.poll_read(cx, &mut buf, &self.std, self.max_buf_size))?;
+                Poll::Ready(Ok(buf.filled().len()))
+            });
+            let read = read.await;
+            if let Ok(n) = read {
+                // SAFETY: so many were filled, from the start of the room.
+                unsafe { buffer.set_filled(n) };
+            }
+            return (read, buffer);
+        }
         let ahead = cursor.take_ahead(room(&mut buffer));
         let now = match ahead {
             0 => nowait::read(&self.std, room(&mut buffer), None),
@@ -37,12 +53,14 @@ impl AsyncReadOwned for File {
             Ok(Some(position)) => position,
             Ok(None) => {
                 let lent = self.cursor.get_mut().lend(buffer);
-                let (result, lent) = self.read_waiting(lent, None, refusal).await;
+                let (result, lent) = self.read_waiting(lent, None, Some(refusal)).await;
                 return (result, self.cursor.get_mut().take_back(lent));
             }
             Err(error) => return (Err(error), buffer),
         };
-        let (result, buffer) = self.read_waiting(buffer, Some(position), refusal).await;
+        let (result, buffer) = self
+            .read_waiting(buffer, Some(position), Some(refusal))
+            .await;
         let moved = match &result {
             &Ok(n) => (&*self.std).seek(SeekFrom::Start(position + n as u64)),
             Err(_) => Ok(0),
@@ -59,7 +77,7 @@ impl AsyncWriteOwned for File {
         if let Err(error) = poll_fn(|cx| cursor.poll_ready_to_write(cx, std)).await {
             return (Err(error), buffer);
         }
-        match nowait::write(&self.std, buffer.bytes(), None) {
+        match cursor.write_now(&self.std, buffer.bytes()) {
             Ok(result) => (result, buffer),
             Err(refusal) => {
                 let lent = cursor.lend(buffer);
@@ -71,11 +89,8 @@ impl AsyncWriteOwned for File {
 }
 
 impl File {
-    /// Where the next read is; None for things without a position, and where a read cannot be told one.
+    /// Where the next read is; None for things without a position.
     fn position(&self) -> io::Result<Option<u64>> {
-        if !cfg!(unix) {
-            return Ok(None);
-        }
         match (&*self.std).stream_position() {
             Ok(position) => Ok(Some(position)),
             Err(error) if error.kind() == io::ErrorKind::NotSeekable => Ok(None),
@@ -83,15 +98,19 @@ impl File {
         }
     }
 
-    /// Reads by an operation of the ring, or on the blocking pool. At the file's own position, which
-    /// moves, if none is given.
+    /// Reads by an operation of the ring, or on the blocking pool if nothing was refused. At the file's own
+    /// position, which moves, if none is given.
     pub(super) async fn read_waiting<B: BufferMut>(
         &self,
         buffer: B,
         at: Option<u64>,
-        refusal: Refusal,
+        refusal: Option<Refusal>,
     ) -> (io::Result<usize>, B) {
-        match ring::read_into(&self.std, buffer, at, refusal) {
+        let on_ring = match refusal {
+            Some(refusal) => ring::read_into(&self.std, buffer, at, refusal),
+            None => Err(buffer),
+        };
+        match on_ring {
             Ok(read) => read.await,
             Err(buffer) => {
                 let file = self.std.clone();
@@ -116,9 +135,13 @@ impl File {
         &self,
         buffer: B,
         at: Option<u64>,
-        refusal: Refusal,
+        refusal: Option<Refusal>,
     ) -> (io::Result<usize>, B) {
-        match ring::write_from(&self.std, buffer, at, refusal) {
+        let on_ring = match refusal {
+            Some(refusal) => ring::write_from(&self.std, buffer, at, refusal),
+            None => Err(buffer),
+        };
+        match on_ring {
             Ok(written) => written.await,
             Err(buffer) => {
                 let file = self.std.clone();

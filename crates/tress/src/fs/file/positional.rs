@@ -49,7 +49,7 @@ impl File {
                 }
                 (result, buffer)
             }
-            Err(refusal) => self.read_waiting(buffer, Some(offset), refusal).await,
+            Err(refusal) => self.read_waiting(buffer, Some(offset), Some(refusal)).await,
         }
     }
 
@@ -89,7 +89,10 @@ impl File {
         coop::consume_budget().await;
         match nowait::write(&self.std, buffer.bytes(), Some(offset)) {
             Ok(result) => (result, buffer),
-            Err(refusal) => self.write_waiting(buffer, Some(offset), refusal).await,
+            Err(refusal) => {
+                self.write_waiting(buffer, Some(offset), Some(refusal))
+                    .await
+            }
         }
     }
 }

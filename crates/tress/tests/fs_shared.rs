@@ -1,0 +1,155 @@
+//! Files that share a position: clones, and what the standard library has opened.
+#![cfg(not(loom))]
+
+mod fs_support;
+
+use fs_support::{Directory, everywhere, runtimes};
+use tress::fs::{self, File};
+use tress::io::{AsyncReadExt, AsyncReadOwned, AsyncWriteExt, AsyncWriteOwned};
+
+const BLOCK: usize = 4096;
+const BLOCKS: usize = 300;
+
+/// Two handles of one file, in every way they can be come by.
+async fn pairs(path: &std::path::Path) -> [[File; 2]; 2] {
+    let mut options = File::options();
+    let one = options.read(true).write(true).open(path).await.unwrap();
+    let clone = one.try_clone().await.unwrap();
+    let mut options = std::fs::OpenOptions::new();
+    let std = options.read(true).write(true).open(path).unwrap();
+    let duplicate = std.try_clone().unwrap();
+    [[one, clone], [std.into(), duplicate.into()]]
+}
+
+/// What is in the page cache is not read by the operations that matter here.
+#[cfg(target_os = "linux")]
+fn leave_the_cache(file: &File) {
+    use std::os::fd::AsRawFd;
+    for advice in [libc::POSIX_FADV_RANDOM, libc::POSIX_FADV_DONTNEED] {
+        // SAFETY: an open descriptor.
+        unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, advice) };
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn leave_the_cache(_: &File) {}
+
+#[test]
+fn no_byte_is_read_twice() {
+    for runtime in runtimes() {
+        for owned in [false, true] {
+            let directory = Directory::new();
+            runtime.block_on(async {
+                let path = directory.path().join("file");
+                fs::write(&path, vec![1; BLOCK * BLOCKS]).await.unwrap();
+                for pair in pairs(&path).await {
+                    pair[0].sync_all().await.unwrap();
+                    leave_the_cache(&pair[0]);
+                    let reading = pair.map(|mut file| {
+                        tress::spawn(async move {
+                            let mut total = 0;
+                            loop {
+                                let read = if owned {
+                                    file.read_owned(Vec::with_capacity(BLOCK)).await.0
+                                } else {
+                                    file.read(&mut [0; BLOCK]).await
+                                };
+                                match read.unwrap() {
+                                    0 => return total,
+                                    n => total += n,
+                                }
+                            }
+                        })
+                    });
+                    let mut total = 0;
+                    for reading in reading {
+                        total += reading.await.unwrap();
+                    }
+                    assert_eq!(total, BLOCK * BLOCKS);
+                }
+            });
+        }
+    }
+}
+
+#[test]
+fn nothing_is_written_over() {
+    for runtime in runtimes() {
+        for owned in [false, true] {
+            let directory = Directory::new();
+            runtime.block_on(async {
+                let path = directory.path().join("file");
+                fs::write(&path, "").await.unwrap();
+                for pair in pairs(&path).await {
+                    let writing = pair.map(|mut file| {
+                        tress::spawn(async move {
+                            for _ in 0..BLOCKS {
+                                let block = vec![1; BLOCK];
+                                if owned {
+                                    file.write_all_owned(block).await.0.unwrap();
+                                } else {
+                                    file.write_all(&block).await.unwrap();
+                                }
+                            }
+                            file.flush().await.unwrap();
+                        })
+                    });
+                    for writing in writing {
+                        writing.await.unwrap();
+                    }
+                    let length = fs::metadata(&path).await.unwrap().len();
+                    assert_eq!(length, 2 * (BLOCK * BLOCKS) as u64);
+                    fs::write(&path, "").await.unwrap();
+                }
+            });
+        }
+    }
+}
+
+/// A file that is not in the page cache: it would be the ring's, which does not take the position's lock.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_shared_is_not_for_the_ring() {
+    for runtime in runtimes() {
+        let operations = || runtime.metrics().total_ring_operations();
+        runtime.block_on(async {
+            let mut file = File::open("/proc/self/status").await.unwrap();
+            let mut clone = file.try_clone().await.unwrap();
+            let before = operations();
+            let mut text = [0; 6];
+            file.read_exact(&mut text).await.unwrap();
+            assert_eq!(&text, b"Name:\t");
+            clone.read_owned(vec![0; 6]).await.0.unwrap();
+            clone.write_owned("x").await.0.unwrap_err();
+            assert_eq!(operations(), before);
+        });
+    }
+}
+
+/// What a dropped read has read is kept here too.
+#[test]
+fn dropped_reads_lose_nothing() {
+    use std::future::{Future, poll_fn};
+    use std::pin::pin;
+    use std::task::Poll;
+    everywhere(|directory| async move {
+        let path = directory.join("file");
+        let contents: Vec<u8> = (0..=255).collect();
+        fs::write(&path, &contents).await.unwrap();
+        let mut file = File::from_std(std::fs::File::open(&path).unwrap());
+        let mut read = Vec::new();
+        while read.len() < contents.len() {
+            let dropped = poll_fn(|cx| {
+                let polled = pin!(file.read_owned(vec![0; 3])).poll(cx);
+                Poll::Ready(match polled {
+                    Poll::Ready((n, buffer)) => buffer[..n.unwrap()].to_vec(),
+                    Poll::Pending => Vec::new(),
+                })
+            });
+            read.extend(dropped.await);
+            let (n, buffer) = file.read_owned(vec![0; 2]).await;
+            read.extend(&buffer[..n.unwrap()]);
+        }
+        assert_eq!(read, contents);
+    });
+}
