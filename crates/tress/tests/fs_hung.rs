@@ -7,13 +7,16 @@ mod fuse;
 mod support;
 
 use fuse::Fuse;
-use std::future::Future;
-use std::io;
+use std::future::{Future, poll_fn};
+use std::io::{self, SeekFrom};
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::thread;
 use support::Directory;
 use tress::fs::{self, File};
-use tress::io::{AsyncReadExt, AsyncReadOwned, AsyncWriteOwned};
+use tress::io::{
+    AsyncReadExt, AsyncReadOwned, AsyncSeek, AsyncSeekExt, AsyncWriteExt, AsyncWriteOwned,
+};
 use tress::runtime::Builder;
 
 /// Has a task begin an operation when the server has fallen silent. The only worker must go on to see that
@@ -117,4 +120,51 @@ fn names_that_are_not_answered_for_stop_nobody_else() {
     hangs_alone("symlink", |path, _| async move {
         fs::symlink("somewhere", path.with_file_name("other")).await
     });
+}
+
+/// The kernel has a lock for the position that both share.
+#[test]
+fn a_clone_that_is_not_answered_stops_nobody_else() {
+    for operation in [
+        "read",
+        "owned read",
+        "write",
+        "owned write",
+        "seek",
+        "position",
+    ] {
+        let directory = Directory::new();
+        let test = || {
+            let mut fuse = match Fuse::mount(directory.path()) {
+                Ok(fuse) => fuse,
+                Err(error) => return eprintln!("SKIPPED: no file system of our own: {error}"),
+            };
+            let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                let mut options = File::options();
+                let file = options.read(true).write(true).open(fuse.file()).await;
+                let mut file = file.unwrap();
+                let mut clone = file.try_clone().await.unwrap();
+                fuse.fall_silent();
+                assert_eq!(file.write(b"x").await.unwrap(), 1);
+                while fuse.unanswered() == 0 {
+                    tress::task::yield_now().await;
+                }
+                let other = tress::spawn(async move {
+                    match operation {
+                        "read" => drop(clone.read(&mut [0; 10]).await),
+                        "owned read" => drop(clone.read_owned(vec![0; 10]).await),
+                        "write" => drop(clone.write(b"y").await),
+                        "owned write" => drop(clone.write_owned("y").await),
+                        "seek" => drop(clone.seek(SeekFrom::Start(7)).await),
+                        _ => drop(poll_fn(|cx| Pin::new(&mut clone).poll_complete(cx)).await),
+                    }
+                });
+                tress::task::yield_now().await;
+                assert!(fuse.end(), "a clone's {operation} has stopped the worker");
+                other.await.unwrap();
+            });
+        };
+        thread::scope(|scope| scope.spawn(test).join().unwrap());
+    }
 }

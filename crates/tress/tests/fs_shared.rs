@@ -153,3 +153,46 @@ fn dropped_reads_lose_nothing() {
         assert_eq!(read, contents);
     });
 }
+
+/// What a dropped read has read is given back before anything else is done.
+#[test]
+fn the_position_is_where_the_reader_believes() {
+    use std::future::{Future, poll_fn};
+    use std::io::SeekFrom;
+    use std::pin::{Pin, pin};
+    use std::task::Poll;
+    use tress::io::{AsyncSeek, AsyncSeekExt};
+    everywhere(|directory| async move {
+        let path = directory.join("file");
+        fs::write(&path, "0123456789").await.unwrap();
+        let mut options = std::fs::OpenOptions::new();
+        let std = options.read(true).write(true).open(&path).unwrap();
+        let mut file = File::from_std(std);
+        for step in 0..6 {
+            // Until it is not the pool that is faster.
+            loop {
+                file.seek(SeekFrom::Start(3)).await.unwrap();
+                let read = poll_fn(|cx| Poll::Ready(pin!(file.read(&mut [0; 4])).poll(cx)));
+                if read.await.is_pending() {
+                    break;
+                }
+            }
+            let at = match step {
+                0 => poll_fn(|cx| Pin::new(&mut file).poll_complete(cx)).await,
+                1 => file.stream_position().await,
+                2 => file.seek(SeekFrom::Current(1)).await.map(|at| at - 1),
+                3 => file.seek(SeekFrom::End(-2)).await.map(|at| at - 5),
+                4 => {
+                    file.write_all(b"3").await.unwrap();
+                    file.stream_position().await.map(|at| at - 1)
+                }
+                _ => {
+                    file.set_len(9).await.unwrap();
+                    file.stream_position().await
+                }
+            };
+            assert_eq!(at.unwrap(), 3, "step {step}");
+        }
+        assert_eq!(std::fs::read(&path).unwrap(), b"012345678");
+    });
+}

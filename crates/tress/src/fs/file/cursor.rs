@@ -56,6 +56,10 @@ enum Job {
     ReadOnRing(ring::Read),
     Write(JoinHandle<(io::Result<()>, Vec<u8>)>),
     Seek(JoinHandle<io::Result<u64>>),
+    /// A seek to where the reader believes it is.
+    Back(JoinHandle<io::Result<u64>>),
+    /// Asks where the file is.
+    Position(JoinHandle<io::Result<u64>>),
     SetLen(JoinHandle<io::Result<()>>),
     SetLenOnRing(ring::SetLen),
     /// A read or a write with somebody's buffer.
@@ -67,6 +71,9 @@ enum Ended {
     Read(io::Result<()>),
     Write,
     Seek(io::Result<()>),
+    Back(io::Result<()>),
+    /// Where the reader believes it is.
+    Position(io::Result<u64>),
     SetLen(io::Result<()>),
     Lent,
 }
@@ -148,6 +155,14 @@ impl Cursor {
                 let sought = sought.map_err(lost).and_then(|sought| sought);
                 Ended::Seek(sought.map(|position| self.have_sought(position)))
             }
+            Job::Back(job) => {
+                let back = ready!(Pin::new(job).poll(cx)).map_err(lost);
+                Ended::Back(self.have_gone_back(back.and_then(|back| back)))
+            }
+            Job::Position(job) => {
+                let position = ready!(Pin::new(job).poll(cx)).map_err(lost);
+                Ended::Position(self.position(position.and_then(|position| position)))
+            }
             Job::SetLen(job) => {
                 let done = ready!(Pin::new(job).poll(cx));
                 Ended::SetLen(done.map_err(lost).and_then(|done| done))
@@ -205,15 +220,46 @@ impl Cursor {
         n
     }
 
-    /// Puts the position where the reader believes it is. Things without a position, such as
-    /// terminals, keep what was read from them.
-    pub(super) fn forget_ahead(&mut self, mut file: &File) -> io::Result<()> {
+    /// Waits for what is going on, and puts the position where the reader believes it is. Things without a
+    /// position, such as terminals, keep what was read from them.
+    pub(super) fn poll_go_back(
+        &mut self,
+        cx: &mut Context<'_>,
+        file: &Arc<File>,
+    ) -> Poll<io::Result<()>> {
+        loop {
+            let ended = ready!(self.poll_ended(cx));
+            if let Some(Ended::Back(result)) = ended {
+                return Poll::Ready(result);
+            }
+            if !self.is_shared(file) {
+                return Poll::Ready(self.forget_ahead(file));
+            }
+            let Some(back) = self.way_back() else {
+                return Poll::Ready(Ok(()));
+            };
+            let file = file.clone();
+            self.job = Some(Job::Back(spawn(move || (&*file).seek(back), false)?));
+        }
+    }
+
+    /// From where the file is to where the reader believes it is. None if that is the same.
+    fn way_back(&self) -> Option<SeekFrom> {
         // A vector is never longer than `isize::MAX`.
         let ahead = self.ahead().len() as i64;
-        if ahead == 0 {
-            return Ok(());
+        (ahead > 0).then_some(SeekFrom::Current(-ahead))
+    }
+
+    /// As `poll_go_back`, at once: it may have to wait if the position is shared.
+    fn forget_ahead(&mut self, mut file: &File) -> io::Result<()> {
+        match self.way_back() {
+            Some(back) => self.have_gone_back(file.seek(back)),
+            None => Ok(()),
         }
-        match file.seek(SeekFrom::Current(-ahead)) {
+    }
+
+    fn have_gone_back(&mut self, result: io::Result<u64>) -> io::Result<()> {
+        match result {
             Ok(_) => {
                 self.bytes.clear();
                 self.start = 0;
@@ -319,11 +365,11 @@ impl Cursor {
     pub(super) fn poll_ready_to_write(
         &mut self,
         cx: &mut Context<'_>,
-        file: &File,
+        file: &Arc<File>,
     ) -> Poll<io::Result<()>> {
-        ready!(self.poll_ended(cx));
+        let back = ready!(self.poll_go_back(cx, file));
         self.take_write_error()?;
-        Poll::Ready(self.forget_ahead(file))
+        Poll::Ready(back)
     }
 
     /// Writes at once what can be; else has everything written, and says that it is.
@@ -442,12 +488,6 @@ impl Cursor {
             ));
         }
         let to = match to {
-            // The end may have to be asked for over a network.
-            SeekFrom::End(_) => {
-                let file = file.clone();
-                self.job = Some(Job::Seek(spawn(move || (&*file).seek(to), false)?));
-                return Ok(());
-            }
             SeekFrom::Current(offset) => {
                 let ahead = self.ahead().len() as i64;
                 SeekFrom::Current(offset.checked_sub(ahead).ok_or_else(|| {
@@ -456,31 +496,46 @@ impl Cursor {
             }
             to => to,
         };
-        let position = (&**file).seek(to)?;
-        self.have_sought(position);
+        // The end may have to be asked for over a network.
+        if matches!(to, SeekFrom::End(_)) || self.is_shared(file) {
+            let file = file.clone();
+            self.job = Some(Job::Seek(spawn(move || (&*file).seek(to), false)?));
+        } else {
+            let position = (&**file).seek(to)?;
+            self.have_sought(position);
+        }
         Ok(())
     }
 
     pub(super) fn poll_complete(
         &mut self,
         cx: &mut Context<'_>,
-        file: &File,
+        file: &Arc<File>,
     ) -> Poll<io::Result<u64>> {
         let progress = ready!(coop::poll_proceed(cx));
-        let ended = ready!(self.poll_ended(cx));
+        let position = loop {
+            match ready!(self.poll_ended(cx)) {
+                Some(Ended::Seek(Err(error))) => break Err(error),
+                Some(Ended::Position(position)) => break position,
+                _ => {}
+            }
+            if let Some(position) = self.arrived.take() {
+                break Ok(position);
+            }
+            if !self.is_shared(file) {
+                break self.position((&**file).stream_position());
+            }
+            let file = file.clone();
+            let job = spawn(move || (&*file).stream_position(), false)?;
+            self.job = Some(Job::Position(job));
+        };
         progress.made_progress();
-        if let Some(Ended::Seek(Err(error))) = ended {
-            return Poll::Ready(Err(error));
-        }
-        Poll::Ready(match self.arrived.take() {
-            Some(position) => Ok(position),
-            None => self.position(file),
-        })
+        Poll::Ready(position)
     }
 
-    /// Where the reader believes it is.
-    fn position(&self, mut file: &File) -> io::Result<u64> {
-        match file.stream_position() {
+    /// Where the reader believes it is, if the file is there.
+    fn position(&self, position: io::Result<u64>) -> io::Result<u64> {
+        match position {
             Ok(position) => Ok(position.saturating_sub(self.ahead().len() as u64)),
             // Those who wait for a seek that was never begun have nothing to wait for.
             Err(error) if error.kind() == io::ErrorKind::NotSeekable => Ok(0),
