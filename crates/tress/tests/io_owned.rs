@@ -428,3 +428,31 @@ fn a_file_waits_for_a_write_that_was_dropped() {
     });
     std::fs::remove_file(path).unwrap();
 }
+
+/// It can be asked for a position, but not be read at one.
+#[test]
+fn an_event_counter_is_read() {
+    use std::io::Write;
+    use std::os::fd::{FromRawFd, OwnedFd};
+    let _alone = alone();
+    on_each_runtime(|rt| {
+        rt.block_on(async {
+            // SAFETY: a new descriptor, or -1, which is none.
+            let counter = unsafe { libc::eventfd(0, 0) };
+            assert!(counter >= 0);
+            // SAFETY: nobody else has it.
+            let counter = unsafe { OwnedFd::from_raw_fd(counter) };
+            let mut add = std::fs::File::from(counter.try_clone().unwrap());
+            let mut file = tress::fs::File::from(counter);
+            let mut read = pin!(file.read_owned(vec![0; 8]));
+            poll_fn(|cx| {
+                assert!(read.as_mut().poll(cx).is_pending());
+                Poll::Ready(())
+            })
+            .await;
+            add.write_all(&7_u64.to_ne_bytes()).unwrap();
+            let (n, value) = read.await;
+            assert_eq!((n.unwrap(), &value[..]), (8, &7_u64.to_ne_bytes()[..]));
+        });
+    });
+}

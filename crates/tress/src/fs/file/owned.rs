@@ -51,21 +51,23 @@ impl AsyncReadOwned for File {
         };
         let position = match self.position() {
             Ok(Some(position)) => position,
-            Ok(None) => {
-                let lent = self.cursor.get_mut().lend(buffer);
-                let (result, lent) = self.read_waiting(lent, None, Some(refusal)).await;
-                return (result, self.cursor.get_mut().take_back(lent));
-            }
+            Ok(None) => return self.read_next(buffer, refusal).await,
             Err(error) => return (Err(error), buffer),
         };
         let (result, buffer) = self
             .read_waiting(buffer, Some(position), Some(refusal))
             .await;
-        let moved = match &result {
-            &Ok(n) => (&*self.std).seek(SeekFrom::Start(position + n as u64)),
-            Err(_) => Ok(0),
-        };
-        (moved.and(result), buffer)
+        match result {
+            Ok(n) => {
+                let moved = (&*self.std).seek(SeekFrom::Start(position + n as u64));
+                (moved.map(|_| n), buffer)
+            }
+            // An eventfd is one of those that say where they are, and are nowhere.
+            Err(error) if error.kind() == io::ErrorKind::NotSeekable => {
+                self.read_next(buffer, refusal).await
+            }
+            Err(error) => (Err(error), buffer),
+        }
     }
 }
 
@@ -96,6 +98,18 @@ impl File {
             Err(error) if error.kind() == io::ErrorKind::NotSeekable => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Reads from something without a position. Nothing else is done meanwhile, nor after this was dropped,
+    /// before it has ended.
+    async fn read_next<B: BufferMut>(
+        &mut self,
+        buffer: B,
+        refusal: Refusal,
+    ) -> (io::Result<usize>, B) {
+        let lent = self.cursor.get_mut().lend(buffer);
+        let (result, lent) = self.read_waiting(lent, None, Some(refusal)).await;
+        (result, self.cursor.get_mut().take_back(lent))
     }
 
     /// Reads by an operation of the ring, or on the blocking pool if nothing was refused. At the file's own
