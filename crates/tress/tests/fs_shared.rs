@@ -4,8 +4,14 @@
 mod fs_support;
 
 use fs_support::{Directory, everywhere, runtimes};
+use std::future::{Future, poll_fn};
+use std::io::SeekFrom;
+use std::pin::{Pin, pin};
+use std::task::Poll;
 use tress::fs::{self, File};
-use tress::io::{AsyncReadExt, AsyncReadOwned, AsyncWriteExt, AsyncWriteOwned};
+use tress::io::{
+    AsyncReadExt, AsyncReadOwned, AsyncSeek, AsyncSeekExt, AsyncWriteExt, AsyncWriteOwned,
+};
 
 const BLOCK: usize = 4096;
 const BLOCKS: usize = 300;
@@ -129,9 +135,6 @@ fn what_is_shared_is_not_for_the_ring() {
 /// What a dropped read has read is kept here too.
 #[test]
 fn dropped_reads_lose_nothing() {
-    use std::future::{Future, poll_fn};
-    use std::pin::pin;
-    use std::task::Poll;
     everywhere(|directory| async move {
         let path = directory.join("file");
         let contents: Vec<u8> = (0..=255).collect();
@@ -154,14 +157,20 @@ fn dropped_reads_lose_nothing() {
     });
 }
 
+/// Reads from a position, and drops the read when it has begun and not ended.
+async fn drop_a_read(file: &mut File, from: u64) {
+    loop {
+        file.seek(SeekFrom::Start(from)).await.unwrap();
+        let read = poll_fn(|cx| Poll::Ready(pin!(file.read(&mut [0; 4])).poll(cx)));
+        if read.await.is_pending() {
+            return;
+        }
+    }
+}
+
 /// What a dropped read has read is given back before anything else is done.
 #[test]
 fn the_position_is_where_the_reader_believes() {
-    use std::future::{Future, poll_fn};
-    use std::io::SeekFrom;
-    use std::pin::{Pin, pin};
-    use std::task::Poll;
-    use tress::io::{AsyncSeek, AsyncSeekExt};
     everywhere(|directory| async move {
         let path = directory.join("file");
         fs::write(&path, "0123456789").await.unwrap();
@@ -169,14 +178,7 @@ fn the_position_is_where_the_reader_believes() {
         let std = options.read(true).write(true).open(&path).unwrap();
         let mut file = File::from_std(std);
         for step in 0..6 {
-            // Until it is not the pool that is faster.
-            loop {
-                file.seek(SeekFrom::Start(3)).await.unwrap();
-                let read = poll_fn(|cx| Poll::Ready(pin!(file.read(&mut [0; 4])).poll(cx)));
-                if read.await.is_pending() {
-                    break;
-                }
-            }
+            drop_a_read(&mut file, 3).await;
             let at = match step {
                 0 => poll_fn(|cx| Pin::new(&mut file).poll_complete(cx)).await,
                 1 => file.stream_position().await,
@@ -194,5 +196,37 @@ fn the_position_is_where_the_reader_believes() {
             assert_eq!(at.unwrap(), 3, "step {step}");
         }
         assert_eq!(std::fs::read(&path).unwrap(), b"012345678");
+    });
+}
+
+#[test]
+fn whoever_gets_the_file_finds_the_same_position() {
+    use std::io::Seek;
+    everywhere(|directory| async move {
+        let path = directory.join("file");
+        fs::write(&path, "0123456789").await.unwrap();
+        let open = || File::from_std(std::fs::File::open(&path).unwrap());
+
+        let mut file = open();
+        drop_a_read(&mut file, 3).await;
+        assert_eq!(file.into_std().await.stream_position().unwrap(), 3);
+
+        let mut file = open();
+        drop_a_read(&mut file, 3).await;
+        let mut clone = file.try_clone().await.unwrap();
+        assert_eq!(clone.stream_position().await.unwrap(), 3);
+
+        let mut file = open();
+        drop_a_read(&mut file, 3).await;
+        // Waits for the read, and leaves what it has read.
+        file.flush().await.unwrap();
+        let mut std = loop {
+            match file.try_into_std() {
+                Ok(std) => break std,
+                // The pool still has it.
+                Err(busy) => file = busy,
+            }
+        };
+        assert_eq!(std.stream_position().unwrap(), 3);
     });
 }

@@ -5,6 +5,7 @@ use crate::words;
 use cursor::Cursor;
 pub(super) use nowait::Refusal;
 use std::fmt;
+use std::future::poll_fn;
 use std::io::{self, SeekFrom};
 use std::path::Path;
 use std::pin::Pin;
@@ -305,13 +306,14 @@ impl File {
     /// ```
     ///
     /// # Errors
-    /// As [`std::fs::File::try_clone`]: there are too many open files.
+    /// As [`std::fs::File::try_clone`]: there are too many open files. As for a seek, if a read was dropped.
     ///
     /// # Cancel safety
     /// Nothing is lost.
     pub async fn try_clone(&self) -> io::Result<File> {
         let mut cursor = self.cursor.lock().await;
-        cursor.settle().await;
+        // The clone is to see what a dropped read has read.
+        poll_fn(|cx| cursor.poll_go_back(cx, &self.std)).await?;
         // The system only counts it: nothing waits.
         let mut clone = File::from_std(self.std.try_clone()?);
         cursor.share();
@@ -319,7 +321,8 @@ impl File {
         Ok(clone)
     }
 
-    /// The file of the standard library, when nothing is going on any more.
+    /// The file of the standard library, when nothing is going on any more. Its position is before what a
+    /// dropped read has read; of something without a position, such as a terminal, that is lost.
     ///
     /// ```
     /// # #[tress::main]
@@ -339,7 +342,9 @@ impl File {
     /// # Cancel safety
     /// The file is closed.
     pub async fn into_std(mut self) -> std::fs::File {
-        self.cursor.get_mut().settle().await;
+        let (cursor, std) = (self.cursor.get_mut(), &self.std);
+        // A file that cannot go back is returned all the same: there is nothing to be done about it.
+        let _ = poll_fn(|cx| cursor.poll_go_back(cx, std)).await;
         match Arc::try_unwrap(self.std) {
             Ok(std) => std,
             Err(shared) => shared
@@ -348,7 +353,7 @@ impl File {
         }
     }
 
-    /// The file of the standard library, unless something is going on.
+    /// The file of the standard library, unless something is going on. As [`into_std`](File::into_std).
     ///
     /// ```
     /// # let path = std::env::temp_dir().join(format!("tress-doc-try-{}", std::process::id()));
@@ -359,13 +364,15 @@ impl File {
     /// ```
     ///
     /// # Errors
-    /// The file, if something is going on.
+    /// The file, if something is going on, or it cannot go back.
     #[allow(
         clippy::result_large_err,
         reason = "the file is the caller's, and comes back"
     )]
     pub fn try_into_std(mut self) -> Result<std::fs::File, Self> {
-        if !self.cursor.get_mut().is_idle() {
+        let cursor = self.cursor.get_mut();
+        // Only after a read was dropped does this do anything, and might wait for a clone.
+        if !cursor.is_idle() || cursor.forget_ahead(&self.std).is_err() {
             return Err(self);
         }
         match Arc::try_unwrap(self.std) {

@@ -251,7 +251,7 @@ impl Cursor {
     }
 
     /// As `poll_go_back`, at once: it may have to wait if the position is shared.
-    fn forget_ahead(&mut self, mut file: &File) -> io::Result<()> {
+    pub(super) fn forget_ahead(&mut self, mut file: &File) -> io::Result<()> {
         match self.way_back() {
             Some(back) => self.have_gone_back(file.seek(back)),
             None => Ok(()),
