@@ -69,6 +69,10 @@ const MAX_BUF_SIZE: usize = 2 * 1024 * 1024;
 /// Nothing is lost by dropping an operation: what a dropped read has read is returned by the next one, or
 /// the position goes back to before it; a dropped write has not written anything; a dropped seek may
 /// have moved the position.
+///
+/// What goes on after it was dropped belongs to the runtime that it was begun in, and the next operation waits
+/// for it. If that is begun in another runtime, the first one has to be driven meanwhile, as a
+/// current-thread runtime is only inside of `block_on`, or to be shut down.
 pub struct File {
     std: Arc<std::fs::File>,
     cursor: Mutex<Cursor>,
