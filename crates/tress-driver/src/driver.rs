@@ -407,8 +407,8 @@ impl Driver {
     /// thread, so that a thread whose time has come to rest is not woken for what another one can do.
     ///
     /// # Errors
-    /// `InvalidInput` if this driver looks after another one itself (a keeper of a lent driver must not be lent
-    /// either, which the caller sees to), `QuotaExceeded` if the keeper has 64 already, `Unsupported` where
+    /// `InvalidInput` if this driver is lent already or looks after another one itself (a keeper of a lent driver
+    /// must not be lent either, which the caller sees to), `QuotaExceeded` if the keeper has 64 already, `Unsupported` where
     /// selectors cannot watch each other: everywhere but on Linux.
     ///
     /// # Examples

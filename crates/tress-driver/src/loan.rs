@@ -32,7 +32,16 @@ impl Loan {
                 "a driver that looks after another one cannot be lent",
             ));
         }
-        let place = keeper.kept.add(lender)?;
+        // Claimed first: nobody else lends it until the loan, or this attempt, is over.
+        if lender.lent.swap(true, Ordering::AcqRel) {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "the driver is lent already: end that loan first",
+            ));
+        }
+        let place = keeper.kept.add(lender).inspect_err(|_| {
+            lender.lent.store(false, Ordering::Release);
+        })?;
         // From here on dropping it undoes what was done.
         let loan = Loan {
             lender: Arc::clone(lender),
@@ -40,16 +49,16 @@ impl Loan {
             place,
         };
         selector::watch(&keeper.registry, &lender.registry, KEPT | place)?;
-        lender.lent.store(true, Ordering::Relaxed);
         Ok(loan)
     }
 }
 
 impl Drop for Loan {
     fn drop(&mut self) {
-        self.lender.lent.store(false, Ordering::Relaxed);
         selector::forget(&self.keeper.registry, &self.lender.registry);
         self.keeper.kept.remove(self.place);
+        // Last: whoever lends it next finds nothing of this loan.
+        self.lender.lent.store(false, Ordering::Release);
     }
 }
 

@@ -123,6 +123,31 @@ fn a_lender_that_is_awake_and_its_keeper_lose_nothing() {
 }
 
 #[test]
+fn a_driver_is_lent_once_and_a_refusal_leaves_the_loan_alone() {
+    on_each_backend(|lender| {
+        let (keeper, other) = (driver(Choice::Auto), driver(Choice::Auto));
+        let (mut near, mut far) = pair();
+        let registration = lender.register(&mut near, Interest::READABLE).unwrap();
+        let loan = lender.lend(&keeper).unwrap();
+        for again in [&keeper, &other] {
+            let error = lender.lend(again).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        }
+        assert!(lender.is_lent() && keeper.keeps_others() && !other.keeps_others());
+        assert_eq!(keeper.metrics().kept, 1);
+        far.write_all(b"x").unwrap();
+        // It would hang here.
+        let read = registration.async_io(Interest::READABLE, || near.read(&mut [0]));
+        assert_eq!(block_on(&keeper, read).unwrap(), 1);
+        drop(loan);
+        assert!(!lender.is_lent() && !keeper.keeps_others());
+        let loan = lender.lend(&other).unwrap();
+        assert!(lender.is_lent() && other.keeps_others());
+        drop(loan);
+    });
+}
+
+#[test]
 fn a_keeper_is_not_lent_and_has_room_for_64() {
     let keeper = driver(Choice::Readiness);
     let error = keeper.lend(&keeper).unwrap_err();
