@@ -440,6 +440,60 @@ fn a_driver_that_goes_takes_its_orphans_along() {
     assert_eq!(descriptors(), before);
 }
 
+/// How many results the only ring of this process has brought so far, fetched or not.
+fn results() -> u64 {
+    let is_ring = |path: &std::path::Path| {
+        std::fs::read_link(path).is_ok_and(|to| to.to_string_lossy().contains("[io_uring]"))
+    };
+    let fds = std::fs::read_dir("/proc/self/fd").unwrap();
+    let ring = fds.map(|fd| fd.unwrap()).find(|fd| is_ring(&fd.path()));
+    let name = ring.expect("there is a ring").file_name();
+    let info = format!("/proc/self/fdinfo/{}", name.to_string_lossy());
+    let info = std::fs::read_to_string(info).unwrap();
+    let tail = info.lines().find_map(|line| line.strip_prefix("CqTail:"));
+    tail.map_or(u64::MAX, |tail| tail.trim().parse().unwrap())
+}
+
+/// One operation stays with the kernel, which hears of nothing from the thread that drops the driver. What the
+/// others have opened is closed all the same.
+#[test]
+fn a_driver_that_cannot_end_one_operation_undoes_the_others() {
+    const OPENED: u64 = 20;
+    let _alone = ALONE.lock().unwrap();
+    let Some(driver) = ring() else { return };
+    let path = std::env::temp_dir().join(format!("tress-undone-{}", std::process::id()));
+    let name = std::ffi::CString::new(path.to_str().unwrap()).unwrap();
+    // SAFETY: a string that ends.
+    assert_eq!(0, unsafe { libc::mkfifo(name.as_ptr(), 0o600) });
+    let with_driver = descriptors();
+    let (near, far) = UnixStream::pair().unwrap();
+    let receive = driver.submit(op::Recv::new(near, vec![0; 8], 0));
+    let opens: Vec<_> = (0..OPENED)
+        .map(|_| driver.submit(op::OpenAt::new(None, name.clone(), libc::O_RDONLY, 0)))
+        .collect();
+    let before = results();
+    driver.turn().unwrap();
+    // Opens all the others, and their results wait to be taken.
+    let writer = File::options().write(true).open(&path).unwrap();
+    while results() < before.saturating_add(OPENED) {
+        thread::yield_now();
+    }
+    assert_eq!(driver.metrics().in_flight as u64, OPENED + 1);
+    let mut refuse = harness::denial(libc::SYS_io_uring_enter, libc::EPERM);
+    thread::spawn(move || {
+        refuse().unwrap();
+        drop((receive, opens, driver));
+    })
+    .join()
+    .unwrap();
+    drop((writer, far));
+    std::fs::remove_file(&path).unwrap();
+    // With another driver in the place of the first, and the socket that the kernel has.
+    let driver = harness::driver(Choice::Uring);
+    assert_eq!(descriptors(), with_driver + 1);
+    drop(driver);
+}
+
 #[test]
 fn a_helper_submits_and_reaps_for_a_stuck_owner() {
     let _alone = ALONE.lock().unwrap();

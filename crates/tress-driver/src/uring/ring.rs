@@ -500,7 +500,6 @@ impl Ring {
             // arrived is still there for the call to find.
             unsafe { libc::poll(&raw mut poll, 1, wait) };
         }
-        self.bury();
         true
     }
 }
@@ -513,6 +512,8 @@ impl Drop for Ring {
             DROP_PATIENCE
         };
         let settled = self.in_flight() == 0 || self.settle(patience);
+        // Whatever is left with the kernel, the others are done: what they have opened for nobody is closed.
+        self.bury();
         if settled {
             // SAFETY: dropped once, here. The kernel has nothing of the operations any more.
             unsafe { ManuallyDrop::drop(&mut self.table) };
