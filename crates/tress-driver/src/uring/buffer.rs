@@ -29,13 +29,14 @@ pub unsafe trait Buffer: Send + 'static {
     where
         Self: Sized,
     {
+        // No buffer reaches as far as where this would overflow.
         let start = match range.start_bound() {
             Bound::Included(&start) => start,
-            Bound::Excluded(&start) => start + 1,
+            Bound::Excluded(&start) => start.saturating_add(1),
             Bound::Unbounded => 0,
         };
         let end = match range.end_bound() {
-            Bound::Included(&end) => end + 1,
+            Bound::Included(&end) => end.saturating_add(1),
             Bound::Excluded(&end) => end,
             Bound::Unbounded => usize::MAX,
         };
@@ -232,6 +233,15 @@ mod tests {
         let part = part.into_inner().slice(20..);
         assert_eq!(part.bytes(), b"");
         assert_eq!(part.get_ref().len(), 10);
+    }
+
+    #[test]
+    fn ranges_reach_to_the_last_number() {
+        let part = b"0123".to_vec().slice(..=usize::MAX);
+        assert_eq!(part.bytes(), b"0123");
+        let last = (Bound::Excluded(usize::MAX), Bound::Unbounded);
+        let part = part.into_inner().slice(last);
+        assert_eq!(part.bytes(), b"");
     }
 
     #[test]
