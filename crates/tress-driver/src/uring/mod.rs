@@ -1,11 +1,12 @@
 //! Operations that the kernel completes by itself, by io_uring.
 //!
-//! `ring` talks to the kernel, `table` knows what is under way, `cell` is one operation between its
-//! future and the kernel, `op` says what can be asked for, `buffer` with what memory, `multi` are operations
-//! with many results, and `pool` is where those find memory.
+//! `ring` talks to the kernel, `table` knows what is under way, `finished` what is to be dropped, `cell` is one
+//! operation between its future and the kernel, `op` says what can be asked for, `buffer` with what memory,
+//! `multi` are operations with many results, and `pool` is where those find memory.
 
 mod buffer;
 mod cell;
+mod finished;
 mod multi;
 pub mod op;
 mod pool;

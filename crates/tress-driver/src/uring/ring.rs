@@ -1,10 +1,11 @@
 //! The ring: what goes to the kernel and what comes back.
 //!
 //! Locks, in the order in which they are taken: `completions` (who takes results off the ring), `table`
-//! (what is under way), `queue` (who puts entries on the ring). No system call is made under `queue`, and
-//! under `table` only to fetch results that have overflown. No foreign code runs under any of them, except
-//! that a buffer is asked for its place when an operation has to be handed over again.
+//! (what is under way), `finished` (what is to be dropped), `queue` (who puts entries on the ring). No system
+//! call is made under `queue`, and under `table` only to fetch results that have overflown. No foreign code runs
+//! under any of them, except that a buffer is asked for its place when an operation has to be handed over again.
 
+use super::finished::Finished;
 use super::pool::Groups;
 use super::table::{Key, Table};
 use crate::config::Resolved;
@@ -96,8 +97,7 @@ pub(crate) struct Ring {
     started: AtomicU64,
     in_flight: AtomicUsize,
     orphaned: AtomicUsize,
-    /// Finished operations, to be dropped without any lock.
-    finished: Mutex<Vec<Arc<dyn Completion>>>,
+    finished: Finished,
 }
 
 #[derive(Default)]
@@ -152,7 +152,7 @@ impl Ring {
             started: AtomicU64::new(0),
             in_flight: AtomicUsize::new(0),
             orphaned: AtomicUsize::new(0),
-            finished: Mutex::new(Vec::new()),
+            finished: Finished::default(),
         };
         ring.try_out()?;
         registry.register(
@@ -329,7 +329,7 @@ impl Ring {
         }
         let _only = self.completions.lock();
         let mut state = self.table.lock();
-        let mut finished = self.finished.lock();
+        let mut finished = self.finished.collect();
         let mut handled = 0;
         loop {
             // SAFETY: we have the lock that guards the completion queue.
@@ -403,21 +403,7 @@ impl Ring {
 
     /// Drops what is finished; no lock may be held.
     pub(crate) fn bury(&self) {
-        if let Some(mut finished) = self.finished.try_lock() {
-            if finished.is_empty() {
-                return;
-            }
-            let mut dead = std::mem::take(&mut *finished);
-            drop(finished);
-            for operation in dead.drain(..) {
-                operation.bury();
-            }
-            // Keeps the memory for the next time.
-            let mut finished = self.finished.lock();
-            if finished.capacity() < dead.capacity() && finished.is_empty() {
-                *finished = dead;
-            }
-        }
+        self.finished.bury();
     }
 
     /// Counts an operation as orphaned, or takes that back.

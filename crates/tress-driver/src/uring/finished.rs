@@ -1,0 +1,101 @@
+//! Operations that the kernel is done with. They are collected under the ring's locks and dropped without any:
+//! that runs foreign code.
+
+use super::ring::Completion;
+use crate::sys::{Mutex, MutexGuard};
+use std::sync::Arc;
+
+#[derive(Default)]
+pub(super) struct Finished(Mutex<Vec<Arc<dyn Completion>>>);
+
+impl Finished {
+    /// To add some.
+    pub(super) fn collect(&self) -> MutexGuard<'_, Vec<Arc<dyn Completion>>> {
+        self.0.lock()
+    }
+
+    /// Drops all; no lock may be held. When it returns, so are (or will be, by another thread that is at it now)
+    /// all that were collected before.
+    pub(super) fn bury(&self) {
+        let mut finished = self.0.lock();
+        if finished.is_empty() {
+            return;
+        }
+        let mut dead = std::mem::take(&mut *finished);
+        drop(finished);
+        for operation in dead.drain(..) {
+            operation.bury();
+        }
+        // Keeps the memory for the next time.
+        let mut finished = self.0.lock();
+        if finished.capacity() < dead.capacity() && finished.is_empty() {
+            *finished = dead;
+        }
+    }
+}
+
+// Not a model: loom's `try_lock` waits.
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::uring::ring::{Arrived, Next};
+    use crate::wakers::Wakers;
+    use io_uring::squeue::Entry;
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    use std::sync::mpsc;
+    use std::thread;
+
+    /// An operation that counts its burials.
+    struct Dead(Arc<AtomicUsize>);
+
+    impl Completion for Dead {
+        unsafe fn entry(&self) -> Entry {
+            unreachable!("it is over")
+        }
+
+        fn complete(&self, _: Arrived, _: &mut Wakers) -> Next {
+            unreachable!("it is over")
+        }
+
+        fn is_wanted(&self) -> bool {
+            false
+        }
+
+        fn bury(&self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn is_asleep(thread: libc::pid_t) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat")).unwrap();
+        stat.rsplit(") ").next().unwrap().starts_with('S')
+    }
+
+    /// Somebody has the lock for a moment, as one who has buried and keeps the memory. What was collected before
+    /// is not left for one who may never come.
+    #[test]
+    fn a_burial_waits_for_who_has_the_lock() {
+        let buried = Arc::new(AtomicUsize::new(0));
+        let finished = Finished::default();
+        finished.collect().push(Arc::new(Dead(buried.clone())));
+        let (begins, is_over) = (AtomicBool::new(false), AtomicBool::new(false));
+        // SAFETY: it has no conditions.
+        let this = unsafe { libc::gettid() };
+        let (locked, is_locked) = mpsc::channel();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let _moment = finished.collect();
+                locked.send(()).unwrap();
+                let waits = || begins.load(Ordering::SeqCst) && is_asleep(this);
+                while !waits() && !is_over.load(Ordering::SeqCst) {
+                    thread::yield_now();
+                }
+            });
+            is_locked.recv().unwrap();
+            begins.store(true, Ordering::SeqCst);
+            finished.bury();
+            is_over.store(true, Ordering::SeqCst);
+        });
+        assert_eq!(buried.load(Ordering::Relaxed), 1);
+    }
+}
