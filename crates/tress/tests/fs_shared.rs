@@ -12,6 +12,7 @@ use tress::fs::{self, File};
 use tress::io::{
     AsyncReadExt, AsyncReadOwned, AsyncSeek, AsyncSeekExt, AsyncWriteExt, AsyncWriteOwned,
 };
+use tress::runtime::Builder;
 
 const BLOCK: usize = 4096;
 const BLOCKS: usize = 300;
@@ -229,4 +230,46 @@ fn whoever_gets_the_file_finds_the_same_position() {
         };
         assert_eq!(std.stream_position().unwrap(), 3);
     });
+}
+
+/// What a dropped operation has left to the pool of a runtime that has ended is done again.
+#[test]
+fn the_end_of_another_runtime_is_not_heard_of() {
+    let directory = Directory::new();
+    let path = directory.path().join("file");
+    for set_len in [false, true] {
+        std::fs::write(&path, "0123456789").unwrap();
+        let mut options = std::fs::OpenOptions::new();
+        let std = options.read(true).write(true).open(&path).unwrap();
+        let mut file = File::from_std(std);
+        let runtime = || {
+            let mut builder = Builder::new_current_thread();
+            builder.max_blocking_threads(1).build().unwrap()
+        };
+        let ended = runtime();
+        let (release, wait) = std::sync::mpsc::channel::<()>();
+        ended.block_on(async {
+            drop_a_read(&mut file, 3).await;
+            file.flush().await.unwrap();
+            // The pool has no thread left.
+            tress::task::spawn_blocking(move || wait.recv());
+            poll_fn(|cx| {
+                assert!(if set_len {
+                    pin!(file.set_len(5)).poll(cx).is_pending()
+                } else {
+                    Pin::new(&mut file).poll_complete(cx).is_pending()
+                });
+                Poll::Ready(())
+            })
+            .await;
+        });
+        ended.shutdown_background();
+        drop(release);
+        runtime().block_on(async {
+            if set_len {
+                file.set_len(5).await.unwrap();
+            }
+            assert_eq!(file.stream_position().await.unwrap(), 3);
+        });
+    }
 }

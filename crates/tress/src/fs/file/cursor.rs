@@ -227,10 +227,13 @@ impl Cursor {
         cx: &mut Context<'_>,
         file: &Arc<File>,
     ) -> Poll<io::Result<()>> {
+        let mut begun = false;
         loop {
-            let ended = ready!(self.poll_ended(cx));
-            if let Some(Ended::Back(result)) = ended {
-                return Poll::Ready(result);
+            match ready!(self.poll_ended(cx)) {
+                Some(Ended::Back(result)) if begun || !was_shut_down(&result) => {
+                    return Poll::Ready(result);
+                }
+                _ => {}
             }
             if !self.is_shared(file) {
                 return Poll::Ready(self.forget_ahead(file));
@@ -240,6 +243,7 @@ impl Cursor {
             };
             let file = file.clone();
             self.job = Some(Job::Back(spawn(move || (&*file).seek(back), false)?));
+            begun = true;
         }
     }
 
@@ -290,8 +294,7 @@ impl Cursor {
             self.start += n;
             if n == 0 {
                 match ended {
-                    // The end of the file, or an error. The end of the runtime of an earlier read is not
-                    // that of the file.
+                    // The end of the file, or an error.
                     Some(Ended::Read(result)) if begun || !was_shut_down(&result) => {
                         progress.made_progress();
                         return Poll::Ready(result);
@@ -513,10 +516,13 @@ impl Cursor {
         file: &Arc<File>,
     ) -> Poll<io::Result<u64>> {
         let progress = ready!(coop::poll_proceed(cx));
+        let mut begun = false;
         let position = loop {
             match ready!(self.poll_ended(cx)) {
                 Some(Ended::Seek(Err(error))) => break Err(error),
-                Some(Ended::Position(position)) => break position,
+                Some(Ended::Position(position)) if begun || !was_shut_down(&position) => {
+                    break position;
+                }
                 _ => {}
             }
             if let Some(position) = self.arrived.take() {
@@ -528,6 +534,7 @@ impl Cursor {
             let file = file.clone();
             let job = spawn(move || (&*file).stream_position(), false)?;
             self.job = Some(Job::Position(job));
+            begun = true;
         };
         progress.made_progress();
         Poll::Ready(position)
@@ -544,7 +551,8 @@ impl Cursor {
     }
 }
 
-/// Was nothing done because the runtime ended?
-fn was_shut_down(result: &io::Result<()>) -> bool {
+/// Was nothing done because the runtime ended? If that was the runtime of an operation that was dropped, the
+/// next one is not to hear of it.
+fn was_shut_down<T>(result: &io::Result<T>) -> bool {
     result.as_ref().is_err_and(is_shutdown_error)
 }
