@@ -41,11 +41,12 @@ const MAX_BUF_SIZE: usize = 2 * 1024 * 1024;
 /// if the file is dropped or the runtime shut down; without a flush nobody knows when.
 ///
 /// Files that share a position, because one is a [clone](File::try_clone) of the other, may be used at once:
-/// no byte is read twice, and none is written over what the other has written. So that this holds, the
-/// blocking pool does whatever they do at their position, which is slower, even when the clone is
-/// gone; and as duplicates of a file that was not opened here are not known, it does the same for
-/// those made [from one](File::from_std). Of duplicates made through `as_fd` a file does not know: do not
-/// use both at once.
+/// no byte is read twice, and none is written over what the other has written. So that this holds, and none
+/// waits for the other on a worker, the blocking pool does whatever they do at their position, which is
+/// slower, even when the clone is gone. What was not opened here but made [from a
+/// file](File::from_std) of the standard library may have duplicates too: it is read and written at once
+/// where memory suffices, else by the pool, but then a worker may have to wait for what another thread
+/// does with a duplicate. Of duplicates made through `as_fd` a file does not know: do not use both at once.
 ///
 /// ```
 /// use std::io::SeekFrom;
@@ -320,6 +321,7 @@ impl File {
         poll_fn(|cx| cursor.poll_go_back(cx, &self.std)).await?;
         // The system only counts it: nothing waits.
         let mut clone = File::from_std(self.std.try_clone()?);
+        clone.cursor.get_mut().share();
         cursor.share();
         clone.max_buf_size = self.max_buf_size;
         Ok(clone)

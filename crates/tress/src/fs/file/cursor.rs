@@ -22,6 +22,8 @@ use std::task::{Context, Poll, ready};
 #[derive(Debug, Default)]
 pub(super) struct Cursor {
     sharing: Sharing,
+    /// There is or was a clone.
+    has_clone: bool,
     /// Read, and returned up to `start`. The file's position is behind all of it.
     bytes: Vec<u8>,
     start: usize,
@@ -34,9 +36,9 @@ pub(super) struct Cursor {
 
 /// Who moves the file's position.
 ///
-/// The kernel lets reads and writes of several at it one after the other, with a lock for which a call waits
-/// even if it was told not to; and operations of a ring do not take it. So what others may move too is left
-/// to the blocking pool.
+/// The kernel lets reads and writes of several at it one after the other, with a lock, which operations of a
+/// ring do not take: what others may move too is never left to the ring. Nor is it done at once if there is a
+/// clone: a call waits for the lock even if it was told not to wait, for as long as the clone's call takes.
 #[derive(Debug, Default, Clone, Copy)]
 enum Sharing {
     /// Nobody else; or nothing is moved, as with a pipe.
@@ -81,14 +83,22 @@ enum Ended {
 impl Cursor {
     /// That of a file of which there may be duplicates.
     pub(super) fn shared() -> Cursor {
-        let mut cursor = Cursor::default();
-        cursor.share();
-        cursor
+        Cursor {
+            sharing: Sharing::Suspected,
+            ..Cursor::default()
+        }
     }
 
-    /// There is a duplicate from now on. Nothing may be going on.
+    /// There is a clone from now on. Nothing may be going on.
     pub(super) fn share(&mut self) {
         self.sharing = Sharing::Suspected;
+        self.has_clone = true;
+    }
+
+    /// Might a call at the position have to wait for a clone's?
+    #[inline]
+    fn is_locked(&mut self, file: &File) -> bool {
+        self.has_clone && self.is_shared(file)
     }
 
     /// May others move the position?
@@ -235,7 +245,7 @@ impl Cursor {
                 }
                 _ => {}
             }
-            if !self.is_shared(file) {
+            if !self.is_locked(file) {
                 return Poll::Ready(self.forget_ahead(file));
             }
             let Some(back) = self.way_back() else {
@@ -324,13 +334,14 @@ impl Cursor {
         file: &File,
         most: usize,
     ) -> Result<io::Result<()>, Option<Refusal>> {
-        if self.is_shared(file) {
+        if self.is_locked(file) {
             return Err(None);
         }
         // SAFETY: bytes are only written to it.
         let room = unsafe { buf.unfilled_mut() };
         let most = room.len().min(most);
-        let read = nowait::read(file, &mut room[..most], None)?;
+        let read = nowait::read(file, &mut room[..most], None);
+        let read = read.map_err(|refusal| self.for_the_ring(file, refusal))?;
         Ok(read.map(|n| {
             // SAFETY: the kernel has written that many.
             unsafe { buf.assume_init(n) };
@@ -424,10 +435,15 @@ impl Cursor {
         file: &File,
         bytes: &[u8],
     ) -> Result<io::Result<usize>, Option<Refusal>> {
-        if self.is_shared(file) {
+        if self.is_locked(file) {
             return Err(None);
         }
-        Ok(nowait::write(file, bytes, None)?)
+        nowait::write(file, bytes, None).map_err(|refusal| self.for_the_ring(file, refusal))
+    }
+
+    /// What the ring is to know of a refusal. None if it is not for the ring.
+    fn for_the_ring(&mut self, file: &File, refusal: Refusal) -> Option<Refusal> {
+        (!self.is_shared(file)).then_some(refusal)
     }
 
     /// An empty vector: the spare one, unless it holds what a terminal was read from.
@@ -500,7 +516,7 @@ impl Cursor {
             to => to,
         };
         // The end may have to be asked for over a network.
-        if matches!(to, SeekFrom::End(_)) || self.is_shared(file) {
+        if matches!(to, SeekFrom::End(_)) || self.is_locked(file) {
             let file = file.clone();
             self.job = Some(Job::Seek(spawn(move || (&*file).seek(to), false)?));
         } else {
@@ -528,7 +544,7 @@ impl Cursor {
             if let Some(position) = self.arrived.take() {
                 break Ok(position);
             }
-            if !self.is_shared(file) {
+            if !self.is_locked(file) {
                 break self.position((&**file).stream_position());
             }
             let file = file.clone();
