@@ -310,6 +310,7 @@ impl<T: AsRawFd> AsyncFd<T> {
         interest: Interest,
         mut f: impl FnMut(&T) -> io::Result<R>,
     ) -> io::Result<R> {
+        coop::consume_budget().await;
         let inner = self.get_ref();
         attempts(self.registration()?, interest, || f(inner)).await
     }
@@ -326,6 +327,7 @@ impl<T: AsRawFd> AsyncFd<T> {
         interest: Interest,
         mut f: impl FnMut(&mut T) -> io::Result<R>,
     ) -> io::Result<R> {
+        coop::consume_budget().await;
         let (registration, inner) = self.io.parts_mut()?;
         attempts(registration, interest, || f(inner)).await
     }

@@ -24,6 +24,7 @@ pub(crate) struct Source<T: tress_driver::Source> {
     #[cfg(unix)]
     registering: Mutex<()>,
     interest: Interest,
+    assumed: Ready,
     runtime: IoHandle,
     pub(super) inner: Held<T>,
 }
@@ -71,9 +72,17 @@ impl<T: tress_driver::Source> Source<T> {
             #[cfg(unix)]
             registering: Mutex::new(()),
             interest,
+            assumed: Ready::EMPTY,
             runtime,
             inner: Held::new(inner),
         }
+    }
+
+    /// Whoever waits for the source before anything is known of it finds this readiness: an attempt
+    /// is likely to succeed.
+    pub(crate) fn assuming(mut self, ready: Ready) -> Source<T> {
+        self.assumed = ready;
+        self
     }
 
     pub(crate) fn get_ref(&self) -> &T {
@@ -164,19 +173,23 @@ impl<T: tress_driver::Source> Source<T> {
         Ok(self)
     }
 
-    /// As `registration`, for one who has not tried anything: what the source is ready for at this moment
-    /// is known at once, and not only after the driver's next turn.
-    fn registration_and_look(&self) -> io::Result<&Registration> {
-        #[cfg(unix)]
-        if self.registration.get().is_none() {
-            let registration = self.registration()?;
-            let ready = ready_now(&*self.inner, self.interest);
+    /// As `registration`, for one who has not tried anything: what is assumed, less `unless`, is known at
+    /// once, or else what the source is ready for at this moment, and not only after the driver's next turn.
+    fn registration_assuming(&self, unless: Ready) -> io::Result<&Registration> {
+        let is_new = self.registration.get().is_none();
+        let registration = self.registration()?;
+        if is_new {
+            let ready = match self.assumed {
+                #[cfg(unix)]
+                Ready::EMPTY => ready_now(&*self.inner, self.interest),
+                assumed => assumed,
+            };
+            let ready = ready - unless;
             if !ready.is_empty() {
                 registration.assume_ready(ready);
             }
-            return Ok(registration);
         }
-        self.registration()
+        Ok(registration)
     }
 
     /// What `f` returns, for a source that nobody had to wait for so far. None if it has to now.
@@ -276,11 +289,9 @@ impl<T: tress_driver::Source> Source<T> {
         interest: Interest,
         mut f: impl FnMut(&T) -> io::Result<R>,
     ) -> io::Result<R> {
-        if self.registration.get().is_none() {
-            coop::consume_budget().await;
-            if let Some(result) = self.try_unregistered(&mut f) {
-                return result;
-            }
+        coop::consume_budget().await;
+        if let Some(result) = self.try_unregistered(&mut f) {
+            return result;
         }
         attempts(self.registration()?, interest, || f(&self.inner)).await
     }
@@ -295,7 +306,15 @@ impl<T: tress_driver::Source> Source<T> {
         f: impl FnOnce(&T) -> io::Result<R>,
     ) -> io::Result<R> {
         match self.registration.get() {
-            None => f(&self.inner),
+            None => {
+                let result = f(&self.inner);
+                if let Err(error) = &result {
+                    if error.kind() == io::ErrorKind::WouldBlock && !self.assumed.is_empty() {
+                        self.registration_assuming(used_up(interest))?;
+                    }
+                }
+                result
+            }
             Some(registration) => registration.try_io(interest, || f(&self.inner)),
         }
     }
@@ -307,9 +326,21 @@ impl<T: tress_driver::Source> Source<T> {
         direction: Direction,
     ) -> Poll<io::Result<()>> {
         let progress = ready!(coop::poll_proceed(cx));
-        let result = ready!(self.registration_and_look()?.poll_ready(cx, direction));
+        let result = ready!(
+            self.registration_assuming(Ready::EMPTY)?
+                .poll_ready(cx, direction)
+        );
         progress.made_progress();
         Poll::Ready(result.map(|_| ()))
+    }
+
+    /// Waits until a connection that is being made can be written to, or has failed: nothing is assumed.
+    ///
+    /// # Cancel safety
+    /// Waiting takes nothing.
+    pub(crate) async fn connecting(&self) -> io::Result<()> {
+        let readiness = self.registration()?.readiness(Interest::WRITABLE);
+        readiness.await.map(|_| ())
     }
 
     /// Waits until it is ready for any of `interest`.
@@ -317,12 +348,28 @@ impl<T: tress_driver::Source> Source<T> {
     /// # Cancel safety
     /// Waiting takes nothing.
     pub(crate) async fn ready(&self, interest: Interest) -> io::Result<Ready> {
-        let event = self.registration_and_look()?.readiness(interest).await?;
+        let event = self
+            .registration_assuming(Ready::EMPTY)?
+            .readiness(interest)
+            .await?;
         Ok(event.ready())
     }
 }
 
+/// What is not to be assumed any more after an attempt that would have blocked.
+fn used_up(interest: Interest) -> Ready {
+    let mut ready = Ready::EMPTY;
+    if interest.is_readable() {
+        ready |= Ready::READABLE;
+    }
+    if interest.is_writable() {
+        ready |= Ready::WRITABLE;
+    }
+    ready
+}
+
 /// Does `f` until it would not block, waiting for `interest`, and lets others have their turn in between.
+/// The first attempt's budget has been taken.
 ///
 /// # Cancel safety
 /// `f` is called only in a poll that returns its result at once, or would block.
@@ -332,13 +379,13 @@ pub(super) async fn attempts<R>(
     mut f: impl FnMut() -> io::Result<R>,
 ) -> io::Result<R> {
     loop {
-        coop::consume_budget().await;
         registration.readiness(interest).await?;
         match registration.try_io(interest, &mut f) {
             // Or somebody else has used it up.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             result => return result,
         }
+        coop::consume_budget().await;
     }
 }
 

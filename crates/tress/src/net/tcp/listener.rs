@@ -80,7 +80,7 @@ impl TcpListener {
         self.patience.wait().await;
         let accepted = self.io.io(Interest::READABLE, accept).await;
         let (socket, peer) = self.patience.note(accepted)?;
-        Ok((TcpStream::new(socket, "TcpListener::accept")?, peer))
+        Ok((TcpStream::accepted(socket, "TcpListener::accept")?, peer))
     }
 
     /// As [`accept`](Self::accept), by poll. The waker of the last call is woken; of `accept` any
@@ -92,7 +92,7 @@ impl TcpListener {
         ready!(self.patience.poll_wait(cx));
         let accepted = ready!(self.io.poll_io(cx, Direction::Read, accept));
         let (socket, peer) = self.patience.note(accepted)?;
-        let stream = TcpStream::new(socket, "TcpListener::poll_accept")?;
+        let stream = TcpStream::accepted(socket, "TcpListener::poll_accept")?;
         Poll::Ready(Ok((stream, peer)))
     }
 

@@ -1,6 +1,6 @@
 use super::split::{self, OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
 use crate::io::source::Source;
-use crate::io::{Interest, ReadBuf, uninterrupted};
+use crate::io::{Interest, ReadBuf, Ready, uninterrupted};
 use crate::net::addr::{self, ToSocketAddrs};
 use crate::net::readiness::{
     Socket, readiness_methods, receive, socket_traits, stream_methods, stream_traits,
@@ -82,7 +82,7 @@ impl TcpStream {
         coop::consume_budget().await;
         // On the same machine it is often there at once, and need not be registered.
         if !stream.is_connected()? {
-            stream.writable().await?;
+            stream.io.connecting().await?;
             if let Some(error) = stream.take_error()? {
                 return Err(error);
             }
@@ -110,6 +110,13 @@ impl TcpStream {
     pub(super) fn new(socket: mio::net::TcpStream, what: &str) -> io::Result<TcpStream> {
         let io = Source::new(socket, what)?;
         Ok(TcpStream { io })
+    }
+
+    /// One that was accepted: it is likely that the peer has written already, and there is room.
+    pub(super) fn accepted(socket: mio::net::TcpStream, what: &str) -> io::Result<TcpStream> {
+        let mut stream = TcpStream::new(socket, what)?;
+        stream.io = stream.io.assuming(Ready::READABLE | Ready::WRITABLE);
+        Ok(stream)
     }
 
     /// Makes it of a stream of the standard library, which is put into non-blocking mode.

@@ -97,7 +97,7 @@ impl UnixListener {
     fn accepted(
         (socket, peer): (mio::net::UnixStream, net::SocketAddr),
     ) -> io::Result<(UnixStream, SocketAddr)> {
-        let stream = UnixStream::new(socket, "UnixListener::accept")?;
+        let stream = UnixStream::accepted(socket, "UnixListener::accept")?;
         Ok((stream, SocketAddr(peer)))
     }
 

@@ -78,7 +78,7 @@ impl UnixSeqpacket {
             _ => {}
         }
         let connection = UnixSeqpacket::new(socket, "connecting a UnixSeqpacket")?;
-        connection.writable().await?;
+        connection.io.connecting().await?;
         match connection.take_error()? {
             None => Ok(connection),
             Some(error) => Err(error),

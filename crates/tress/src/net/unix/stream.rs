@@ -1,7 +1,7 @@
 use super::split::{self, OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
 use super::{SocketAddr, UCred, addr, ucred};
-use crate::io::ReadBuf;
 use crate::io::source::Source;
+use crate::io::{ReadBuf, Ready};
 use crate::net::readiness::{
     readiness_methods, receive, socket_traits, stream_methods, stream_traits,
 };
@@ -72,7 +72,7 @@ impl UnixStream {
     /// Waits for a connection that was asked for.
     pub(super) async fn connecting(socket: mio::net::UnixStream) -> io::Result<UnixStream> {
         let stream = UnixStream::new(socket, "connecting a UnixStream")?;
-        stream.writable().await?;
+        stream.io.connecting().await?;
         match stream.take_error()? {
             None => Ok(stream),
             Some(error) => Err(error),
@@ -87,6 +87,13 @@ impl UnixStream {
     pub(super) fn new(socket: mio::net::UnixStream, what: &str) -> io::Result<UnixStream> {
         let io = Source::new(socket, what)?;
         Ok(UnixStream { io })
+    }
+
+    /// One that was accepted: it is likely that the peer has written already, and there is room.
+    pub(super) fn accepted(socket: mio::net::UnixStream, what: &str) -> io::Result<UnixStream> {
+        let mut stream = UnixStream::new(socket, what)?;
+        stream.io = stream.io.assuming(Ready::READABLE | Ready::WRITABLE);
+        Ok(stream)
     }
 
     /// Two streams that are connected to each other, without names.
