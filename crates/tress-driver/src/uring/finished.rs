@@ -34,7 +34,7 @@ impl Finished {
     }
 }
 
-// Not a model: loom's `try_lock` waits.
+// Not a model: nobody sees there that a thread waits for a lock.
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
