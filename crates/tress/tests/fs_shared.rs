@@ -160,6 +160,8 @@ fn dropped_reads_lose_nothing() {
 
 /// Reads from a position, and drops the read when it has begun and not ended.
 async fn drop_a_read(file: &mut File, from: u64) {
+    // From now on the pool reads.
+    drop(file.try_clone().await.unwrap());
     loop {
         file.seek(SeekFrom::Start(from)).await.unwrap();
         let read = poll_fn(|cx| Poll::Ready(pin!(file.read(&mut [0; 4])).poll(cx)));
