@@ -3,7 +3,7 @@
 
 mod net_support;
 
-use net_support::{alone, descriptors, on_each_runtime, on_each_runtime_in_turn};
+use net_support::{alone, on_each_runtime, on_each_runtime_in_turn, sockets};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
@@ -31,7 +31,7 @@ fn an_accept_that_is_dropped_loses_no_connection() {
             let address = listener.local_addr().unwrap();
             // The first registers the listener; what is counted comes after.
             assert!(once(listener.accept()).await.is_none());
-            let before = descriptors();
+            let before = sockets();
             for _ in 0..50 {
                 assert!(once(listener.accept()).await.is_none());
                 let client = TcpStream::connect(address).await.unwrap();
@@ -42,7 +42,7 @@ fn an_accept_that_is_dropped_loses_no_connection() {
                 };
                 assert_eq!(accepted.1, client.local_addr().unwrap());
             }
-            assert_eq!(descriptors(), before);
+            assert_eq!(sockets(), before);
         });
     });
 }
@@ -56,13 +56,13 @@ fn a_connect_that_is_dropped_leaves_nothing() {
             let address = listener.local_addr().unwrap();
             drop(TcpStream::connect(address).await.unwrap());
             drop(listener.accept().await.unwrap());
-            let before = descriptors();
+            let before = sockets();
             for _ in 0..50 {
                 let connected = once(TcpStream::connect(address)).await;
                 drop(connected);
                 drop(listener.accept().await.unwrap());
             }
-            assert_eq!(descriptors(), before);
+            assert_eq!(sockets(), before);
         });
     });
 }
