@@ -205,7 +205,9 @@ mod model {
             let ring = Ring::new();
             let others = [Ring::submit(&ring), Ring::submit(&ring)];
             ring.park_until(2);
-            others.map(|other| other.join().unwrap());
+            for other in others {
+                other.join().unwrap();
+            }
         });
     }
 
@@ -277,7 +279,9 @@ mod model {
             ring.flush();
             ring.token.come_back();
             ring.park_until(2);
-            others.map(|other| other.join().unwrap());
+            for other in others {
+                other.join().unwrap();
+            }
         });
     }
 

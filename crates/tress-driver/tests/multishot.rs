@@ -188,33 +188,19 @@ fn a_receive_moves_from_a_lent_driver_to_its_keeper() {
     far.write_all(b"one").unwrap();
     assert_eq!(next(&lender, &mut receive).unwrap(), b"one");
 
-    let loan = lender.lend(&keeper).unwrap();
-    assert!(receive.driver().is_lent());
-    let (wake, sleep) = mpsc::channel::<()>();
-    let (gone, has_gone) = mpsc::channel();
-    let owner = thread::spawn({
-        let lender = lender.clone();
-        move || {
-            lender.sleep_elsewhere(|| {
-                gone.send(()).unwrap();
-                sleep.recv().unwrap();
-            });
-        }
-    });
-    has_gone.recv().unwrap();
-    block_on(&keeper, receive.stop());
-    assert_eq!(receive.pending(), 0);
-    // Its companion too.
-    drop(receive);
-    park_until(&keeper, || lender.metrics().in_flight == 0);
-    assert_eq!(lender.metrics().orphaned, 0);
+    while_away(&lender, &keeper, || {
+        assert!(receive.driver().is_lent());
+        block_on(&keeper, receive.stop());
+        assert_eq!(receive.pending(), 0);
+        // Its companion too.
+        drop(receive);
+        park_until(&keeper, || lender.metrics().in_flight == 0);
+        assert_eq!(lender.metrics().orphaned, 0);
 
-    far.write_all(b"two").unwrap();
-    let mut receive = keeper.submit_multi(RecvMulti::new(near, &keepers_pool));
-    assert_eq!(next(&keeper, &mut receive).unwrap(), b"two");
-    wake.send(()).unwrap();
-    owner.join().unwrap();
-    drop((loan, receive));
+        far.write_all(b"two").unwrap();
+        let mut receive = keeper.submit_multi(RecvMulti::new(near, &keepers_pool));
+        assert_eq!(next(&keeper, &mut receive).unwrap(), b"two");
+    });
     assert!(!lender.is_lent());
     settle(&keeper);
 }

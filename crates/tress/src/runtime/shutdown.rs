@@ -17,7 +17,8 @@ pub struct ShutdownReport {
     pub tasks: Vec<StuckTask>,
     /// Blocking closures that were still running.
     pub blocking: usize,
-    /// I/O operations that the kernel still had. Their buffers stay until it is done with them.
+    /// I/O operations that the kernel still had. Their buffers stay until it is done with them. If somebody
+    /// outside of the runtime waits for one, a thread stays as long, to tell them.
     pub operations: usize,
 }
 
