@@ -12,12 +12,11 @@
 //! again misses none.
 //!
 //! A handler that somebody else had installed before ours goes on being called, after the listeners were told.
-//! It is never freed either.
 //!
 //! # Memory ordering
-//! Nodes and earlier handlers are published with release and found with acquire. A node's signal and use are one word.
+//! Nodes are published with release and found with acquire. A node's signal and use are one word.
 
-use crate::sys::keep_errno;
+use crate::sys::handlers::{self, Handlers, SIGNALS, UNFIT};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr;
@@ -27,21 +26,16 @@ use std::sync::{Mutex, PoisonError};
 /// No signal has this number.
 const FREE: i32 = 0;
 
-/// No system has more.
-const SIGNALS: usize = 128;
-
 /// The pipes to write to, newest first.
 static NODES: AtomicPtr<Node> = AtomicPtr::new(ptr::null_mut());
 
 /// The signals that came while nobody listened for them, by their numbers.
 static MISSED: [AtomicBool; SIGNALS] = [const { AtomicBool::new(false) }; SIGNALS];
 
-/// The handlers that were there before ours, by the numbers of their signals. Null where there was none.
-static EARLIER: [AtomicPtr<libc::sigaction>; SIGNALS] =
-    [const { AtomicPtr::new(ptr::null_mut()) }; SIGNALS];
+static HANDLERS: Handlers = Handlers::new();
 
-/// The signals that have our handler; held while nodes are taken.
-static HANDLED: Mutex<Vec<i32>> = Mutex::new(Vec::new());
+/// Held while nodes are taken.
+static TAKING: Mutex<()> = Mutex::new(());
 
 struct Node {
     /// The signal that is listened for, or `FREE`.
@@ -63,11 +57,6 @@ impl Node {
         // SAFETY: one byte that is there.
         unsafe { libc::write(self.write.as_raw_fd(), [0_u8].as_ptr().cast(), 1) };
     }
-}
-
-/// A signal's place in a table.
-fn of<T>(table: &'static [T; SIGNALS], signal: i32) -> Option<&'static T> {
-    table.get(usize::try_from(signal).ok()?)
 }
 
 /// A place in the list, until dropped.
@@ -92,16 +81,14 @@ impl Place {
     /// Listens for a signal, whose handler is installed if it is the first time.
     pub(super) fn listen(signal: i32) -> io::Result<Place> {
         check(signal)?;
-        let mut handled = HANDLED.lock().unwrap_or_else(PoisonError::into_inner);
+        let _taking = TAKING.lock().unwrap_or_else(PoisonError::into_inner);
         let place = Place::take()?;
         // A byte that a handler wrote for the listener before, who is gone.
         let _ = place.take_bytes();
         place.0.signal.store(signal, Ordering::Release);
-        if !handled.contains(&signal) {
-            install(signal)?;
-            handled.push(signal);
-        }
-        if of(&MISSED, signal).is_some_and(|missed| missed.swap(false, Ordering::AcqRel)) {
+        HANDLERS.install(signal, handle)?;
+        if handlers::of(&MISSED, signal).is_some_and(|missed| missed.swap(false, Ordering::AcqRel))
+        {
             place.0.ring();
         }
         Ok(place)
@@ -156,18 +143,8 @@ impl Drop for Place {
     }
 }
 
-/// Signals that cannot be handled, or whose handling by somebody else than the one who caused them makes
-/// no sense.
 fn check(signal: i32) -> io::Result<()> {
-    let forbidden = [
-        libc::SIGKILL,
-        libc::SIGSTOP,
-        libc::SIGILL,
-        libc::SIGFPE,
-        libc::SIGSEGV,
-        libc::SIGBUS,
-    ];
-    if signal <= 0 || forbidden.contains(&signal) {
+    if signal <= 0 || UNFIT.contains(&signal) {
         return Err(io::Error::new(
             io::ErrorKind::InvalidInput,
             format!("signal {signal} cannot be listened for"),
@@ -176,67 +153,9 @@ fn check(signal: i32) -> io::Result<()> {
     Ok(())
 }
 
-fn install(signal: i32) -> io::Result<()> {
-    // SAFETY: all zero is a valid `sigaction`.
-    let mut found: libc::sigaction = unsafe { std::mem::zeroed() };
-    // SAFETY: nothing is changed, and there is room for the answer.
-    checked(unsafe { libc::sigaction(signal, ptr::null(), &raw mut found) })?;
-    // Known before our handler is there, which may be called at once.
-    remember(signal, &found);
-    // SAFETY: all zero is a valid `sigaction`, and everything that matters is set below.
-    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-    action.sa_sigaction = handle as Informed as usize;
-    action.sa_flags = libc::SA_RESTART | libc::SA_ONSTACK | libc::SA_SIGINFO;
-    // What it has blocked while it runs, and hears of, stays so for an earlier handler.
-    if is_function(&found) {
-        action.sa_mask = found.sa_mask;
-        action.sa_flags |= found.sa_flags & libc::SA_NOCLDSTOP;
-    } else {
-        // SAFETY: a mask of our own.
-        unsafe { libc::sigemptyset(&raw mut action.sa_mask) };
-        action.sa_flags |= libc::SA_NOCLDSTOP;
-    }
-    let mut replaced = found;
-    // SAFETY: the handler does only what a handler may do, and is there as long as the process.
-    checked(unsafe { libc::sigaction(signal, &raw const action, &raw mut replaced) })?;
-    // Another thread may have put its own there since we looked.
-    if (replaced.sa_sigaction, replaced.sa_flags) != (found.sa_sigaction, found.sa_flags) {
-        remember(signal, &replaced);
-    }
-    Ok(())
-}
-
-fn checked(result: libc::c_int) -> io::Result<()> {
-    if result == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
-}
-
-fn is_function(action: &libc::sigaction) -> bool {
-    ![libc::SIG_DFL, libc::SIG_IGN].contains(&action.sa_sigaction)
-}
-
-/// Has our handler call what was there, if that can be called. Called with the lock held.
-fn remember(signal: i32, action: &libc::sigaction) {
-    let earlier = if is_function(action) {
-        ptr::from_ref(Box::leak(Box::new(*action))).cast_mut()
-    } else {
-        ptr::null_mut()
-    };
-    if let Some(place) = of(&EARLIER, signal) {
-        place.store(earlier, Ordering::Release);
-    }
-}
-
-/// A handler that wants to know more than the number.
-type Informed = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
-
-/// Only loads, and writes to pipes that do not block, before an earlier handler has its turn; `errno` is
-/// left as it was.
+/// Only loads, and writes to pipes that do not block.
 extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, state: *mut libc::c_void) {
-    keep_errno(|| {
+    let tell = || {
         let mut heard = false;
         let mut next = NODES.load(Ordering::Acquire).cast_const();
         // SAFETY: nodes are never freed.
@@ -248,41 +167,13 @@ extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, state: *mu
             next = node.next;
         }
         if !heard {
-            if let Some(missed) = of(&MISSED, signal) {
+            if let Some(missed) = handlers::of(&MISSED, signal) {
                 missed.store(true, Ordering::Release);
             }
         }
-        // SAFETY: what is remembered is never freed.
-        let earlier = of(&EARLIER, signal)
-            .and_then(|earlier| unsafe { earlier.load(Ordering::Acquire).as_ref() });
-        if let Some(earlier) = earlier {
-            // SAFETY: the arguments are the system's.
-            unsafe { call(earlier, signal, info, state) };
-        }
-    });
-}
-
-/// Does what the system would have done.
-///
-/// # Safety
-/// The action has a function, and the arguments are those that the system has given to a handler for this
-/// signal, on this thread.
-unsafe fn call(
-    action: &libc::sigaction,
-    signal: libc::c_int,
-    info: *mut libc::siginfo_t,
-    state: *mut libc::c_void,
-) {
-    let function = action.sa_sigaction as *const ();
-    // SAFETY: whoever gave this function to the system said by the flag which of the two it is, and that it
-    // may be called for this signal at any time.
-    unsafe {
-        if action.sa_flags & libc::SA_SIGINFO == 0 {
-            std::mem::transmute::<*const (), extern "C" fn(libc::c_int)>(function)(signal);
-        } else {
-            std::mem::transmute::<*const (), Informed>(function)(signal, info, state);
-        }
-    }
+    };
+    // SAFETY: the arguments are the system's.
+    unsafe { HANDLERS.handle(signal, info, state, tell) };
 }
 
 /// A pipe whose ends do not block and are closed on `exec`: reading, writing. Where the system can, they are

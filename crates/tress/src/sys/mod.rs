@@ -20,6 +20,8 @@ mod cache;
 mod cpu_clock;
 #[cfg(all(unix, any(not(loom), feature = "signal")))]
 mod errno;
+#[cfg(all(unix, any(not(loom), feature = "signal")))]
+pub(crate) mod handlers;
 mod park;
 mod rand;
 mod ticker;

@@ -1,10 +1,11 @@
 //! Dumps when the process gets a signal: `TRESS_DUMP`.
 //!
 //! The handler writes a byte to a pipe. A thread of its own, which has nothing to do with any runtime, reads
-//! it and writes the dumps, so it works whatever the runtimes' threads are stuck in.
+//! it and writes the dumps, so it works whatever the runtimes' threads are stuck in. Who else handles the signal
+//! goes on handling it.
 
 use crate::runtime::Shared;
-use crate::sys::keep_errno;
+use crate::sys::handlers::{Handlers, UNFIT};
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,8 +14,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 /// The end of the pipe that the handler writes to. Never closed.
 static BELL: OnceLock<UnixStream> = OnceLock::new();
 static RUNTIMES: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
-/// The signals that have the handler; held while one is installed.
-static HANDLED: Mutex<Vec<i32>> = Mutex::new(Vec::new());
+static HANDLERS: Handlers = Handlers::new();
 
 /// A signal by its name, with or without `SIG`, or by its number.
 pub(crate) fn parse(text: &str) -> Option<i32> {
@@ -33,51 +33,29 @@ pub(crate) fn parse(text: &str) -> Option<i32> {
     .filter(|signal| !UNFIT.contains(signal))
 }
 
-/// Cannot be handled, or mean that the thread cannot go on.
-const UNFIT: [i32; 6] = [
-    libc::SIGKILL,
-    libc::SIGSTOP,
-    libc::SIGSEGV,
-    libc::SIGBUS,
-    libc::SIGILL,
-    libc::SIGFPE,
-];
-
 /// Has the runtime dumped, with all others for which this was called, when the signal comes.
 pub(crate) fn dump_on(signal: i32, shared: &Arc<Shared>) -> io::Result<()> {
-    let mut handled = HANDLED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut runtimes = RUNTIMES.lock().unwrap_or_else(PoisonError::into_inner);
     if BELL.get().is_none() {
         BELL.set(start_thread()?)
-            .expect("set once, under the lock of the signals");
+            .expect("set once, under the lock of the runtimes");
     }
-    if !handled.contains(&signal) {
-        // SAFETY: plain data, and a handler that only writes to a pipe.
-        let installed = unsafe {
-            let mut action: libc::sigaction = std::mem::zeroed();
-            action.sa_sigaction = ring as *const () as usize;
-            action.sa_flags = libc::SA_RESTART;
-            libc::sigemptyset(&mut action.sa_mask);
-            libc::sigaction(signal, &action, std::ptr::null_mut())
-        };
-        if installed != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        handled.push(signal);
-    }
-    let mut runtimes = RUNTIMES.lock().unwrap_or_else(PoisonError::into_inner);
+    HANDLERS.install(signal, ring)?;
     runtimes.retain(|runtime| runtime.strong_count() > 0);
     runtimes.push(Arc::downgrade(shared));
     Ok(())
 }
 
 /// Only a load, and a write that does not block.
-extern "C" fn ring(_: i32) {
-    keep_errno(|| {
+extern "C" fn ring(signal: libc::c_int, info: *mut libc::siginfo_t, state: *mut libc::c_void) {
+    let ring = || {
         if let Some(mut bell) = BELL.get() {
             // A pipe that is full says the same as one more byte.
             let _ = bell.write(&[0]);
         }
-    });
+    };
+    // SAFETY: the arguments are the system's.
+    unsafe { HANDLERS.handle(signal, info, state, ring) };
 }
 
 /// The thread that writes the dumps, and the end of its pipe.

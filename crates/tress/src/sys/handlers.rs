@@ -1,0 +1,159 @@
+//! Handlers of signals that leave those that were there before them in their place.
+
+use super::keep_errno;
+use std::io;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// No system has more.
+pub(crate) const SIGNALS: usize = 128;
+
+/// Cannot be handled, or mean that the thread that caused them cannot go on.
+pub(crate) const UNFIT: [i32; 6] = [
+    libc::SIGKILL,
+    libc::SIGSTOP,
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGILL,
+    libc::SIGFPE,
+];
+
+/// A handler that wants to know more than the number.
+pub(crate) type Informed = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
+
+/// One function that handles signals, in a static of its own.
+///
+/// A handler that somebody else had installed before goes on being called, after ours. It is never freed: a
+/// handler may be running at any time. Earlier handlers are published with release and found with acquire.
+pub(crate) struct Handlers {
+    /// What was there, by the numbers of the signals. Null where there was no function.
+    earlier: [AtomicPtr<libc::sigaction>; SIGNALS],
+    /// The signals that have the function; held while it is installed.
+    handled: Mutex<Vec<i32>>,
+}
+
+impl Handlers {
+    pub(crate) const fn new() -> Self {
+        Handlers {
+            earlier: [const { AtomicPtr::new(ptr::null_mut()) }; SIGNALS],
+            handled: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// Has `handler` called when the signal comes, if it is not yet. It does nothing but call
+    /// [`handle`](Self::handle) of this very value.
+    pub(crate) fn install(&'static self, signal: i32, handler: Informed) -> io::Result<()> {
+        let mut handled = self.handled.lock().unwrap_or_else(PoisonError::into_inner);
+        if handled.contains(&signal) {
+            return Ok(());
+        }
+        // SAFETY: all zero is a valid `sigaction`.
+        let mut found: libc::sigaction = unsafe { std::mem::zeroed() };
+        // SAFETY: nothing is changed, and there is room for the answer.
+        checked(unsafe { libc::sigaction(signal, ptr::null(), &raw mut found) })?;
+        // Known before our handler is there, which may be called at once.
+        self.remember(signal, &found);
+        // SAFETY: all zero is a valid `sigaction`, and everything that matters is set below.
+        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+        action.sa_sigaction = handler as usize;
+        action.sa_flags = libc::SA_RESTART | libc::SA_ONSTACK | libc::SA_SIGINFO;
+        // What it has blocked while it runs, and hears of, stays so for an earlier handler.
+        if is_function(&found) {
+            action.sa_mask = found.sa_mask;
+            action.sa_flags |= found.sa_flags & libc::SA_NOCLDSTOP;
+        } else {
+            // SAFETY: a mask of our own.
+            unsafe { libc::sigemptyset(&raw mut action.sa_mask) };
+            action.sa_flags |= libc::SA_NOCLDSTOP;
+        }
+        let mut replaced = found;
+        // SAFETY: the handler does only what a handler may do, and is there as long as the process.
+        checked(unsafe { libc::sigaction(signal, &raw const action, &raw mut replaced) })?;
+        // Another thread may have put its own there since we looked.
+        if (replaced.sa_sigaction, replaced.sa_flags) != (found.sa_sigaction, found.sa_flags) {
+            self.remember(signal, &replaced);
+        }
+        handled.push(signal);
+        Ok(())
+    }
+
+    /// Has what was there called, if it can be.
+    fn remember(&self, signal: i32, action: &libc::sigaction) {
+        let earlier = if is_function(action) {
+            ptr::from_ref(Box::leak(Box::new(*action))).cast_mut()
+        } else {
+            ptr::null_mut()
+        };
+        if let Some(place) = of(&self.earlier, signal) {
+            place.store(earlier, Ordering::Release);
+        }
+    }
+
+    /// Handles a signal by `ours`, which does only what a handler may do, and then as it was handled before.
+    /// `errno` is left as it was.
+    ///
+    /// # Safety
+    /// The arguments are those that the system has given to the handler that called this, for this signal, on
+    /// this thread.
+    pub(crate) unsafe fn handle(
+        &self,
+        signal: libc::c_int,
+        info: *mut libc::siginfo_t,
+        state: *mut libc::c_void,
+        ours: impl FnOnce(),
+    ) {
+        keep_errno(|| {
+            ours();
+            let Some(earlier) = of(&self.earlier, signal) else {
+                return;
+            };
+            // SAFETY: what is remembered is never freed, and it has a function; the arguments are the system's.
+            unsafe {
+                if let Some(earlier) = earlier.load(Ordering::Acquire).as_ref() {
+                    call(earlier, signal, info, state);
+                }
+            }
+        });
+    }
+}
+
+/// A signal's place in a table.
+pub(crate) fn of<T>(table: &[T; SIGNALS], signal: i32) -> Option<&T> {
+    table.get(usize::try_from(signal).ok()?)
+}
+
+fn checked(result: libc::c_int) -> io::Result<()> {
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+fn is_function(action: &libc::sigaction) -> bool {
+    ![libc::SIG_DFL, libc::SIG_IGN].contains(&action.sa_sigaction)
+}
+
+/// Does what the system would have done.
+///
+/// # Safety
+/// The action has a function, and the arguments are those that the system has given to a handler for this
+/// signal, on this thread.
+unsafe fn call(
+    action: &libc::sigaction,
+    signal: libc::c_int,
+    info: *mut libc::siginfo_t,
+    state: *mut libc::c_void,
+) {
+    let function = action.sa_sigaction as *const ();
+    // SAFETY: whoever gave this function to the system said by the flag which of the two it is, and that it
+    // may be called for this signal at any time.
+    unsafe {
+        if action.sa_flags & libc::SA_SIGINFO == 0 {
+            std::mem::transmute::<*const (), extern "C" fn(libc::c_int)>(function)(signal);
+        } else {
+            std::mem::transmute::<*const (), Informed>(function)(signal, info, state);
+        }
+    }
+}
