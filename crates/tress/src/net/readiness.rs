@@ -168,10 +168,9 @@ macro_rules! stream_methods {
         /// # Errors
         /// `WouldBlock` if there is no room; else what the system says.
         pub fn try_write(&self, buf: &[u8]) -> std::io::Result<usize> {
-            self.io
-                .try_io($crate::io::Interest::WRITABLE, |mut socket| {
-                    $crate::io::uninterrupted(|| std::io::Write::write(&mut socket, buf))
-                })
+            self.io.try_io($crate::io::Interest::WRITABLE, |socket| {
+                $crate::net::readiness::send(socket, buf)
+            })
         }
 
         /// Writes what there is room for from several buffers, one after the other.
@@ -191,8 +190,8 @@ macro_rules! stream_methods {
             buf: &[u8],
         ) -> std::task::Poll<std::io::Result<usize>> {
             let write = tress_driver::Direction::Write;
-            self.io.poll_transfer(cx, write, buf.len(), |mut socket| {
-                $crate::io::uninterrupted(|| std::io::Write::write(&mut socket, buf))
+            self.io.poll_transfer(cx, write, buf.len(), |socket| {
+                $crate::net::readiness::send(socket, buf)
             })
         }
 
@@ -235,9 +234,7 @@ macro_rules! stream_methods {
                 &self.io,
                 buffer,
                 $crate::io::ring::send,
-                |mut socket, bytes| {
-                    $crate::io::uninterrupted(|| std::io::Write::write(&mut socket, bytes))
-                },
+                $crate::net::readiness::send,
             )
             .await
         }
@@ -384,25 +381,37 @@ pub(super) use {
 
 use crate::io::uninterrupted;
 use std::io::{self, IoSlice, Write};
+#[cfg(feature = "bytes")]
 use std::mem::MaybeUninit;
+#[cfg(unix)]
+use std::os::fd::AsRawFd as AsSystem;
+#[cfg(windows)]
+use std::os::windows::io::AsRawSocket as AsSystem;
 
-/// Receives into memory that need not be initialised; as many bytes of it are afterwards as this says.
-pub(super) fn receive<S: Socket>(socket: &S, room: &mut [MaybeUninit<u8>]) -> io::Result<usize> {
-    socket.attempt(|socket| socket.recv(room))
-}
+#[cfg_attr(
+    all(target_os = "linux", target_pointer_width = "64", not(miri)),
+    path = "readiness/direct.rs"
+)]
+#[cfg_attr(
+    not(all(target_os = "linux", target_pointer_width = "64", not(miri))),
+    path = "readiness/by_library.rs"
+)]
+mod bytes_of;
+
+pub(super) use bytes_of::{receive, send};
 
 /// Several buffers with no more than this in all are put together before they are written: that takes less
 /// than the kernel takes to be told of them one by one.
 const GATHERED: usize = 1024;
 
 /// Writes from several buffers, one after the other.
-pub(super) fn write_vectored<S>(mut socket: &S, bufs: &[IoSlice<'_>]) -> io::Result<usize>
+pub(super) fn write_vectored<S: Socket>(mut socket: &S, bufs: &[IoSlice<'_>]) -> io::Result<usize>
 where
     for<'a> &'a S: Write,
 {
     let mut together = [0; GATHERED];
     match gather(bufs, &mut together) {
-        Some(bytes) => uninterrupted(|| socket.write(bytes)),
+        Some(bytes) => send(socket, bytes),
         None => uninterrupted(|| socket.write_vectored(bufs)),
     }
 }
@@ -439,7 +448,7 @@ pub(super) unsafe fn fill<B: bytes::BufMut>(
 }
 
 /// mio's sockets, for operations they do not have.
-pub(super) trait Socket {
+pub(super) trait Socket: AsSystem {
     /// Does `f`, again if a signal came in between. On Windows mio must hear of operations that were
     /// not its own and would block.
     fn attempt<R>(&self, f: impl FnMut(&socket2::Socket) -> io::Result<R>) -> io::Result<R>;
