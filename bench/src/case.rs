@@ -107,6 +107,10 @@ pub struct Plan {
     pub warm_up: Duration,
     /// How long to measure, for cases that repeat something small.
     pub measure: Duration,
+    /// The same for servers under load: whoever finds out how many cores there are to spare needs some
+    /// tenths of a second for that.
+    pub load_warm_up: Duration,
+    pub load: Duration,
     /// How many tasks, for cases that hold many at once.
     pub crowd: usize,
     /// How often each of a thousand tasks yields before they are joined.
@@ -122,6 +126,8 @@ impl Plan {
             workers,
             warm_up: Duration::from_millis(80),
             measure: Duration::from_millis(300),
+            load_warm_up: Duration::from_millis(400),
+            load: Duration::from_millis(600),
             crowd: 1_000_000,
             yields: 1_000,
             idle: Duration::from_millis(6),
@@ -135,6 +141,8 @@ impl Plan {
             workers,
             warm_up: Duration::from_millis(1),
             measure: Duration::from_millis(5),
+            load_warm_up: Duration::from_millis(1),
+            load: Duration::from_millis(5),
             crowd: 2_000,
             yields: 10,
             idle: Duration::from_millis(1),

@@ -1,10 +1,13 @@
 //! The load generator: one thread, all connections in one selector.
 
 use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::{Duration, Instant};
 
 use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_with, sockopt};
 
 use super::{Load, Word};
 
@@ -19,7 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub fn run(load: &Load, mut say: impl FnMut(Word)) -> Result<(), String> {
     let mut poll = Poll::new().map_err(|why| format!("no selector: {why}"))?;
     let mut events = Events::with_capacity(load.connections.max(64));
-    let connect = |number| Client::connect(load, number, &poll);
+    let mut ports = Ports::default();
+    let connect = |number| Client::connect(load, number, &mut ports, &poll);
     let clients: Result<Vec<_>, _> = (0..load.connections).map(connect).collect();
     let mut clients = clients.map_err(|why| format!("cannot connect: {why}"))?;
 
@@ -30,7 +34,7 @@ pub fn run(load: &Load, mut say: impl FnMut(Word)) -> Result<(), String> {
         wait(&mut poll, &mut events)?;
         for event in &events {
             let client = &mut clients[event.token().0];
-            let done = client.advance(load, &poll);
+            let done = client.advance(load, &mut ports, &poll);
             requests += done.map_err(|why| format!("connection {}: {why}", client.number))?;
         }
         let now = Instant::now();
@@ -78,10 +82,10 @@ struct Client {
 }
 
 impl Client {
-    fn connect(load: &Load, number: usize, poll: &Poll) -> io::Result<Self> {
+    fn connect(load: &Load, number: usize, ports: &mut Ports, poll: &Poll) -> io::Result<Self> {
         let mut client = Client {
             number,
-            stream: stream(load, number, poll)?,
+            stream: stream(load, number, ports, poll)?,
             count: 0,
             request: Vec::new(),
             sent: 0,
@@ -114,7 +118,7 @@ impl Client {
     }
 
     /// Goes on after an event. Returns the number of replies that are complete now.
-    fn advance(&mut self, load: &Load, poll: &Poll) -> Result<u64, String> {
+    fn advance(&mut self, load: &Load, ports: &mut Ports, poll: &Poll) -> Result<u64, String> {
         let text = |why: io::Error| why.to_string();
         self.send().map_err(text)?;
         loop {
@@ -132,7 +136,7 @@ impl Client {
                 .check(&self.request, &self.reply[..self.received])?
             {
                 if load.kind.reconnects() {
-                    self.stream = stream(load, self.number, poll).map_err(text)?;
+                    self.stream = stream(load, self.number, ports, poll).map_err(text)?;
                 }
                 // Nothing can be there to be read: the next event tells.
                 self.ask(load).map_err(text)?;
@@ -145,13 +149,45 @@ impl Client {
     }
 }
 
-fn stream(load: &Load, number: usize, poll: &Poll) -> io::Result<TcpStream> {
-    let mut stream = TcpStream::connect(load.server)?;
+fn stream(load: &Load, number: usize, ports: &mut Ports, poll: &Poll) -> io::Result<TcpStream> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?;
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    while let Err(why) = bind(&socket, &ports.next()) {
+        // One of an earlier load that is not quite over.
+        if why != Errno::ADDRINUSE {
+            return Err(why.into());
+        }
+    }
+    match connect(&socket, &load.server) {
+        Ok(()) | Err(Errno::INPROGRESS) => {}
+        Err(why) => return Err(why.into()),
+    }
+    let mut stream = TcpStream::from_std(socket.into());
     stream.set_nodelay(true)?;
     let interest = Interest::READABLE | Interest::WRITABLE;
     poll.registry()
         .register(&mut stream, Token(number), interest)?;
     Ok(stream)
+}
+
+/// Where connections come from. A port cannot be used again for a while, and of those that the system
+/// would choose there are fewer than connections in a second of churning: then it takes long to choose.
+#[derive(Default)]
+struct Ports(u32);
+
+impl Ports {
+    /// Below those that the system chooses from.
+    const FIRST: u16 = 10_000;
+    const PER_ADDRESS: u32 = 20_000;
+    const ADDRESSES: u32 = 250;
+
+    fn next(&mut self) -> SocketAddrV4 {
+        let (address, port) = (self.0 / Self::PER_ADDRESS, self.0 % Self::PER_ADDRESS);
+        self.0 = (self.0 + 1) % (Self::PER_ADDRESS * Self::ADDRESSES);
+        let address = Ipv4Addr::new(127, 0, 1, 1 + address as u8);
+        SocketAddrV4::new(address, Self::FIRST + port as u16)
+    }
 }
 
 /// Too early: an event will tell when it is time.

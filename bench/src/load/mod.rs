@@ -46,8 +46,8 @@ impl Load {
             kind,
             connections,
             server,
-            warm_up: plan.warm_up,
-            measure: plan.measure,
+            warm_up: plan.load_warm_up,
+            measure: plan.load,
         }
     }
 
