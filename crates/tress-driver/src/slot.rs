@@ -19,7 +19,7 @@
 
 use crate::ready::Ready;
 use crate::registration::Direction;
-use crate::sys::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::sys::atomic::{AtomicU64, Ordering};
 use crate::sys::{Mutex, UnsafeCell};
 use crate::wakers::Wakers;
 use std::fmt;
@@ -103,11 +103,11 @@ impl ReadyEvent {
     }
 }
 
+/// One line of the cache: with many sources each event finds its slot in memory further away.
+#[cfg_attr(not(loom), repr(align(64)))]
 pub(crate) struct Slot {
     word: AtomicU64,
     waiters: Mutex<Waiters>,
-    /// Belongs to the slab: the next free slot, guarded by the lock of its free list.
-    pub(crate) next_free: AtomicU32,
 }
 
 #[derive(Default)]
@@ -141,7 +141,6 @@ impl Slot {
         Slot {
             word: AtomicU64::new(0),
             waiters: Mutex::new(Waiters::default()),
-            next_free: AtomicU32::new(0),
         }
     }
 

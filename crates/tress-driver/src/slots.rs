@@ -19,7 +19,6 @@ const INDEX_BITS: u32 = if usize::BITS >= 64 { 31 } else { 20 };
 const PAGES: usize = (INDEX_BITS - FIRST_BITS) as usize;
 /// More cannot be registered in one driver at a time.
 const LIMIT: u32 = ((1 << PAGES) - 1) << FIRST_BITS;
-const NONE: u32 = u32::MAX;
 
 /// Names a slot in one of its generations; fits into a token of the selector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,7 +69,7 @@ impl Page {
 }
 
 struct Free {
-    head: u32,
+    indices: Vec<u32>,
     closed: bool,
 }
 
@@ -87,7 +86,7 @@ impl Slots {
             pages: [const { OnceLock::new() }; PAGES],
             watermark: AtomicU32::new(0),
             free: Mutex::new(Free {
-                head: NONE,
+                indices: Vec::new(),
                 closed: false,
             }),
         }
@@ -119,17 +118,13 @@ impl Slots {
         if free.closed {
             return Err(Refused::Closed);
         }
-        let index = if free.head == NONE {
-            self.grow()?
-        } else {
-            free.head
+        let index = match free.indices.pop() {
+            Some(index) => index,
+            None => self.grow()?,
         };
         let slot = self
             .get(index)
             .expect("slots of the free list are initialised");
-        if free.head == index {
-            free.head = slot.next_free.load(Ordering::Relaxed);
-        }
         Ok((Key::new(index, slot.generation()), NonNull::from(slot)))
     }
 
@@ -152,9 +147,7 @@ impl Slots {
     pub(crate) fn give_back(&self, key: Key) {
         let slot = self.get(key.index()).expect("the slot was taken");
         slot.retire();
-        let mut free = self.free.lock();
-        slot.next_free.store(free.head, Ordering::Relaxed);
-        free.head = key.index();
+        self.free.lock().indices.push(key.index());
     }
 
     /// The slot for which an event is meant, if it is not for an earlier generation.
