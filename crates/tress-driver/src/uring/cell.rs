@@ -23,8 +23,17 @@ pub(crate) struct OpCell<O> {
     phase: Mutex<Phase>,
     /// How often it was handed over again after the kernel had cancelled it.
     repeats: AtomicU32,
+    /// What became of the result, as far as a look without the lock can tell: `PENDING`, `TOLD` or `UNWANTED`.
+    end: AtomicU32,
     op: UnsafeCell<Option<O>>,
 }
+
+/// The kernel may not have answered yet.
+const PENDING: u32 = 0;
+/// It has, and the future was there to be told.
+const TOLD: u32 = 1;
+/// It has, and the future was not.
+const UNWANTED: u32 = 2;
 
 enum Phase {
     /// Under way, or about to be.
@@ -70,6 +79,7 @@ impl<O> OpCell<O> {
         OpCell {
             phase: Mutex::new(Phase::Waiting(None)),
             repeats: AtomicU32::new(0),
+            end: AtomicU32::new(PENDING),
             op: UnsafeCell::new(Some(op)),
         }
     }
@@ -105,10 +115,12 @@ impl<O> OpCell<O> {
             Phase::Waiting(waker) => {
                 wakers.push(waker.take());
                 *phase = Phase::Done(result);
+                self.end.store(TOLD, Ordering::Release);
                 Told::Future
             }
             Phase::Abandoned(unwanted) => {
                 *unwanted = Some(result);
+                self.end.store(UNWANTED, Ordering::Release);
                 Told::Nobody
             }
             Phase::Done(_) | Phase::Taken => unreachable!("an operation completes once"),
@@ -117,6 +129,9 @@ impl<O> OpCell<O> {
 
     /// A result that nobody wants, once: the caller undoes what it may stand for.
     pub(crate) fn take_unwanted(&self) -> Option<i32> {
+        if self.end.load(Ordering::Acquire) != UNWANTED {
+            return None;
+        }
         match &mut *self.phase.lock() {
             Phase::Abandoned(unwanted) => unwanted.take(),
             _ => None,
@@ -128,12 +143,13 @@ impl<O> OpCell<O> {
     /// # Panics
     /// If it was fetched already.
     pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<(i32, O)> {
-        // Cloned before the lock is taken: foreign code.
-        let new = cx.waker().clone();
+        // Cloned before the lock is taken, being foreign code; and not at all if there is nothing to wait for.
+        let is_pending = self.end.load(Ordering::Acquire) == PENDING;
+        let new = is_pending.then(|| cx.waker().clone());
         let mut phase = self.phase.lock();
         let result = match &mut *phase {
             Phase::Waiting(waker) => {
-                let old = waker.replace(new);
+                let old = std::mem::replace(waker, new);
                 drop(phase);
                 drop(old);
                 return Poll::Pending;

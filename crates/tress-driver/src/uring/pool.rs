@@ -240,6 +240,9 @@ impl Shared {
         let tail = unsafe { AtomicU16::from_ptr(BufRingEntry::tail(entries).cast_mut()) };
         tail.store(state.tail, Ordering::Release);
         state.out -= 1;
+        if state.starving.is_empty() {
+            return;
+        }
         // All of them: one that has nothing to receive would begin again and take no buffer.
         let starving = std::mem::take(&mut state.starving);
         drop(state);

@@ -227,8 +227,11 @@ impl Ring {
         state
             .table
             .fill(key, Arc::clone(operation) as Arc<dyn Completion>);
-        self.in_flight.fetch_add(1, Ordering::AcqRel);
-        self.started.fetch_add(1, Ordering::Relaxed);
+        // Both are written under the table's lock only.
+        let in_flight = self.in_flight.load(Ordering::Relaxed);
+        self.in_flight.store(in_flight + 1, Ordering::Release);
+        let started = self.started.load(Ordering::Relaxed);
+        self.started.store(started + 1, Ordering::Relaxed);
         // Queued under the table's lock: whoever finds it there to cancel it comes after it in the queue.
         self.push_operation(operation.as_ref(), key, entry, queued);
         Some(key)
@@ -397,7 +400,9 @@ impl Ring {
             }
         }
         finished.extend(state.table.remove(key));
-        self.in_flight.fetch_sub(1, Ordering::AcqRel);
+        // Under the table's lock, which `state` is behind.
+        let in_flight = self.in_flight.load(Ordering::Relaxed);
+        self.in_flight.store(in_flight - 1, Ordering::Release);
         1
     }
 

@@ -9,6 +9,7 @@ use io_uring::squeue::Entry;
 use std::fmt;
 use std::future::Future;
 use std::io;
+use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -29,7 +30,9 @@ enum State<O: Operation> {
         driver: Arc<Driver>,
         key: Key,
     },
-    Refused(Option<(O, io::Error)>),
+    Refused(Box<(O, io::Error)>),
+    /// The result was fetched.
+    Over,
 }
 
 impl<O: Operation> Unpin for Submission<O> {}
@@ -63,7 +66,7 @@ impl<O: Operation> Submission<O> {
     }
 
     fn refused(op: O, error: io::Error) -> Submission<O> {
-        Submission(State::Refused(Some((op, error))))
+        Submission(State::Refused(Box::new((op, error))))
     }
 }
 
@@ -98,18 +101,22 @@ impl<O: Operation> Future for Submission<O> {
     type Output = O::Output;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<O::Output> {
-        match &mut self.0 {
-            State::UnderWay { cell, driver, .. } => {
-                let (value, op) = ready!(cell.poll(cx));
-                let is_closed = || driver.ring.as_ref().is_some_and(Ring::is_closed);
-                // SAFETY: the kernel's last word on it, which the cell gives away once.
-                Poll::Ready(unsafe { finish(op, value, is_closed) })
-            }
+        if let State::UnderWay { cell, .. } = &self.0 {
+            let (value, op) = ready!(cell.poll(cx));
+            let State::UnderWay { driver, .. } = mem::replace(&mut self.0, State::Over) else {
+                unreachable!("it was a moment ago");
+            };
+            let is_closed = || driver.ring.as_ref().is_some_and(Ring::is_closed);
+            // SAFETY: the kernel's last word on it, which the cell gives away once.
+            return Poll::Ready(unsafe { finish(op, value, is_closed) });
+        }
+        match mem::replace(&mut self.0, State::Over) {
             State::Refused(refused) => {
-                let (op, error) = refused.take().expect("polled after it was complete");
+                let (op, error) = *refused;
                 // SAFETY: an error, which claims nothing.
                 Poll::Ready(unsafe { op.finish(Err(error)) })
             }
+            State::UnderWay { .. } | State::Over => panic!("polled after it was complete"),
         }
     }
 }
@@ -152,6 +159,7 @@ impl<O: Operation> fmt::Debug for Submission<O> {
         match &self.0 {
             State::UnderWay { cell, .. } => f.debug_tuple("Submission").field(cell).finish(),
             State::Refused(_) => f.write_str("Submission(refused)"),
+            State::Over => f.write_str("Submission(over)"),
         }
     }
 }

@@ -22,9 +22,46 @@ pub(super) struct MultiCell<M: MultiOperation> {
 struct State<I> {
     phase: Phase,
     waker: Option<Waker>,
-    results: VecDeque<io::Result<I>>,
+    results: Results<io::Result<I>>,
     unwanted: Vec<I>,
     companion: Companion,
+}
+
+/// Results in order. Mostly there is one at a time, which needs no memory elsewhere.
+struct Results<R> {
+    first: Option<R>,
+    others: VecDeque<R>,
+}
+
+impl<R> Default for Results<R> {
+    fn default() -> Self {
+        Results {
+            first: None,
+            others: VecDeque::new(),
+        }
+    }
+}
+
+impl<R> Results<R> {
+    fn push_back(&mut self, result: R) {
+        if self.first.is_none() {
+            self.first = Some(result);
+        } else {
+            self.others.push_back(result);
+        }
+    }
+
+    fn pop_front(&mut self) -> Option<R> {
+        let first = self.first.take();
+        if !self.others.is_empty() {
+            self.first = self.others.pop_front();
+        }
+        first
+    }
+
+    fn len(&self) -> usize {
+        usize::from(self.first.is_some()) + self.others.len()
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,7 +157,7 @@ impl<M: MultiOperation> MultiCell<M> {
             state: Mutex::new(State {
                 phase: Phase::Stopped,
                 waker: None,
-                results: VecDeque::new(),
+                results: Results::default(),
                 unwanted: Vec::new(),
                 companion: Companion::None,
             }),
@@ -249,7 +286,9 @@ where
         }
         let over = match item {
             Ok(item) => {
-                state.results.extend(item.map(Ok));
+                if let Some(item) = item {
+                    state.results.push_back(Ok(item));
+                }
                 false
             }
             Err(error) => match -arrived.value {
@@ -333,3 +372,28 @@ where
 
 #[cfg(all(test, loom))]
 mod model;
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_come_out_in_the_order_in_which_they_went_in() {
+        let mut results = Results::default();
+        let mut want = VecDeque::new();
+        let mut next = 0;
+        for (pushed, popped) in [(1, 1), (3, 1), (2, 4), (1, 2), (5, 3), (0, 2)] {
+            for _ in 0..pushed {
+                results.push_back(next);
+                want.push_back(next);
+                next += 1;
+            }
+            assert_eq!(results.len(), want.len());
+            for _ in 0..popped {
+                assert_eq!(results.pop_front(), want.pop_front());
+            }
+            assert_eq!(results.len(), want.len());
+        }
+        assert_eq!(results.pop_front(), None);
+    }
+}
