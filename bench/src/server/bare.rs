@@ -9,6 +9,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpListener as StdListener;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token};
@@ -20,6 +21,9 @@ use super::{ECHO_BUFFER, PerCore, Serve, Service};
 pub struct Bare(#[expect(dead_code, reason = "dropping it waits for them")] PerCore);
 
 const LISTENER: Token = Token(usize::MAX);
+
+/// As long as a worker of tress looks for something to do.
+const LOOK: Duration = Duration::from_micros(50);
 
 impl Serve for Bare {
     fn listeners(workers: usize) -> usize {
@@ -62,20 +66,16 @@ fn serve(listener: StdListener) -> io::Result<()> {
     let registry = poll.registry();
     registry.register(&mut listener, LISTENER, Interest::READABLE)?;
     let mut connections = Connections::default();
-    let mut buffer = vec![0; ECHO_BUFFER];
     loop {
-        match poll.poll(&mut events, None) {
-            Err(why) if why.kind() == ErrorKind::Interrupted => continue,
-            polled => polled?,
-        }
+        connections.wait(&mut poll, &mut events)?;
         for event in &events {
             if event.token() != LISTENER {
-                connections.advance(event.token(), &mut buffer);
+                connections.advance(event.token());
                 continue;
             }
             loop {
                 match listener.accept() {
-                    Ok((stream, _)) => connections.add(stream, poll.registry(), &mut buffer)?,
+                    Ok((stream, _)) => connections.add(stream, poll.registry())?,
                     Err(why) if why.kind() == ErrorKind::WouldBlock => break,
                     // Accepting fails when the listening socket has been shut down.
                     Err(_) => return Ok(()),
@@ -92,12 +92,24 @@ struct Connections {
 }
 
 impl Connections {
-    fn add(
-        &mut self,
-        mut stream: TcpStream,
-        registry: &mio::Registry,
-        buffer: &mut [u8],
-    ) -> io::Result<()> {
+    /// Waits for events. With a single connection it looks for them for a while before it sleeps, as tress
+    /// does.
+    fn wait(&self, poll: &mut Poll, events: &mut Events) -> io::Result<()> {
+        let is_single = self.places.len() - self.free.len() == 1;
+        let since = is_single.then(Instant::now);
+        loop {
+            let looks = since.is_some_and(|since| since.elapsed() < LOOK);
+            match poll.poll(events, looks.then_some(Duration::ZERO)) {
+                Err(why) if why.kind() == ErrorKind::Interrupted => continue,
+                polled => polled?,
+            }
+            if !looks || !events.is_empty() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn add(&mut self, mut stream: TcpStream, registry: &mio::Registry) -> io::Result<()> {
         stream.set_nodelay(true)?;
         let place = self.free.pop().unwrap_or_else(|| {
             self.places.push(None);
@@ -105,19 +117,22 @@ impl Connections {
         });
         let interest = Interest::READABLE | Interest::WRITABLE;
         registry.register(&mut stream, Token(place), interest)?;
-        let waiting = Vec::new();
-        self.places[place] = Some(Connection { stream, waiting });
-        self.advance(Token(place), buffer);
+        self.places[place] = Some(Connection {
+            stream,
+            buffer: vec![0; ECHO_BUFFER],
+            waiting: Vec::new(),
+        });
+        self.advance(Token(place));
         Ok(())
     }
 
-    fn advance(&mut self, Token(place): Token, buffer: &mut [u8]) {
+    fn advance(&mut self, Token(place): Token) {
         // An event may be late: of a connection that has gone.
         let Some(connection) = &mut self.places[place] else {
             return;
         };
         // What goes wrong with a connection the client tells.
-        if !connection.advance(buffer).unwrap_or(false) {
+        if !connection.advance().unwrap_or(false) {
             self.places[place] = None;
             self.free.push(place);
         }
@@ -126,13 +141,16 @@ impl Connections {
 
 struct Connection {
     stream: TcpStream,
+    /// Of its own, as each task of a runtime has one.
+    buffer: Vec<u8>,
     /// Read, and not sent back yet.
     waiting: Vec<u8>,
 }
 
 impl Connection {
     /// Sends back what there is. False at the end.
-    fn advance(&mut self, buffer: &mut [u8]) -> io::Result<bool> {
+    fn advance(&mut self) -> io::Result<bool> {
+        let buffer = &mut self.buffer[..];
         loop {
             while !self.waiting.is_empty() {
                 match self.stream.write(&self.waiting) {
