@@ -396,9 +396,9 @@ use std::os::windows::io::AsRawSocket as AsSystem;
     not(all(target_os = "linux", target_pointer_width = "64", not(miri))),
     path = "readiness/by_library.rs"
 )]
-mod bytes_of;
+mod transfer;
 
-pub(super) use bytes_of::{receive, send};
+pub(super) use transfer::{receive, send};
 
 /// Several buffers with no more than this in all are put together before they are written: that takes less
 /// than the kernel takes to be told of them one by one.
