@@ -129,6 +129,41 @@ fn an_earlier_handler_is_called_too() {
     });
 }
 
+/// Those that a thread had blocked reach it in one moment. Handlers within handlers would need more than the
+/// stack that there is for them.
+#[cfg(target_os = "linux")]
+#[test]
+fn many_signals_may_come_at_once() {
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        // qemu has no more.
+        let numbers = libc::SIGRTMIN()..=libc::SIGRTMAX().min(libc::SIGRTMIN() + 27);
+        let mut listeners = Vec::new();
+        for number in numbers.clone() {
+            listeners.push(signal(SignalKind::from_raw(number)).unwrap());
+        }
+        std::thread::spawn(move || {
+            // SAFETY: all zero is a valid set; the signals are handled, and the thread is this one.
+            unsafe {
+                let mut set: libc::sigset_t = std::mem::zeroed();
+                for number in numbers.clone() {
+                    libc::sigaddset(&raw mut set, number);
+                }
+                libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
+                for number in numbers {
+                    libc::pthread_kill(libc::pthread_self(), number);
+                }
+                libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
+            }
+        })
+        .join()
+        .unwrap();
+        for listener in &mut listeners {
+            listener.recv().await;
+        }
+    });
+}
+
 #[test]
 fn some_cannot_be_listened_for() {
     Runtime::new().unwrap().block_on(async {

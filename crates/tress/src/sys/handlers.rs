@@ -59,14 +59,9 @@ impl Handlers {
         action.sa_sigaction = handler as usize;
         action.sa_flags = libc::SA_RESTART | libc::SA_ONSTACK | libc::SA_SIGINFO;
         // What it has blocked while it runs, and hears of, stays so for an earlier handler.
-        if is_function(&found) {
-            action.sa_mask = found.sa_mask;
-            action.sa_flags |= found.sa_flags & libc::SA_NOCLDSTOP;
-        } else {
-            // SAFETY: a mask of our own.
-            unsafe { libc::sigemptyset(&raw mut action.sa_mask) };
-            action.sa_flags |= libc::SA_NOCLDSTOP;
-        }
+        let earlier = is_function(&found).then_some(&found);
+        action.sa_mask = all_but_faults(earlier);
+        action.sa_flags |= libc::SA_NOCLDSTOP & earlier.map_or(!0, |earlier| earlier.sa_flags);
         let mut replaced = found;
         // SAFETY: the handler does only what a handler may do, and is there as long as the process.
         checked(unsafe { libc::sigaction(signal, &raw const action, &raw mut replaced) })?;
@@ -128,6 +123,23 @@ fn checked(result: libc::c_int) -> io::Result<()> {
         Ok(())
     } else {
         Err(io::Error::last_os_error())
+    }
+}
+
+/// What waits while a handler of ours runs: handlers do not interrupt each other, for each takes its share of a
+/// small stack, 3 KiB and more of it for the registers of some processors alone. Faults cannot wait; those
+/// that waited for an `earlier` handler go on waiting.
+fn all_but_faults(earlier: Option<&libc::sigaction>) -> libc::sigset_t {
+    // SAFETY: all zero is a valid set; only sets that are there are asked and changed, by signals that exist.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&raw mut set);
+        for fault in UNFIT.into_iter().chain([libc::SIGTRAP, libc::SIGSYS]) {
+            if earlier.is_none_or(|earlier| libc::sigismember(&earlier.sa_mask, fault) == 0) {
+                libc::sigdelset(&raw mut set, fault);
+            }
+        }
+        set
     }
 }
 
