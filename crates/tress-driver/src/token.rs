@@ -90,12 +90,12 @@ impl Token {
         self.is_away.store(false, Ordering::Release);
     }
 
-    /// Does the owner sleep elsewhere? Under the queue's lock this says who hands over what was queued.
+    /// Does the owner sleep elsewhere? Under the ring's lock this says who hands over what was queued.
     pub(crate) fn is_away(&self) -> bool {
         self.is_away.load(Ordering::Acquire)
     }
 
-    /// Will the owner not come by itself to hand over what was queued? To be asked under the queue's lock.
+    /// Will the owner not come by itself to hand over what was queued? To be asked under the ring's lock.
     #[allow(dead_code, reason = "used where there is a ring")]
     pub(crate) fn is_asleep(&self) -> bool {
         self.state.load(Ordering::Acquire) == PARKED || self.is_away()

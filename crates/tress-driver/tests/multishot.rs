@@ -60,6 +60,12 @@ fn switches(thread: libc::pid_t) -> u64 {
         .sum()
 }
 
+/// Does this thread wait for something? One that has ended does not.
+fn is_asleep(thread: libc::pid_t) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat"));
+    stat.is_ok_and(|stat| stat.rsplit(") ").next().unwrap().starts_with('S'))
+}
+
 /// The kernel wakes the thread that has handed a receive over for all that arrives. If that was somebody who
 /// helped the owner, it is left in peace as soon as the owner is back.
 #[test]
@@ -123,7 +129,7 @@ impl AsFd for Gate {
     }
 }
 
-/// An accept is stopped, or dropped, while the ring is about to hand it over again: the cancellation is queued
+/// An accept is stopped, or dropped, while the ring is about to hand it over again: the cancellation is not queued
 /// before what it is to cancel.
 #[test]
 fn an_accept_that_is_ended_while_it_begins_again_ends() {
@@ -151,11 +157,23 @@ fn an_accept_that_is_ended_while_it_begins_again_ends() {
         thread::scope(|scope| {
             scope.spawn(|| park_until(&driver, || done.load(Ordering::SeqCst)));
             is_reached.recv().unwrap();
-            if goes {
-                accepting = None;
-            } else {
-                let stopping = accepting.as_mut().unwrap().poll_stop(&mut cx);
-                assert!(stopping.is_pending());
+            let (ends, is_ending) = mpsc::channel();
+            let accepting = &mut accepting;
+            let ending = scope.spawn(move || {
+                // SAFETY: it has no conditions.
+                ends.send(unsafe { libc::gettid() }).unwrap();
+                let mut cx = Context::from_waker(std::task::Waker::noop());
+                if goes {
+                    *accepting = None;
+                } else {
+                    let stopping = accepting.as_mut().unwrap().poll_stop(&mut cx);
+                    assert!(stopping.is_pending());
+                }
+            });
+            // It has said that it wants no more, and either it has queued its cancellation or it waits to.
+            let thread = is_ending.recv().unwrap();
+            while !ending.is_finished() && !is_asleep(thread) {
+                thread::yield_now();
             }
             open.send(()).unwrap();
             // It would hang here.

@@ -57,10 +57,6 @@ mod tests {
             unreachable!("it is over")
         }
 
-        fn is_wanted(&self) -> bool {
-            false
-        }
-
         fn bury(&self) {
             self.0.fetch_add(1, Ordering::Relaxed);
         }

@@ -1,9 +1,8 @@
 //! The ring: what goes to the kernel and what comes back.
 //!
-//! Locks, in the order in which they are taken: `completions` (who takes results off the ring), `table`
-//! (what is under way), `finished` (what is to be dropped), `queue` (who puts entries on the ring). No system
-//! call is made under `queue`, and under `table` only to fetch results that have overflown. No foreign code runs
-//! under any of them, except that a buffer is asked for its place when an operation has to be handed over again.
+//! One lock guards what is under way and both queues, and within it another one what is to be dropped. The only
+//! system call that is made under them fetches results that have overflown, and no foreign code runs, except that
+//! a buffer is asked for its place when an operation has to be handed over again.
 
 use super::finished::Finished;
 use super::pool::Groups;
@@ -44,9 +43,6 @@ pub(crate) trait Completion: Send + Sync {
 
     /// A result.
     fn complete(&self, arrived: Arrived, wakers: &mut Wakers) -> Next;
-
-    /// Is it to run, as far as is known now? Whoever ends that asks the kernel to stop it afterwards.
-    fn is_wanted(&self) -> bool;
 
     /// The ring has let go of it, and no lock is held: undoes results that nobody wants.
     fn bury(&self);
@@ -89,10 +85,8 @@ pub(crate) enum Next {
 pub(crate) struct Ring {
     uring: ManuallyDrop<IoUring>,
     supported: [bool; 256],
-    completions: Mutex<()>,
-    table: ManuallyDrop<Mutex<State>>,
-    /// Guards the submission queue.
-    queue: Mutex<Queue>,
+    /// Whoever has the lock may use the ring's queues, of submissions and of completions.
+    state: ManuallyDrop<Mutex<State>>,
     pub(super) groups: Mutex<Groups>,
     started: AtomicU64,
     in_flight: AtomicUsize,
@@ -100,6 +94,13 @@ pub(crate) struct Ring {
     finished: Finished,
 }
 
+struct State {
+    table: Table<Arc<dyn Completion>>,
+    closed: bool,
+    queue: Queue,
+}
+
+/// What is to be handed over, beyond what is in the submission queue.
 #[derive(Default)]
 struct Queue {
     /// What does not fit into the submission queue.
@@ -108,11 +109,6 @@ struct Queue {
     going_on: Vec<Key>,
     /// Those of them that a helper has handed over: they are to begin again.
     fostered: Vec<Key>,
-}
-
-struct State {
-    table: Table<Arc<dyn Completion>>,
-    closed: bool,
 }
 
 impl Ring {
@@ -142,12 +138,11 @@ impl Ring {
         let ring = Ring {
             uring: ManuallyDrop::new(uring),
             supported,
-            completions: Mutex::new(()),
-            table: ManuallyDrop::new(Mutex::new(State {
+            state: ManuallyDrop::new(Mutex::new(State {
                 table: Table::new(),
                 closed: false,
+                queue: Queue::default(),
             })),
-            queue: Mutex::new(Queue::default()),
             groups: Mutex::new(Groups::default()),
             started: AtomicU64::new(0),
             in_flight: AtomicUsize::new(0),
@@ -192,7 +187,7 @@ impl Ring {
     fn try_out(&self) -> io::Result<()> {
         self.push(&[opcode::Nop::new().build().user_data(UNHEARD)], || {});
         while !self.flush(By::Keeper)? {}
-        let _only = self.completions.lock();
+        let _only = self.state.lock();
         // SAFETY: we have the lock that guards the completion queue.
         let results = unsafe { self.uring.completion_shared() }.count();
         if results == 1 {
@@ -210,8 +205,8 @@ impl Ring {
         &self.uring
     }
 
-    /// Registers an operation and queues it. `queued` is called, under the queue's lock, when it is: what
-    /// it sees of the owner is from before the owner's next `flush`. `None` if the ring is closed.
+    /// Registers an operation and queues it. `queued` is called, under the lock, when it is: what it sees of
+    /// the owner is from before the owner's next `flush`. `None` if the ring is closed.
     pub(crate) fn start(
         &self,
         operation: &Arc<impl Completion + 'static>,
@@ -219,7 +214,7 @@ impl Ring {
     ) -> Option<Key> {
         // SAFETY: it was not submitted yet.
         let entry = unsafe { operation.entry() };
-        let mut state = self.table.lock();
+        let mut state = self.state.lock();
         if state.closed {
             return None;
         }
@@ -227,40 +222,38 @@ impl Ring {
         state
             .table
             .fill(key, Arc::clone(operation) as Arc<dyn Completion>);
-        // Both are written under the table's lock only.
+        // Both are written under the lock only.
         let in_flight = self.in_flight.load(Ordering::Relaxed);
         self.in_flight.store(in_flight + 1, Ordering::Release);
         let started = self.started.load(Ordering::Relaxed);
         self.started.store(started + 1, Ordering::Relaxed);
-        // Queued under the table's lock: whoever finds it there to cancel it comes after it in the queue.
-        self.push_operation(operation.as_ref(), key, entry, queued);
+        // Under the same lock: whoever finds it there to cancel it comes after it in the queue.
+        self.push_operation(&mut state.queue, operation.as_ref(), key, entry);
+        queued();
         Some(key)
     }
 
-    /// Queues an operation, `queued` as for `push`.
+    /// Queues an operation.
     fn push_operation(
         &self,
+        queue: &mut Queue,
         operation: &dyn Completion,
         key: Key,
         entry: Entry,
-        queued: impl FnOnce(),
     ) {
-        let entry = entry.user_data(key.0);
-        let mut queue = self.queue.lock();
         if operation.goes_on() {
             queue.going_on.push(key);
         }
-        self.push_to(&mut queue, &[entry]);
-        queued();
+        self.push_to(queue, &[entry.user_data(key.0)]);
     }
 
-    /// Queues entries; `queued` is called under the queue's lock.
+    /// Queues entries; `queued` is called under the lock.
     fn push(&self, entries: &[Entry], queued: impl FnOnce()) {
-        let mut queue = self.queue.lock();
-        self.push_to(&mut queue, entries);
+        self.push_to(&mut self.state.lock().queue, entries);
         queued();
     }
 
+    /// The queue is the one that is under the lock.
     fn push_to(&self, queue: &mut Queue, entries: &[Entry]) {
         // SAFETY: we have the lock that guards the submission queue.
         let mut submission = unsafe { self.uring.submission_shared() };
@@ -300,8 +293,8 @@ impl Ring {
     /// Moves what did not fit into the submission queue. Returns how much is there now, and whether there
     /// is still more.
     fn fill(&self, by: By) -> (u32, bool) {
-        let mut queue = self.queue.lock();
-        let queue = &mut *queue;
+        let mut state = self.state.lock();
+        let queue = &mut state.queue;
         match by {
             By::Helper => queue.fostered.append(&mut queue.going_on),
             By::Keeper => {
@@ -330,8 +323,7 @@ impl Ring {
             // If something has started since, its results wake the selector.
             return 0;
         }
-        let _only = self.completions.lock();
-        let mut state = self.table.lock();
+        let mut state = self.state.lock();
         let mut finished = self.finished.collect();
         let mut handled = 0;
         loop {
@@ -339,7 +331,8 @@ impl Ring {
             for result in unsafe { self.uring.completion_shared() } {
                 handled += self.handle(&mut state, &mut finished, &result, wakers, &mut queued);
             }
-            if !self.has_overflown() {
+            // SAFETY: we have the lock that guards the submission queue, where the kernel says so.
+            if !unsafe { self.uring.submission_shared() }.cq_overflow() {
                 return handled;
             }
             // Results that did not fit: there is room now.
@@ -350,13 +343,6 @@ impl Ring {
                 return handled;
             }
         }
-    }
-
-    /// Does the kernel hold results back for which there was no room?
-    fn has_overflown(&self) -> bool {
-        let _queue = self.queue.lock();
-        // SAFETY: we have the lock that guards the submission queue, where the kernel says so.
-        unsafe { self.uring.submission_shared() }.cq_overflow()
     }
 
     fn handle(
@@ -383,15 +369,14 @@ impl Ring {
             Next::Again => {
                 // SAFETY: the kernel has given it back, and it goes straight on to it again.
                 let entry = unsafe { operation.entry() };
-                self.push_operation(operation.as_ref(), key, entry, &mut *queued);
-                // Whoever has stopped wanting it since may have queued its cancellation before the entry.
-                if !operation.is_wanted() {
-                    self.cancel(key, queued);
-                }
+                self.push_operation(&mut state.queue, operation.as_ref(), key, entry);
+                // Whoever has stopped wanting it since queues its cancellation behind it, under the lock.
+                queued();
                 return 1;
             }
             Next::Stop => {
-                self.cancel(key, queued);
+                self.push_to(&mut state.queue, &[Ring::cancellation(key)]);
+                queued();
                 return 1;
             }
             Next::Finish => {}
@@ -400,7 +385,7 @@ impl Ring {
             }
         }
         finished.extend(state.table.remove(key));
-        // Under the table's lock, which `state` is behind.
+        // Under the lock, which `state` is behind.
         let in_flight = self.in_flight.load(Ordering::Relaxed);
         self.in_flight.store(in_flight - 1, Ordering::Release);
         1
@@ -431,21 +416,21 @@ impl Ring {
 
     /// Refuses new operations and asks the kernel to stop those under way. Returns how many there are.
     pub(crate) fn close(&self, wakers: &mut Wakers) -> usize {
-        let mut state = self.table.lock();
+        let mut state = self.state.lock();
         state.closed = true;
         let entries: Vec<_> = state
             .table
             .iter()
             .map(|(key, _)| Ring::cancellation(key))
             .collect();
-        self.push(&entries, || {});
+        self.push_to(&mut state.queue, &entries);
         drop(state);
         self.wake_starving(wakers);
         entries.len()
     }
 
     pub(super) fn is_closed(&self) -> bool {
-        self.table.lock().closed
+        self.state.lock().closed
     }
 
     /// How many operations were started so far.
@@ -507,7 +492,7 @@ impl Drop for Ring {
         self.bury();
         if settled {
             // SAFETY: dropped once, here. The kernel has nothing of the operations any more.
-            unsafe { ManuallyDrop::drop(&mut self.table) };
+            unsafe { ManuallyDrop::drop(&mut self.state) };
         }
         // Else the operations are leaked: the kernel may still write to their buffers.
         // SAFETY: dropped once, here.

@@ -177,17 +177,13 @@ impl<O: Operation> Completion for OpCell<O> {
             libc::ECANCELED => self.repeat(O::REPEATS_IF_CANCELLED),
             _ => false,
         };
-        if failed && !arrived.closed && OpCell::is_wanted(self) {
+        if failed && !arrived.closed && self.is_wanted() {
             return Next::Again;
         }
         match self.complete(arrived.value, wakers) {
             Told::Future => Next::Finish,
             Told::Nobody => Next::FinishOrphan,
         }
-    }
-
-    fn is_wanted(&self) -> bool {
-        OpCell::is_wanted(self)
     }
 
     fn bury(&self) {

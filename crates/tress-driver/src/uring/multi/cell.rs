@@ -319,10 +319,6 @@ where
         Next::Finish
     }
 
-    fn is_wanted(&self) -> bool {
-        self.phase() == Phase::Running
-    }
-
     fn bury(&self) {
         let unwanted = std::mem::take(&mut self.state.lock().unwanted);
         drop(unwanted);
@@ -357,10 +353,6 @@ where
         state.companion = Companion::Told;
         wakers.push(state.waker.take());
         Next::Finish
-    }
-
-    fn is_wanted(&self) -> bool {
-        self.0.state.lock().companion == Companion::Running
     }
 
     fn bury(&self) {}

@@ -141,14 +141,16 @@ impl Scene {
         next
     }
 
-    /// The same for the last result, and begins it again if it should, as the ring does.
+    /// The same for the last result, and begins it again if it should, as the ring does: under its lock.
     fn complete_or_begin_again(&self, value: i32) {
-        if self.complete(value, false) == Next::Again {
-            self.asked.push(Request::Start);
-            if !self.cell.is_wanted() {
-                self.asked.push(Request::Cancel);
-            }
+        let mut wakers = Wakers::default();
+        let mut queue = self.asked.queue.lock().unwrap();
+        if self.cell.complete(arrived(value, false), &mut wakers) == Next::Again {
+            queue.push_back(Request::Start);
+            self.asked.changed.notify_all();
         }
+        drop(queue);
+        wakers.wake_all();
     }
 
     fn complete_companion(&self, value: i32) -> Next {
@@ -177,7 +179,7 @@ fn obey(scene: &Scene, is_running: &mut bool) {
 }
 
 /// An operation that begins again (the thread that had handed it over is gone, say) beside one who stops it or
-/// goes: its cancellation may be queued before the operation itself. It does not run on unwanted all the same.
+/// goes: its cancellation is not queued before the operation itself, or it would run on unwanted.
 #[test]
 fn model_beginning_again_beside_a_stop() {
     beginning_again_beside(|cell, cx| cell.stop(cx) == Stop::Ask);
