@@ -2,6 +2,7 @@ use super::buffer::Buffer;
 use super::ring::Ring;
 use crate::driver::Driver;
 use crate::sys::Mutex;
+use crate::sys::atomic::{AtomicU32, Ordering};
 use crate::wakers::Wakers;
 use io_uring::types::BufRingEntry;
 use io_uring::{cqueue, opcode};
@@ -11,7 +12,7 @@ use std::fmt;
 use std::io;
 use std::ops::Deref;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::atomic::AtomicU16;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
 
@@ -59,14 +60,16 @@ struct Shared {
     /// The ring of free buffers, read by the kernel, and behind it the buffers themselves.
     memory: NonNull<u8>,
     layout: Layout,
+    /// How often a buffer has left the ring, as far as is known: at first all are elsewhere.
+    taken: AtomicU32,
     state: Mutex<State>,
 }
 
 struct State {
     /// Where the next free buffer goes.
     tail: u16,
-    /// How many buffers are not in the ring, as far as is known.
-    out: u16,
+    /// How often a buffer was put into the ring.
+    returned: u32,
     /// Who waits for a buffer to come back, by whatever tells them apart.
     starving: BTreeMap<usize, Waker>,
 }
@@ -117,7 +120,7 @@ impl Pool {
 
     /// How many buffers are neither filled nor in somebody's hands, as far as is known.
     pub fn available(&self) -> usize {
-        usize::from(self.0.count - self.0.state.lock().out)
+        usize::from(self.0.count) - self.0.out(&self.0.state.lock())
     }
 
     pub(super) fn belongs_to(&self, driver: &Arc<Driver>) -> bool {
@@ -133,7 +136,7 @@ impl Pool {
     pub(super) fn poll_available(&self, who: usize, cx: &mut Context<'_>) -> Poll<()> {
         let waker = cx.waker().clone();
         let mut state = self.0.state.lock();
-        if state.out < self.0.count {
+        if self.0.out(&state) < usize::from(self.0.count) {
             return Poll::Ready(());
         }
         let old = state.starving.insert(who, waker);
@@ -154,7 +157,7 @@ impl Pool {
     /// It is a result of a receive into this pool, and nobody has seen it before.
     pub(super) unsafe fn take(&self, length: u32, flags: u32) -> Option<PoolBuffer> {
         let id = cqueue::buffer_select(flags)?;
-        self.0.state.lock().out += 1;
+        self.0.taken.fetch_add(1, Ordering::Relaxed);
         Some(PoolBuffer {
             pool: Arc::clone(&self.0),
             id,
@@ -190,9 +193,10 @@ impl Shared {
             size,
             memory,
             layout,
+            taken: AtomicU32::new(u32::from(count)),
             state: Mutex::new(State {
                 tail: 0,
-                out: count,
+                returned: 0,
                 starving: BTreeMap::new(),
             }),
         };
@@ -223,6 +227,14 @@ impl Shared {
         unsafe { self.memory.as_ptr().add(offset) }
     }
 
+    /// How many buffers are not in the ring, as far as is known. Who puts one back has seen it being taken, and who
+    /// has the lock sees that too.
+    fn out(&self, state: &State) -> usize {
+        self.taken
+            .load(Ordering::Relaxed)
+            .wrapping_sub(state.returned) as usize
+    }
+
     /// Puts a buffer into the ring, for the kernel to take.
     fn give_back(&self, id: u16) {
         let mut state = self.state.lock();
@@ -239,7 +251,7 @@ impl Shared {
         // written by us only; the kernel reads it.
         let tail = unsafe { AtomicU16::from_ptr(BufRingEntry::tail(entries).cast_mut()) };
         tail.store(state.tail, Ordering::Release);
-        state.out -= 1;
+        state.returned = state.returned.wrapping_add(1);
         if state.starving.is_empty() {
             return;
         }
