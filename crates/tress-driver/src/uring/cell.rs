@@ -13,38 +13,35 @@
 //! The cell is shared by the future and the table of what is under way; the table lets go of it only
 //! after the kernel's last word. So the memory lives until then, whatever becomes of the future.
 
+use crate::sys::UnsafeCell;
 use crate::sys::atomic::{AtomicU32, Ordering};
-use crate::sys::{Mutex, UnsafeCell};
 use crate::wakers::Wakers;
 use std::fmt;
 use std::task::{Context, Poll, Waker};
 
 pub(crate) struct OpCell<O> {
-    phase: Mutex<Phase>,
+    phase: AtomicU32,
+    /// The kernel's last word. Written before the phase says that it is there.
+    result: AtomicU32,
     /// How often it was handed over again after the kernel had cancelled it.
     repeats: AtomicU32,
-    /// What became of the result, as far as a look without the lock can tell: `PENDING`, `TOLD` or `UNWANTED`.
-    end: AtomicU32,
+    /// Who waits. The future's while `UNHEARD`; while `AWAITED` it is taken by whoever leaves that phase.
+    waker: UnsafeCell<Option<Waker>>,
     op: UnsafeCell<Option<O>>,
 }
 
-/// The kernel may not have answered yet.
-const PENDING: u32 = 0;
-/// It has, and the future was there to be told.
-const TOLD: u32 = 1;
-/// It has, and the future was not.
-const UNWANTED: u32 = 2;
-
-enum Phase {
-    /// Under way, or about to be.
-    Waiting(Option<Waker>),
-    /// The kernel's last word, not fetched yet.
-    Done(i32),
-    /// Nobody waits for it. The kernel's last word, until it is undone.
-    Abandoned(Option<i32>),
-    /// The result was fetched.
-    Taken,
-}
+/// Under way, or about to be. The future has left no waker.
+const UNHEARD: u32 = 0;
+/// As `UNHEARD`, with a waker.
+const AWAITED: u32 = 1;
+/// The kernel's last word is there, and not fetched yet.
+const DONE: u32 = 2;
+/// The result was fetched, or undone.
+const TAKEN: u32 = 3;
+/// Nobody waits for it, and it is under way.
+const ABANDONED: u32 = 4;
+/// Nobody waits for it, and the kernel's last word is to be undone.
+const UNWANTED: u32 = 5;
 
 // SAFETY: the operation is touched by one thread at a time (see the table above), so sharing the cell
 // sends the operation back and forth.
@@ -77,11 +74,17 @@ pub(crate) enum Abandoned {
 impl<O> OpCell<O> {
     pub(crate) fn new(op: O) -> OpCell<O> {
         OpCell {
-            phase: Mutex::new(Phase::Waiting(None)),
+            phase: AtomicU32::new(UNHEARD),
+            result: AtomicU32::new(0),
             repeats: AtomicU32::new(0),
-            end: AtomicU32::new(PENDING),
+            waker: UnsafeCell::new(None),
             op: UnsafeCell::new(Some(op)),
         }
+    }
+
+    /// Another operation in a cell that nobody shares.
+    pub(crate) fn renew(&mut self, op: O) {
+        *self = OpCell::new(op);
     }
 
     /// The operation of a cell that nobody shares.
@@ -99,7 +102,7 @@ impl<O> OpCell<O> {
 
     /// Does anybody wait for it?
     pub(crate) fn is_wanted(&self) -> bool {
-        matches!(*self.phase.lock(), Phase::Waiting(_))
+        matches!(self.phase.load(Ordering::Acquire), UNHEARD | AWAITED)
     }
 
     /// Counts one more time, if it is no more than so many.
@@ -110,32 +113,47 @@ impl<O> OpCell<O> {
 
     /// The kernel's last word. Called once.
     pub(crate) fn complete(&self, result: i32, wakers: &mut Wakers) -> Told {
-        let mut phase = self.phase.lock();
-        match &mut *phase {
-            Phase::Waiting(waker) => {
-                wakers.push(waker.take());
-                *phase = Phase::Done(result);
-                self.end.store(TOLD, Ordering::Release);
+        self.result.store(result as u32, Ordering::Relaxed);
+        // Acquires the waker, or that the future is gone; releases the result and what the kernel has written.
+        match self.phase.swap(DONE, Ordering::AcqRel) {
+            UNHEARD => Told::Future,
+            AWAITED => {
+                wakers.push(self.take_waker());
                 Told::Future
             }
-            Phase::Abandoned(unwanted) => {
-                *unwanted = Some(result);
-                self.end.store(UNWANTED, Ordering::Release);
+            ABANDONED => {
+                // Nobody else looks at the phase of one that is abandoned.
+                self.phase.store(UNWANTED, Ordering::Release);
                 Told::Nobody
             }
-            Phase::Done(_) | Phase::Taken => unreachable!("an operation completes once"),
+            _ => unreachable!("an operation completes once"),
         }
+    }
+
+    /// From one phase to another; or what it is instead.
+    fn advance(&self, from: u32, to: u32) -> Result<(), u32> {
+        let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
+        let advanced = self.phase.compare_exchange(from, to, success, failure);
+        advanced.map(|_| ())
+    }
+
+    /// The waker that was left. For whoever has just left the phase `AWAITED`.
+    fn take_waker(&self) -> Option<Waker> {
+        // SAFETY: nobody but our caller may touch it now, until the future leaves the next one.
+        self.waker.with_mut(|waker| unsafe { (*waker).take() })
     }
 
     /// A result that nobody wants, once: the caller undoes what it may stand for.
     pub(crate) fn take_unwanted(&self) -> Option<i32> {
-        if self.end.load(Ordering::Acquire) != UNWANTED {
+        if self.phase.load(Ordering::Acquire) != UNWANTED {
             return None;
         }
-        match &mut *self.phase.lock() {
-            Phase::Abandoned(unwanted) => unwanted.take(),
-            _ => None,
-        }
+        let taken = self.phase.swap(TAKEN, Ordering::AcqRel) == UNWANTED;
+        taken.then(|| self.result())
+    }
+
+    fn result(&self) -> i32 {
+        self.result.load(Ordering::Relaxed) as i32
     }
 
     /// The result, with the operation, once there is one.
@@ -143,52 +161,68 @@ impl<O> OpCell<O> {
     /// # Panics
     /// If it was fetched already.
     pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<(i32, O)> {
-        // Cloned before the lock is taken, being foreign code; and not at all if there is nothing to wait for.
-        let is_pending = self.end.load(Ordering::Acquire) == PENDING;
-        let new = is_pending.then(|| cx.waker().clone());
-        let mut phase = self.phase.lock();
-        let result = match &mut *phase {
-            Phase::Waiting(waker) => {
-                let old = std::mem::replace(waker, new);
-                drop(phase);
-                drop(old);
-                return Poll::Pending;
+        let mut phase = self.phase.load(Ordering::Acquire);
+        let mut old = None;
+        if phase == AWAITED {
+            match self.advance(AWAITED, UNHEARD) {
+                Ok(()) => {
+                    old = self.take_waker();
+                    phase = UNHEARD;
+                }
+                Err(changed) => phase = changed,
             }
-            Phase::Done(result) => *result,
-            Phase::Abandoned(_) | Phase::Taken => panic!("polled after it was complete"),
-        };
-        *phase = Phase::Taken;
-        drop(phase);
-        // SAFETY: complete, and only the future, which is our caller, finds the phase `Done`.
+        }
+        if phase == UNHEARD {
+            let new = match old {
+                Some(old) if old.will_wake(cx.waker()) => old,
+                _ => cx.waker().clone(),
+            };
+            // SAFETY: in this phase the waker is the future's, which is our caller.
+            self.waker.with_mut(|waker| unsafe { *waker = Some(new) });
+            match self.advance(UNHEARD, AWAITED) {
+                Ok(()) => return Poll::Pending,
+                Err(changed) => phase = changed,
+            }
+            // Whoever completed it found none.
+            drop(self.take_waker());
+        }
+        assert_eq!(phase, DONE, "polled after it was complete");
+        // Only the future, which is our caller, changes it from `DONE`.
+        self.phase.store(TAKEN, Ordering::Relaxed);
+        // SAFETY: complete, and only the future finds the phase `DONE`.
         let op = self.op.with_mut(|op| unsafe { (*op).take() });
         Poll::Ready((
-            result,
+            self.result(),
             op.expect("the operation is there until it is taken"),
         ))
     }
 
     /// The future goes.
     pub(crate) fn abandon(&self) -> Abandoned {
-        let mut phase = self.phase.lock();
-        match std::mem::replace(&mut *phase, Phase::Abandoned(None)) {
-            Phase::Waiting(waker) => {
-                drop(phase);
-                drop(waker);
+        match self.phase.load(Ordering::Acquire) {
+            phase @ (UNHEARD | AWAITED) => {
+                if self.advance(phase, ABANDONED).is_err() {
+                    // Since the look: nobody but whoever completes it changes those two.
+                    return Abandoned::Done(self.result());
+                }
+                if phase == AWAITED {
+                    drop(self.take_waker());
+                }
                 Abandoned::UnderWay
             }
-            Phase::Done(result) => Abandoned::Done(result),
-            Phase::Taken | Phase::Abandoned(_) => Abandoned::Taken,
+            DONE => Abandoned::Done(self.result()),
+            _ => Abandoned::Taken,
         }
     }
 }
 
 impl<O> fmt::Debug for OpCell<O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let phase = match &*self.phase.lock() {
-            Phase::Waiting(_) => "under way",
-            Phase::Done(_) => "done",
-            Phase::Abandoned(_) => "abandoned",
-            Phase::Taken => "taken",
+        let phase = match self.phase.load(Ordering::Relaxed) {
+            UNHEARD | AWAITED => "under way",
+            DONE => "done",
+            ABANDONED | UNWANTED => "abandoned",
+            _ => "taken",
         };
         f.debug_struct("OpCell").field("phase", &phase).finish()
     }

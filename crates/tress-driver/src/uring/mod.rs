@@ -1,8 +1,8 @@
 //! Operations that the kernel completes by itself, by io_uring.
 //!
 //! `ring` talks to the kernel, `table` knows what is under way, `finished` what is to be dropped, `cell` is one
-//! operation between its future and the kernel, `op` says what can be asked for, `buffer` with what memory,
-//! `multi` are operations with many results, and `pool` is where those find memory.
+//! operation between its future and the kernel, `spare` has cells for the next ones, `op` says what can be asked
+//! for, `buffer` with what memory, `multi` are operations with many results, and `pool` is where those find memory.
 
 mod buffer;
 mod cell;
@@ -11,6 +11,7 @@ mod multi;
 pub mod op;
 mod pool;
 mod ring;
+mod spare;
 mod submission;
 mod table;
 

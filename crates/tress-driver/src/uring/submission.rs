@@ -1,6 +1,7 @@
 use super::cell::{Abandoned, OpCell, Told};
 use super::op::{Operation, Prepare};
 use super::ring::{Arrived, Completion, Next, Ring};
+use super::spare;
 use super::table::Key;
 use crate::driver::Driver;
 use crate::gone::Gone;
@@ -45,7 +46,7 @@ impl<O: Operation> Submission<O> {
         if !ring.supports(O::OPCODE) {
             return Submission::refused(op, unsupported("this kernel's io_uring cannot do it"));
         }
-        let cell = Arc::new(OpCell::new(op));
+        let cell = spare::cell(op);
         let mut is_asleep = false;
         match ring.start(&cell, || is_asleep = driver.is_asleep()) {
             Some(key) => {
@@ -103,9 +104,11 @@ impl<O: Operation> Future for Submission<O> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<O::Output> {
         if let State::UnderWay { cell, .. } = &self.0 {
             let (value, op) = ready!(cell.poll(cx));
-            let State::UnderWay { driver, .. } = mem::replace(&mut self.0, State::Over) else {
+            let State::UnderWay { driver, cell, .. } = mem::replace(&mut self.0, State::Over)
+            else {
                 unreachable!("it was a moment ago");
             };
+            spare::keep(cell);
             let is_closed = || driver.ring.as_ref().is_some_and(Ring::is_closed);
             // SAFETY: the kernel's last word on it, which the cell gives away once.
             return Poll::Ready(unsafe { finish(op, value, is_closed) });

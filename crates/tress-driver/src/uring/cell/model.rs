@@ -64,3 +64,43 @@ fn model_completion_against_drop() {
         assert_eq!(dropped.load(Ordering::Relaxed), 1);
     });
 }
+
+/// Counts how often it was woken.
+struct Counts(AtomicUsize);
+
+impl std::task::Wake for Counts {
+    fn wake(self: std::sync::Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// The last poll's waker is the one that is woken, unless that poll found the result itself.
+#[test]
+fn model_completion_against_another_waker() {
+    loom::model(|| {
+        let dropped = Arc::new(AtomicUsize::new(0));
+        let cell = Arc::new(OpCell::new(Op(dropped.clone())));
+        let counts = [(); 2].map(|()| std::sync::Arc::new(Counts(AtomicUsize::new(0))));
+        let poll = |counts: &std::sync::Arc<Counts>| {
+            let waker = Waker::from(counts.clone());
+            cell.poll(&mut Context::from_waker(&waker))
+        };
+        let other = cell.clone();
+        let thread = thread::spawn(move || kernel(other));
+        let first = poll(&counts[0]);
+        let second = first.is_pending().then(|| poll(&counts[1]));
+        thread.join().unwrap();
+        if second.is_some_and(|second| second.is_pending()) {
+            assert_eq!(counts[1].0.load(Ordering::Relaxed), 1);
+            assert!(poll(&counts[1]).is_ready());
+        }
+        drop((first, cell));
+        assert_eq!(dropped.load(Ordering::Relaxed), 1);
+        // None is kept.
+        assert!(
+            counts
+                .iter()
+                .all(|counts| std::sync::Arc::strong_count(counts) == 1)
+        );
+    });
+}
