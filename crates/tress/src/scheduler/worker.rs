@@ -76,8 +76,9 @@ pub(crate) struct Core {
     last_turn: Cell<Instant>,
     /// There is no core for another worker, and polls are short: one is woken for a long queue only.
     holds_back: Cell<bool>,
-    /// When it last woke another one all the same.
+    /// When it last woke another one all the same, and how long it waits before it does so again.
     last_help: Cell<Instant>,
+    help_every: Cell<Duration>,
     /// Counted in the idle set's searching number.
     searching: Cell<bool>,
     /// Tasks alive that are pinned to this worker, and with it to its thread.
@@ -115,6 +116,7 @@ impl Core {
             last_turn: Cell::new(Instant::now()),
             holds_back: Cell::new(false),
             last_help: Cell::new(Instant::now()),
+            help_every: Cell::new(help::FIRST_HELP),
             // Its thread is started by whoever claimed it from the idle set.
             searching: Cell::new(true),
             pinned: Cell::new(0),

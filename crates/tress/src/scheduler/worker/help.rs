@@ -7,8 +7,10 @@ use std::time::{Duration, Instant};
 
 /// Where no core is to spare, another worker is woken only for a queue that will take this long,
 const LONG_QUEUE: Duration = Duration::from_millis(1);
-/// and so often at most: it takes the core of this one, or of whoever the tasks wait for.
-pub(super) const HELP_EVERY: Duration = Duration::from_millis(5);
+/// and not before so long after the last time: it takes the core of this one, or of whoever the tasks wait for.
+pub(super) const FIRST_HELP: Duration = Duration::from_millis(5);
+/// Each time twice as long, and at most so long.
+pub(super) const LONGEST_HELP: Duration = Duration::from_millis(80);
 
 impl Core {
     /// Half of the ring has moved to the global queue.
@@ -21,20 +23,25 @@ impl Core {
     /// Wakes another worker for a long queue, unless it holds back and has done so not long ago.
     pub(super) fn call_for_help(&self, multi: &Multi, now: Instant) {
         if self.holds_back.get() {
-            if now - self.last_help.get() < HELP_EVERY {
+            let every = self.help_every.get();
+            if now - self.last_help.get() < every {
                 return;
             }
             self.last_help.set(now);
+            self.help_every.set((every * 2).min(LONGEST_HELP));
         }
         multi.notify();
     }
 
     /// Sets whether others are woken for long queues only, by this worker and by those who are none.
-    fn hold_back(&self, multi: &Multi, hold: bool) {
+    pub(super) fn hold_back(&self, multi: &Multi, hold: bool) {
         if !hold && !self.holds_back.get() {
             return;
         }
         self.holds_back.set(hold);
+        if !hold {
+            self.help_every.set(FIRST_HELP);
+        }
         let poll = self.adapt.mean().as_nanos().max(1);
         let patience = LONG_QUEUE.as_nanos() / poll;
         let patience = if hold { patience as usize } else { 0 };

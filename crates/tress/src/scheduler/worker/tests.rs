@@ -1,5 +1,5 @@
 use super::super::multi::current_worker;
-use super::help::HELP_EVERY;
+use super::help::FIRST_HELP;
 use super::*;
 use crate::runtime::{Builder, Handle};
 
@@ -28,17 +28,24 @@ fn help_is_called_for_seldom_where_there_is_no_core_for_it() {
             core.call_for_help(multi, Instant::now());
             wait_until_parked(before);
         }
-        core.holds_back.set(true);
-        let later = core.last_help.get() + HELP_EVERY;
-        let before = parks();
-        core.call_for_help(multi, later);
-        wait_until_parked(before);
-        let before = parks();
-        core.call_for_help(multi, later + HELP_EVERY - Duration::from_nanos(1));
-        assert!(multi.idle.is_parked(other) && parks() == before);
-        core.call_for_help(multi, later + HELP_EVERY);
-        wait_until_parked(before);
-        core.holds_back.set(false);
+        core.hold_back(multi, true);
+        let mut last = core.last_help.get();
+        let mut call_after = |wait: Duration| {
+            let before = parks();
+            core.call_for_help(multi, last + wait - Duration::from_nanos(1));
+            assert!(multi.idle.is_parked(other) && parks() == before);
+            last += wait;
+            core.call_for_help(multi, last);
+            wait_until_parked(before);
+        };
+        // More and more seldom.
+        for ms in [5, 10, 20, 40, 80, 80] {
+            call_after(Duration::from_millis(ms));
+        }
+        core.hold_back(multi, false);
+        core.hold_back(multi, true);
+        call_after(FIRST_HELP);
+        core.hold_back(multi, false);
     });
     runtime.block_on(test).unwrap();
 }
