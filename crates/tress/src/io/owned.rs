@@ -119,23 +119,31 @@ pub trait AsyncWriteOwned {
     /// As for [`write_owned`](Self::write_owned).
     fn write_all_owned<B: Buffer>(
         &mut self,
-        mut buffer: B,
+        buffer: B,
     ) -> impl Future<Output = (io::Result<()>, B)> + Send
     where
         Self: Send,
     {
         async move {
+            if buffer.filled() == 0 {
+                return (Ok(()), buffer);
+            }
+            // Mostly all of it goes at once, and needs no slice.
+            let (mut result, mut buffer) = self.write_owned(buffer).await;
             let mut written = 0;
-            while written < buffer.filled() {
-                let (result, rest) = self.write_owned(buffer.slice(written..)).await;
-                buffer = rest.into_inner();
+            loop {
                 match result {
                     Ok(0) => return (Err(super::write_zero()), buffer),
                     Ok(n) => written += n,
                     Err(error) => return (Err(error), buffer),
                 }
+                if written >= buffer.filled() {
+                    return (Ok(()), buffer);
+                }
+                let rest;
+                (result, rest) = self.write_owned(buffer.slice(written..)).await;
+                buffer = rest.into_inner();
             }
-            (Ok(()), buffer)
         }
     }
 }
