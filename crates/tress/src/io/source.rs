@@ -13,6 +13,7 @@ use std::fmt;
 use std::io;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 #[cfg(unix)]
 use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
@@ -25,6 +26,8 @@ pub(crate) struct Source<T: tress_driver::Source> {
     registering: Mutex<()>,
     interest: Interest,
     assumed: Ready,
+    /// Before it is registered: the sides, reading and writing, that the last transfer has left with nothing to try.
+    used_up: [AtomicBool; 2],
     runtime: IoHandle,
     pub(super) inner: Held<T>,
 }
@@ -73,6 +76,7 @@ impl<T: tress_driver::Source> Source<T> {
             registering: Mutex::new(()),
             interest,
             assumed: Ready::EMPTY,
+            used_up: [const { AtomicBool::new(false) }; 2],
             runtime,
             inner: Held::new(inner),
         }
@@ -173,8 +177,8 @@ impl<T: tress_driver::Source> Source<T> {
         Ok(self)
     }
 
-    /// As `registration`, for one who has not tried anything: what is assumed, less `unless`, is known at
-    /// once, or else what the source is ready for at this moment, and not only after the driver's next turn.
+    /// As `registration`, for one who has not tried anything: what is assumed and not used up, less `unless`, is
+    /// known at once, or else what the source is ready for at this moment, and not only after the driver's next turn.
     fn registration_assuming(&self, unless: Ready) -> io::Result<&Registration> {
         let is_new = self.registration.get().is_none();
         let registration = self.registration()?;
@@ -182,7 +186,7 @@ impl<T: tress_driver::Source> Source<T> {
             let ready = match self.assumed {
                 #[cfg(unix)]
                 Ready::EMPTY => ready_now(&*self.inner, self.interest),
-                assumed => assumed,
+                assumed => assumed - self.used_up_sides(),
             };
             let ready = ready - unless;
             if !ready.is_empty() {
@@ -202,6 +206,40 @@ impl<T: tress_driver::Source> Source<T> {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
             result => Some(result),
         }
+    }
+
+    /// As `try_unregistered`, on one side. A transfer that `uses_up` what there was leaves nothing to try: the next one
+    /// waits first.
+    #[inline]
+    fn try_side<R>(
+        &self,
+        direction: Direction,
+        uses_up: impl Fn(&R) -> bool,
+        f: impl FnOnce(&T) -> io::Result<R>,
+    ) -> Option<io::Result<R>> {
+        // Once it is registered that is known there. Until then this is but a hint: whoever waits hears of what there is.
+        let used_up = &self.used_up[direction as usize];
+        if self.registration.get().is_some() || used_up.load(Ordering::Relaxed) {
+            return None;
+        }
+        let result = self.try_unregistered(f)?;
+        if result.as_ref().is_ok_and(uses_up) {
+            used_up.store(true, Ordering::Relaxed);
+        }
+        Some(result)
+    }
+
+    fn used_up_sides(&self) -> Ready {
+        let mut ready = Ready::EMPTY;
+        for (side, used_up) in [Ready::READABLE, Ready::WRITABLE]
+            .into_iter()
+            .zip(&self.used_up)
+        {
+            if used_up.load(Ordering::Relaxed) {
+                ready |= side;
+            }
+        }
+        ready
     }
 
     /// Does `f` until it would not block. One waker a side is kept; for more waiters there is `io`.
@@ -259,7 +297,7 @@ impl<T: tress_driver::Source> Source<T> {
         loop {
             // Each time: a source may be said to be ready again and again, and never be.
             let progress = ready!(coop::poll_proceed(cx));
-            if let Some(result) = self.try_unregistered(&mut f) {
+            if let Some(result) = self.try_side(direction, &uses_up, &mut f) {
                 progress.made_progress();
                 return Poll::Ready(result);
             }
@@ -419,5 +457,41 @@ fn ready_now(descriptor: &impl std::os::fd::AsRawFd, interest: Interest) -> Read
 impl<T: tress_driver::Source + fmt::Debug> fmt::Debug for Source<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.inner.fmt(f)
+    }
+}
+
+#[cfg(all(test, unix, feature = "net", not(loom), not(miri)))]
+mod tests {
+    use super::*;
+    use crate::runtime::Builder;
+    use mio::unix::pipe;
+    use std::io::{Read, Write};
+    use std::task::Waker;
+
+    /// A short read says that there is no more: the next one waits, and hears of what has come before it does.
+    #[test]
+    fn after_a_short_read_the_next_one_waits_without_a_try() {
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let (mut sender, receiver) = pipe::new().unwrap();
+            let source = Source::new(receiver, "testing").unwrap();
+            let mut tries = 0;
+            let mut buffer = [0; 8];
+            let mut read = |cx: &mut Context<'_>| {
+                source.poll_transfer(cx, Direction::Read, buffer.len(), |mut pipe| {
+                    tries += 1;
+                    pipe.read(&mut buffer)
+                })
+            };
+            let mut cx = Context::from_waker(Waker::noop());
+            sender.write_all(b"12345678").unwrap();
+            assert!(matches!(read(&mut cx), Poll::Ready(Ok(8))));
+            sender.write_all(b"123").unwrap();
+            assert!(matches!(read(&mut cx), Poll::Ready(Ok(3))));
+            sender.write_all(b"1").unwrap();
+            assert!(read(&mut cx).is_pending());
+            let n = std::future::poll_fn(&mut read).await.unwrap();
+            assert_eq!((n, tries), (1, 3));
+        });
     }
 }
