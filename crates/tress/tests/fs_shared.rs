@@ -141,20 +141,21 @@ fn dropped_reads_lose_nothing() {
         let contents: Vec<u8> = (0..=255).collect();
         fs::write(&path, &contents).await.unwrap();
         let mut file = File::from_std(std::fs::File::open(&path).unwrap());
-        let mut read = Vec::new();
+        // From now on the pool reads.
+        drop(file.try_clone().await.unwrap());
+        let mut read: Vec<u8> = Vec::new();
+        let mut dropped = 0;
         while read.len() < contents.len() {
-            let dropped = poll_fn(|cx| {
-                let polled = pin!(file.read_owned(vec![0; 3])).poll(cx);
-                Poll::Ready(match polled {
-                    Poll::Ready((n, buffer)) => buffer[..n.unwrap()].to_vec(),
-                    Poll::Pending => Vec::new(),
-                })
-            });
-            read.extend(dropped.await);
+            let polled = poll_fn(|cx| Poll::Ready(pin!(file.read_owned(vec![0; 3])).poll(cx)));
+            match polled.await {
+                Poll::Ready((n, buffer)) => read.extend(&buffer[..n.unwrap()]),
+                Poll::Pending => dropped += 1,
+            }
             let (n, buffer) = file.read_owned(vec![0; 2]).await;
             read.extend(&buffer[..n.unwrap()]);
         }
         assert_eq!(read, contents);
+        assert_ne!(dropped, 0, "no read was dropped before its end");
     });
 }
 
