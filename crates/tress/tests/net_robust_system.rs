@@ -6,7 +6,8 @@ mod net_support;
 use net_support::kinds::{Kind, Tcp, Unix};
 use net_support::limit::Everything;
 use net_support::{
-    Random, alone, descriptors, on_each_backend, on_each_runtime, on_each_runtime_in_turn,
+    Random, alone, descriptors, monitors_are_gone, on_each_backend, on_each_runtime,
+    on_each_runtime_in_turn,
 };
 use std::future::{Future, poll_fn};
 use std::os::fd::AsRawFd;
@@ -50,7 +51,7 @@ async fn once<F: Future>(future: F) -> Option<F::Output> {
 #[test]
 fn running_out_of_descriptors_is_survived() {
     let _alone = alone();
-    on_each_runtime(|rt| {
+    on_each_runtime_in_turn(|rt| {
         accept_without_descriptors::<Tcp>(rt);
         accept_without_descriptors::<Unix>(rt);
     });
@@ -64,6 +65,7 @@ fn a_listener_without_descriptors_pauses_between_attempts() {
     const PAUSE: Duration = Duration::from_millis(10);
     let _alone = alone();
     on_each_backend(|backend| {
+        monitors_are_gone();
         let mut builder = Builder::new_current_thread();
         builder.enable_all().io_backend(backend).start_paused(true);
         builder.build().unwrap().block_on(async {

@@ -60,7 +60,7 @@ fn on_each_runtime_after(before: impl Fn(), test: impl Fn(&Runtime)) {
 
 /// Waits for the monitors of runtimes that were dropped: a drop does not, and each has a descriptor.
 #[cfg(target_os = "linux")]
-fn monitors_are_gone() {
+pub fn monitors_are_gone() {
     until(|| {
         let threads = std::fs::read_dir("/proc/self/task").unwrap();
         // One that has ended meanwhile has no name.
