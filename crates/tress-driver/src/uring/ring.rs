@@ -249,7 +249,8 @@ impl Ring {
 
     /// Queues entries; `queued` is called under the lock.
     fn push(&self, entries: &[Entry], queued: impl FnOnce()) {
-        self.push_to(&mut self.state.lock().queue, entries);
+        let mut state = self.state.lock();
+        self.push_to(&mut state.queue, entries);
         queued();
     }
 
