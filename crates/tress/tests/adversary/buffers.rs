@@ -1,0 +1,1 @@
+//! Buffers and descriptors that the kernel has in hand.

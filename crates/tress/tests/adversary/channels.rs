@@ -1,0 +1,1 @@
+//! Channels, groups of futures and locks.

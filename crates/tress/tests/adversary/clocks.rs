@@ -1,0 +1,1 @@
+//! Timers, shields and what differs from Tokio.

@@ -1,0 +1,1 @@
+//! Coroutines that suspend, unwind or end where nobody expects it.

@@ -1,0 +1,1 @@
+//! Streams and files whose other side does something rare.

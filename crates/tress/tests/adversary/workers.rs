@@ -1,0 +1,1 @@
+//! Workers, hooks and threads that fail.
