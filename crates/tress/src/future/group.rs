@@ -7,8 +7,13 @@
 //! # Why no wake-up is lost
 //! Before a future is polled it is marked as off the list, so a wake-up during the poll or after it
 //! puts it there again. The waker of the task is stored under the list's lock before the list is
-//! taken: who adds to the list later finds that waker, and wakes it if the list was empty. If it was
-//! not, somebody else has done so since the list was taken.
+//! taken: who adds to the list later finds that waker, and takes it and wakes it if the list was empty.
+//! If it was not, somebody else has done so since the list was taken.
+//!
+//! # Wake-ups after the end
+//! A future that has finished, or panicked, is *over*. It may have woken itself in its last poll, and
+//! others may wake it whenever they like: it is never polled again, and never counted again. From then on
+//! its bell says that it is on the list, so that most of these wake-ups do not even get there.
 //!
 //! # Budget
 //! A future that is polled without [budget](crate::task::coop) left wakes itself and gets nowhere. The
@@ -32,12 +37,18 @@ pub(super) struct Group<F: Future> {
     woken: Arc<Mutex<Woken>>,
     /// Numbers of the members to be polled next.
     round: VecDeque<usize>,
+    /// How many members are not over.
+    left: usize,
+    /// The result was returned.
+    cleared: bool,
 }
 
 /// A member's place: its waker, twice.
 struct Seat {
     bell: Arc<Bell>,
     waker: Waker,
+    /// See the module documentation.
+    over: bool,
 }
 
 /// What a member's waker does.
@@ -51,6 +62,8 @@ struct Bell {
 struct Woken {
     /// Each number at most once, so that the room made at the beginning suffices.
     list: Vec<usize>,
+    /// Taken by who wakes it, and put there again by the next poll: nobody clones a waker, which is
+    /// foreign code, with the lock held.
     task: Option<Waker>,
 }
 
@@ -68,7 +81,7 @@ impl Wake for Bell {
             let mut woken = self.woken.lock();
             woken.list.push(self.number);
             match woken.list.len() {
-                1 => woken.task.clone(),
+                1 => woken.task.take(),
                 _ => None,
             }
         };
@@ -98,13 +111,19 @@ impl<F: Future> Group<F> {
                 woken: woken.clone(),
             });
             let waker = Waker::from(bell.clone());
-            Seat { bell, waker }
+            Seat {
+                bell,
+                waker,
+                over: false,
+            }
         };
         Group {
             members: members.into(),
             seats: (0..count).map(seat).collect(),
             woken,
             round: (0..count).collect(),
+            left: count,
+            cleared: false,
         }
     }
 
@@ -112,10 +131,22 @@ impl<F: Future> Group<F> {
         self.members.len()
     }
 
-    /// Drops all members and what they left behind.
+    /// How many members have neither finished nor panicked.
+    pub(super) fn left(&self) -> usize {
+        self.left
+    }
+
+    /// Has the result been returned?
+    pub(super) fn is_cleared(&self) -> bool {
+        self.cleared
+    }
+
+    /// Drops all members and what they left behind: the result is about to be returned.
     pub(super) fn clear(&mut self) {
-        self.members = Box::into_pin(Box::default());
+        self.cleared = true;
+        self.left = 0;
         self.round.clear();
+        self.members = Box::into_pin(Box::default());
     }
 
     /// The member with this number.
@@ -130,6 +161,8 @@ impl<F: Future> Group<F> {
 
     /// Polls those that have been woken, and calls `finished` for each that has finished, until that
     /// returns something.
+    ///
+    /// A panic of a member goes on. The others can be polled afterwards, that one is over.
     pub(super) fn poll<R>(
         &mut self,
         cx: &mut Context<'_>,
@@ -140,15 +173,28 @@ impl<F: Future> Group<F> {
         }
         self.begin_round(cx.waker());
         while let Some(number) = self.round.pop_front() {
-            let Seat { bell, waker } = &self.seats[number];
+            let Seat { bell, waker, over } = &mut self.seats[number];
+            if *over {
+                continue;
+            }
             // Acquire: see `Bell`. Before the poll, so that a wake-up from within counts.
             bell.on_the_list.swap(false, Ordering::AcqRel);
             let waker = waker.clone();
+            // Unless the poll comes back and says otherwise: it may panic.
+            *over = true;
+            self.left -= 1;
             let mut member = self.member(number);
             if member.as_mut().poll_done(&mut Context::from_waker(&waker)) {
                 if let Some(result) = finished(member) {
                     return Poll::Ready(result);
                 }
+                self.seats[number]
+                    .bell
+                    .on_the_list
+                    .store(true, Ordering::Relaxed);
+            } else {
+                self.seats[number].over = false;
+                self.left += 1;
             }
             if !self.round.is_empty() && !coop::has_budget_remaining() {
                 cx.waker().wake_by_ref();
@@ -161,15 +207,10 @@ impl<F: Future> Group<F> {
     /// Sees to it that `task` is woken for whoever is woken from now on, and takes over those who were
     /// until now.
     fn begin_round(&mut self, task: &Waker) {
-        let mut old = None;
+        // Before the lock is taken, and the old one dropped after it is released: see `Woken`.
+        let task = task.clone();
         let mut woken = self.woken.lock();
-        if !woken
-            .task
-            .as_ref()
-            .is_some_and(|known| known.will_wake(task))
-        {
-            old = woken.task.replace(task.clone());
-        }
+        let old = woken.task.replace(task);
         self.round.extend(woken.list.drain(..));
         drop(woken);
         drop(old);

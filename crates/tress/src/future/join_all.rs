@@ -1,7 +1,8 @@
 use super::group::Group;
+use std::convert::Infallible;
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 /// Waits for all futures, and returns their outputs in the order of the futures.
 ///
@@ -19,6 +20,10 @@ use std::task::{Context, Poll, ready};
 /// Futures of different types have to be boxed, or use [`join!`](crate::join). Tasks are joined by
 /// their handles, or by a [`JoinSet`](crate::task::JoinSet) as they finish.
 ///
+/// # Panics
+/// When it is polled, with the panic of a future that panics; if it is polled on, the others go on, and
+/// it panics once more when they have finished. It panics also if it is polled after it was ready.
+///
 /// # Cancel safety
 /// Dropping it drops all the futures; outputs that were ready are lost.
 pub fn join_all<I>(futures: I) -> JoinAll<<I::Item as IntoFuture>::IntoFuture>
@@ -26,10 +31,8 @@ where
     I: IntoIterator,
     I::Item: IntoFuture,
 {
-    let group = Group::new(futures);
     JoinAll {
-        left: group.len(),
-        group,
+        group: Group::new(futures),
     }
 }
 
@@ -50,6 +53,9 @@ where
 /// # Errors
 /// That of the future that failed first.
 ///
+/// # Panics
+/// As [`join_all`] does.
+///
 /// # Cancel safety
 /// As for [`join_all`].
 pub fn try_join_all<I, T, E>(futures: I) -> TryJoinAll<<I::Item as IntoFuture>::IntoFuture>
@@ -57,10 +63,8 @@ where
     I: IntoIterator,
     I::Item: IntoFuture<Output = Result<T, E>>,
 {
-    let group = Group::new(futures);
     TryJoinAll {
-        left: group.len(),
-        group,
+        group: Group::new(futures),
     }
 }
 
@@ -69,8 +73,6 @@ where
 #[must_use = "futures do nothing unless awaited"]
 pub struct JoinAll<F: Future> {
     group: Group<F>,
-    /// How many have not finished.
-    left: usize,
 }
 
 /// The future of [`try_join_all`].
@@ -78,29 +80,35 @@ pub struct JoinAll<F: Future> {
 #[must_use = "futures do nothing unless awaited"]
 pub struct TryJoinAll<F: Future> {
     group: Group<F>,
-    /// How many have not finished.
-    left: usize,
 }
 
 // The futures are pinned in an allocation of their own.
 impl<F: Future> Unpin for JoinAll<F> {}
 impl<F: Future> Unpin for TryJoinAll<F> {}
 
+/// Why there is no output of a future that is over.
+const PANICKED: &str =
+    "a future of this group has panicked and has no output: it cannot be polled on";
+
 impl<F: Future> Future for JoinAll<F> {
     type Output = Vec<F::Output>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let JoinAll { group, left } = self.get_mut();
-        if *left != 0 {
-            ready!(group.poll(cx, |_| {
-                *left -= 1;
-                (*left == 0).then_some(())
-            }));
+        let group = &mut self.get_mut().group;
+        assert!(
+            !group.is_cleared(),
+            "a `join_all` that has returned its outputs cannot be polled"
+        );
+        if group.left() != 0 {
+            let _: Poll<Infallible> = group.poll(cx, |_| None);
+            if group.left() != 0 {
+                return Poll::Pending;
+            }
         }
         let outputs = (0..group.len()).map(|number| group.member(number).take());
         let outputs: Option<Vec<_>> = outputs.collect();
         group.clear();
-        Poll::Ready(outputs.expect("all have finished, and nobody has taken an output"))
+        Poll::Ready(outputs.expect(PANICKED))
     }
 }
 
@@ -108,25 +116,23 @@ impl<T, E, F: Future<Output = Result<T, E>>> Future for TryJoinAll<F> {
     type Output = Result<Vec<T>, E>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let TryJoinAll { group, left } = self.get_mut();
-        if *left != 0 {
-            let outcome = ready!(group.poll(cx, |member| {
-                *left -= 1;
-                match member.take_error() {
-                    Some(error) => Some(Err(error)),
-                    None if *left == 0 => Some(Ok(())),
-                    None => None,
-                }
-            }));
-            if let Err(error) = outcome {
-                *left = 0;
+        let group = &mut self.get_mut().group;
+        assert!(
+            !group.is_cleared(),
+            "a `try_join_all` that has returned its outcome cannot be polled"
+        );
+        if group.left() != 0 {
+            if let Poll::Ready(error) = group.poll(cx, |member| member.take_error()) {
                 group.clear();
                 return Poll::Ready(Err(error));
             }
+            if group.left() != 0 {
+                return Poll::Pending;
+            }
         }
-        let values = (0..group.len()).map(|number| group.member(number).take_value());
-        let values: Option<Vec<_>> = values.collect();
+        let outcomes = (0..group.len()).map(|number| group.member(number).take());
+        let outcomes: Option<Result<Vec<_>, _>> = outcomes.collect();
         group.clear();
-        Poll::Ready(Ok(values.expect("all have finished with a value")))
+        Poll::Ready(outcomes.expect(PANICKED))
     }
 }

@@ -27,7 +27,9 @@ use std::task::{Context, Poll};
 /// Futures of different types have to be boxed, or use [`select!`](crate::select).
 ///
 /// # Panics
-/// If there is no future: nobody would ever win.
+/// If there is no future: nobody would ever win. When it is polled, with the panic of a future that
+/// panics; if it is polled on, the others go on. It panics also if it is polled when all have panicked, or
+/// after it was ready.
 ///
 /// # Cancel safety
 /// Dropping it drops all the futures, and so does winning for the others: use operations of which
@@ -50,7 +52,6 @@ where
 #[derive(Debug)]
 #[must_use = "futures do nothing unless awaited"]
 pub struct Race<F: Future> {
-    /// Empty once it is won.
     group: Group<F>,
 }
 
@@ -62,7 +63,11 @@ impl<F: Future> Future for Race<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let group = &mut self.get_mut().group;
-        assert!(group.len() != 0, "a race that is won cannot be polled");
+        assert!(!group.is_cleared(), "a race that is won cannot be polled");
+        assert!(
+            group.left() != 0,
+            "nobody can win a race whose futures have all panicked"
+        );
         let polled = group.poll(cx, |member| member.take());
         if polled.is_ready() {
             group.clear();

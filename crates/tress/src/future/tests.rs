@@ -3,13 +3,13 @@ use crate::runtime::Builder;
 use crate::sync::wait_list::tests::Wakes;
 use crate::sync::{Notify, oneshot};
 use crate::task::{coop, yield_now};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
 
 /// Counts its polls, and is ready once the channel has something.
 fn counting<T>(
@@ -298,4 +298,204 @@ fn poll_once_leaves_a_borrowed_future_as_it_is() {
         assert_eq!(poll_once(twice.as_mut()).await, None);
         assert_eq!(twice.await, 5);
     });
+}
+
+/// Keeps the waker that it was polled with last, and is ready once told so.
+fn keeping(
+    waker: &Rc<RefCell<Option<Waker>>>,
+    ready: &Rc<Cell<bool>>,
+) -> impl Future<Output = Result<u32, ()>> + use<> {
+    let (waker, ready) = (waker.clone(), ready.clone());
+    poll_fn(move |cx: &mut Context<'_>| {
+        *waker.borrow_mut() = Some(cx.waker().clone());
+        if ready.get() {
+            Poll::Ready(Ok(1))
+        } else {
+            Poll::Pending
+        }
+    })
+}
+
+/// A member that wakes itself in its last poll, and is woken again and again when it is over.
+fn wakes_after_the_end<J>(join: impl FnOnce([PinnedMember; 2]) -> J, two: J::Output)
+where
+    J: Future<Output: PartialEq + std::fmt::Debug> + Unpin,
+{
+    let kept = Rc::new(RefCell::new(None::<Waker>));
+    let (early, late) = (Rc::new(Cell::new(false)), Rc::new(Cell::new(false)));
+    let mut inner = Box::pin(keeping(&kept, &early));
+    let first: PinnedMember = Box::pin(poll_fn(move |cx| {
+        cx.waker().wake_by_ref();
+        inner.as_mut().poll(cx)
+    }));
+    let other = Rc::new(RefCell::new(None));
+    let mut all = join([first, Box::pin(keeping(&other, &late))]);
+    let (wakes, waker) = Wakes::new();
+    assert!(poll(&mut all, &waker).is_pending());
+    early.set(true);
+    assert!(poll(&mut all, &waker).is_pending());
+    wakes.take();
+    for _ in 0..3 {
+        assert!(
+            poll(&mut all, &waker).is_pending(),
+            "the second is not ready"
+        );
+        kept.borrow().as_ref().unwrap().wake_by_ref();
+        kept.borrow().as_ref().unwrap().clone().wake();
+        assert_eq!(wakes.take(), 0, "for one who is over");
+    }
+    late.set(true);
+    other.borrow().as_ref().unwrap().wake_by_ref();
+    assert_eq!(wakes.take(), 1);
+    assert_eq!(poll(&mut all, &waker), Poll::Ready(two));
+    kept.borrow().as_ref().unwrap().wake_by_ref();
+}
+
+type PinnedMember = Pin<Box<dyn Future<Output = Result<u32, ()>>>>;
+
+#[test]
+fn a_wake_up_after_the_end_of_a_member_counts_for_nothing() {
+    wakes_after_the_end(join_all, vec![Ok(1), Ok(1)]);
+    wakes_after_the_end(try_join_all, Ok(vec![1, 1]));
+}
+
+/// Ready at once; its drop panics, or the poll itself.
+struct Breaks {
+    in_poll: bool,
+}
+
+impl Future for Breaks {
+    type Output = Result<u32, ()>;
+
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
+        assert!(!self.in_poll, "a poll that panics");
+        Poll::Ready(Ok(7))
+    }
+}
+
+impl Drop for Breaks {
+    fn drop(&mut self) {
+        assert!(self.in_poll, "a drop that panics");
+    }
+}
+
+fn panics(f: impl FnOnce()) -> String {
+    let panic = catch_unwind(AssertUnwindSafe(f)).unwrap_err();
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    text.unwrap_or_default().to_owned()
+}
+
+#[test]
+fn a_member_whose_drop_panics_has_finished() {
+    let member = |breaks: bool| -> PinnedMember {
+        if breaks {
+            Box::pin(Breaks { in_poll: false })
+        } else {
+            Box::pin(ready(Ok(1)))
+        }
+    };
+    let mut all = join_all([member(true), member(false)]);
+    let panic = panics(|| _ = poll(&mut all, Waker::noop()));
+    assert_eq!(panic, "a drop that panics");
+    let outputs = poll(&mut all, Waker::noop());
+    assert_eq!(outputs, Poll::Ready(vec![Ok(7), Ok(1)]));
+}
+
+#[test]
+fn a_group_that_lacks_an_output_says_so() {
+    let kept = Rc::new(RefCell::new(None::<Waker>));
+    let told = Rc::new(Cell::new(false));
+    let members = || -> [PinnedMember; 2] {
+        told.set(false);
+        [
+            Box::pin(Breaks { in_poll: true }),
+            Box::pin(keeping(&kept, &told)),
+        ]
+    };
+    let waker = Waker::noop();
+
+    let mut all = join_all(members());
+    assert_eq!(panics(|| _ = poll(&mut all, waker)), "a poll that panics");
+    assert!(poll(&mut all, waker).is_pending(), "the other one goes on");
+    told.set(true);
+    kept.borrow().as_ref().unwrap().wake_by_ref();
+    let panic = panics(|| _ = poll(&mut all, waker));
+    assert!(panic.contains("has panicked and has no output"), "{panic}");
+
+    let mut race = race(members());
+    assert_eq!(panics(|| _ = poll(&mut race, waker)), "a poll that panics");
+    told.set(true);
+    assert_eq!(poll(&mut race, waker), Poll::Ready(Ok(1)));
+}
+
+#[test]
+fn a_race_of_which_all_have_panicked_says_so() {
+    let mut race = race([Breaks { in_poll: true }]);
+    assert_eq!(
+        panics(|| _ = poll(&mut race, Waker::noop())),
+        "a poll that panics"
+    );
+    let panic = panics(|| _ = poll(&mut race, Waker::noop()));
+    assert!(panic.contains("have all panicked"), "{panic}");
+}
+
+#[test]
+fn what_was_ready_cannot_be_polled() {
+    let waker = Waker::noop();
+    let mut all = join_all([ready(1)]);
+    assert_eq!(poll(&mut all, waker), Poll::Ready(vec![1]));
+    assert!(panics(|| _ = poll(&mut all, waker)).contains("cannot be polled"));
+    let mut all = try_join_all([ready(Err::<(), _>(1))]);
+    assert_eq!(poll(&mut all, waker), Poll::Ready(Err(1)));
+    assert!(panics(|| _ = poll(&mut all, waker)).contains("cannot be polled"));
+    let mut one = race([ready(1)]);
+    assert_eq!(poll(&mut one, waker), Poll::Ready(1));
+    assert!(panics(|| _ = poll(&mut one, waker)).contains("cannot be polled"));
+}
+
+/// The task's waker wakes a member whenever it is cloned, dropped or woken.
+#[test]
+fn a_waker_may_wake_a_member_from_within() {
+    struct Meddles(Mutex<Option<Waker>>);
+    impl Meddles {
+        fn meddle(&self) {
+            let member = self.0.lock().unwrap().take();
+            if let Some(member) = member {
+                member.wake_by_ref();
+                *self.0.lock().unwrap() = Some(member);
+            }
+        }
+    }
+    fn data(data: *const ()) -> std::mem::ManuallyDrop<Arc<Meddles>> {
+        // SAFETY: every waker below was made of an `Arc<Meddles>`, which it owns.
+        std::mem::ManuallyDrop::new(unsafe { Arc::from_raw(data.cast()) })
+    }
+    const VTABLE: RawWakerVTable = RawWakerVTable::new(
+        |raw| {
+            data(raw).meddle();
+            RawWaker::new(Arc::into_raw(Arc::clone(&data(raw))).cast(), &VTABLE)
+        },
+        |raw| std::mem::ManuallyDrop::into_inner(data(raw)).meddle(),
+        |raw| data(raw).meddle(),
+        |raw| std::mem::ManuallyDrop::into_inner(data(raw)).meddle(),
+    );
+    let meddles = Arc::new(Meddles(Mutex::new(None)));
+    let raw = RawWaker::new(Arc::into_raw(meddles.clone()).cast(), &VTABLE);
+    // SAFETY: the functions of the table keep the contract of a waker.
+    let waker = unsafe { Waker::from_raw(raw) };
+    let kept = Rc::new(RefCell::new(None::<Waker>));
+    let told = Rc::new(Cell::new(false));
+    let mut all = join_all([Box::pin(keeping(&kept, &told))]);
+    assert!(poll(&mut all, &waker).is_pending());
+    *meddles.0.lock().unwrap() = kept.borrow().clone();
+    for _ in 0..3 {
+        assert!(poll(&mut all, &waker).is_pending());
+        // Another one: the old one is dropped.
+        assert!(poll(&mut all, Waker::noop()).is_pending());
+        kept.borrow().as_ref().unwrap().wake_by_ref();
+    }
+    told.set(true);
+    assert_eq!(poll(&mut all, &waker), Poll::Ready(vec![Ok(1)]));
+    meddles.0.lock().unwrap().take();
 }
