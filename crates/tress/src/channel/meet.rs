@@ -59,7 +59,7 @@ impl<'a, T> Meet<'a, T> {
     fn be_done(&self) {
         self.waiter.set_phase(IDLE);
         if self.side == Side::Takes && self.meeting.hands.empty() {
-            self.meeting.with(|table, woken| table.tell_end(woken));
+            self.meeting.with(|_, _| ());
         }
     }
 
@@ -96,9 +96,6 @@ impl<'a, T> Meet<'a, T> {
             None => Err(Shut),
         };
         woken.dropped = self.leave(table);
-        if result.is_err() && self.side == Side::Takes {
-            table.tell_end(woken);
-        }
         Poll::Ready(result)
     }
 
@@ -137,7 +134,9 @@ impl<'a, T> Meet<'a, T> {
         }
         if self.side == Side::Takes {
             table.waiting += 1;
-            table.serve(woken);
+            // Senders in line need nothing: each was looked at just now, or looks itself when it has
+            // let go of its token.
+            table.serve_hopeful(woken);
         }
     }
 
@@ -181,8 +180,7 @@ impl<'a, T> Meet<'a, T> {
             // SAFETY: pinned, as `self` shows; there is no token.
             unsafe { this.get_in_line(&mut table, None, waker, &mut woken) };
         }
-        drop(table);
-        woken.finish();
+        this.meeting.conclude(table, woken);
         polled
     }
 
@@ -228,8 +226,7 @@ impl<'a, T> Meet<'a, T> {
         }
         // SAFETY: pinned, as `self` shows, and the token lives as long.
         unsafe { this.get_in_line(&mut table, Some(token), waker, &mut woken) };
-        drop(table);
-        woken.finish();
+        this.meeting.conclude(table, woken);
         false
     }
 
@@ -249,12 +246,11 @@ impl<'a, T> Meet<'a, T> {
                 }
             }
             // After it was given away, so that nobody sees the end in between.
-            if met && self.meeting.hands.empty() {
-                table.tell_end(&mut woken);
+            if met {
+                let _last = self.meeting.hands.empty();
             }
         }
-        drop(table);
-        woken.finish();
+        self.meeting.conclude(table, woken);
         hand
     }
 }

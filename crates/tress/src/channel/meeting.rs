@@ -10,6 +10,12 @@
 //! Until then, and until whoever has a message in its hand takes it, the channel has not come to its
 //! end, closed or not: who waits beside it may still get that message. [`Hands`] counts those.
 //!
+//! # The end
+//! It is a state, and once it is reached it stays: closed, with no promise left and no message in a hand.
+//! Whoever comes then does not get in line, and those in line are told, all of them, by whoever made
+//! the last step and before that one lets go of the lock for good ([`Meeting::conclude`]). Nobody has to
+//! pass it on.
+//!
 //! A permit is a promise to a sender by a receiver that waits. Others leave that receiver alone; if
 //! it goes away nevertheless, the message of the permit is kept for the next one.
 //!
@@ -18,12 +24,18 @@
 //! token first, and only one can. While the select itself looks around, the token is busy, and those
 //! who come by leave it alone and get in line; the select looks once more when it has let go of the
 //! token, under the lock of each meeting. So of two that pass each other one sees the other.
+//!
+//! Who brings two together that are both in line needs both tokens, or none. It holds the one at the lower
+//! address while it tries the other; those who want a token that is held wait for these few
+//! instructions. As everybody goes upwards, no two wait for each other. A select that stands in both lines
+//! of one meeting has one token there, and never meets itself.
 
+use super::chan::Pause;
 use super::tail::MAX_RESERVED;
 use crate::sync::bell::{Bell, Listener};
 use crate::sync::wait_list::{FIRST_OUTCOME, WaitList, WakeBatch};
 use crate::sys::atomic::{AtomicU32, AtomicUsize, Ordering};
-use crate::sys::{Arc, Mutex, UnsafeCell};
+use crate::sys::{Arc, Mutex, MutexGuard, UnsafeCell};
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::pin;
@@ -60,7 +72,7 @@ impl Hands {
     }
 
     /// A receiver has taken the message out of its hand, or gives it away. True if it was the last
-    /// one of a closed channel: those in line must be told.
+    /// one of a closed channel: that may have been the last step, see `Meeting::conclude`.
     #[must_use]
     pub(super) fn empty(&self) -> bool {
         self.0.fetch_sub(HAND, Ordering::AcqRel) == HAND | CLOSED
@@ -118,8 +130,12 @@ unsafe impl<T: Send> Send for Party<T> {}
 pub struct Token(AtomicU32);
 
 const FREE: u32 = 0;
+/// The select looks around.
 const BUSY: u32 = 1;
+/// Somebody meets the select. It stays so.
 const PICKED: u32 = 2;
+/// By somebody who needs another one too: free or picked in a moment.
+const HELD: u32 = 3;
 
 impl Token {
     /// A token whose select looks around.
@@ -138,13 +154,38 @@ impl Token {
     }
 
     fn get(&self, state: u32) -> bool {
-        self.0
-            .compare_exchange(FREE, state, Ordering::AcqRel, Ordering::Acquire)
-            .is_ok()
+        let mut pause = Pause::new();
+        loop {
+            match self
+                .0
+                .compare_exchange(FREE, state, Ordering::AcqRel, Ordering::Acquire)
+            {
+                Ok(_) => return true,
+                Err(HELD) => _ = pause.wait(),
+                Err(_) => return false,
+            }
+        }
     }
 
+    /// Gets both, or none. See the module documentation.
+    fn get_both(&self, other: &Token) -> bool {
+        let (low, high) = match std::ptr::from_ref(self).cmp(&std::ptr::from_ref(other)) {
+            std::cmp::Ordering::Less => (self, other),
+            std::cmp::Ordering::Equal => return false,
+            std::cmp::Ordering::Greater => (other, self),
+        };
+        if !low.get(HELD) {
+            return false;
+        }
+        let both = high.get(PICKED);
+        let state = if both { PICKED } else { FREE };
+        low.0.store(state, Ordering::Release);
+        both
+    }
+
+    /// Who is told so may have to wait for it, but not for long.
     fn is_free(&self) -> bool {
-        self.0.load(Ordering::Acquire) == FREE
+        matches!(self.0.load(Ordering::Acquire), FREE | HELD)
     }
 }
 
@@ -154,6 +195,16 @@ impl<T> Party<T> {
         // SAFETY: the token is pinned with the select that its parties are linked by.
         self.token
             .is_none_or(|token| unsafe { token.as_ref() }.get(PICKED))
+    }
+
+    /// Gets hold of this one and the other, or of none. The caller must let them meet then.
+    fn pick_with(&self, other: &Party<T>) -> bool {
+        match (self.token, other.token) {
+            // SAFETY: as above, for both.
+            (Some(own), Some(other)) => unsafe { own.as_ref().get_both(other.as_ref()) },
+            (None, _) => other.pick(),
+            (_, None) => self.pick(),
+        }
     }
 
     /// Could somebody with this token pick it?
@@ -171,10 +222,10 @@ impl<T> Party<T> {
     }
 }
 
-/// Those whom one step makes ready: at most a sender, a receiver, and one who is told of the end.
+/// Those whom one step makes ready: at most a sender and a receiver.
 #[derive(Default)]
 pub(super) struct Woken {
-    wakers: [Option<Waker>; 3],
+    wakers: [Option<Waker>; 2],
     /// Our own, of no use any more.
     pub(super) dropped: Option<Waker>,
 }
@@ -182,17 +233,20 @@ pub(super) struct Woken {
 impl Woken {
     fn push(&mut self, waker: Option<Waker>) {
         let free = self.wakers.iter_mut().find(|place| place.is_none());
-        *free.expect("at most three") = waker;
+        *free.expect("at most two") = waker;
     }
 
     /// Must not be called with the lock held.
     #[inline]
-    pub(super) fn finish(self) {
-        let mut wakers = self.wakers.into_iter().flatten();
-        let Some(first) = wakers.next() else { return };
-        let mut batch = WakeBatch::new();
-        batch.push(Some(first));
-        for waker in wakers {
+    fn finish(self) {
+        if self.wakers.iter().any(Option::is_some) {
+            self.finish_with(WakeBatch::new());
+        }
+    }
+
+    /// As `finish`, with more of them.
+    fn finish_with(self, mut batch: WakeBatch) {
+        for waker in self.wakers.into_iter().flatten() {
             if batch.is_full() {
                 batch.wake_all();
             }
@@ -206,17 +260,19 @@ impl<T> Table<T> {
     /// Hands the message to a receiver in line.
     pub(super) fn give(&mut self, message: T, woken: &mut Woken) -> Result<(), T> {
         let mut message = Some(message);
+        let hands = &self.hands;
         let met = self.receivers.settle_first(DONE, |receiver| {
             let picked = receiver.pick();
             if picked {
                 // SAFETY: in the list, and we have the lock.
                 unsafe { receiver.with_hand(|hand| *hand = message.take()) };
+                // Before it is told, and may empty it.
+                hands.fill();
             }
             picked
         });
         match (met, message) {
             (Some((waker, _)), _) => {
-                self.hands.fill();
                 self.waiting -= 1;
                 woken.push(waker);
                 Ok(())
@@ -253,19 +309,51 @@ impl<T> Table<T> {
         message
     }
 
-    /// Another receiver waits, or a promise was taken back: serves a sender that hoped for that.
-    pub(super) fn serve(&mut self, woken: &mut Woken) {
+    /// Another receiver waits, which has found no sender: serves somebody who hoped for that. False if
+    /// there is nobody.
+    pub(super) fn serve_hopeful(&mut self, woken: &mut Woken) -> bool {
         if self.waiting <= self.promised || self.closed {
-            return;
+            return false;
         }
-        if let Some((waker, ())) = self.hopeful.settle_front(DONE) {
-            self.promised += 1;
-            woken.push(waker);
-        } else if let Some(message) = self.take(woken) {
-            // A sender got in line while all who waited had promised themselves.
-            if let Err(message) = self.give(message, woken) {
-                self.kept.push_front(message);
-            }
+        let Some((waker, ())) = self.hopeful.settle_front(DONE) else {
+            return false;
+        };
+        self.promised += 1;
+        woken.push(waker);
+        true
+    }
+
+    /// A promise was taken back: serves somebody who hoped for that, or a sender that got in line
+    /// because all who waited had promised themselves.
+    fn serve(&mut self, woken: &mut Woken) {
+        if !self.serve_hopeful(woken) && self.waiting > self.promised && !self.closed {
+            self.introduce(woken);
+        }
+    }
+
+    /// Lets the first two in line meet who can.
+    fn introduce(&mut self, woken: &mut Woken) {
+        let (senders, hands) = (&mut self.senders, &self.hands);
+        let mut sender = None;
+        let receiver = self.receivers.settle_first(DONE, |receiver| {
+            sender = senders.settle_first(DONE, |sender| {
+                let picked = receiver.pick_with(sender);
+                if picked {
+                    // SAFETY: both are in their lists, and we have the lock.
+                    unsafe {
+                        let message = sender.with_hand(Option::take);
+                        receiver.with_hand(|hand| *hand = message);
+                    }
+                    hands.fill();
+                }
+                picked
+            });
+            sender.is_some()
+        });
+        if let (Some((sender, _)), Some((receiver, _))) = (sender, receiver) {
+            self.waiting -= 1;
+            woken.push(sender);
+            woken.push(receiver);
         }
     }
 
@@ -301,9 +389,38 @@ impl<T> Meeting<T> {
     #[inline]
     pub(super) fn with<R>(&self, f: impl FnOnce(&mut Table<T>, &mut Woken) -> R) -> R {
         let mut woken = Woken::default();
-        let result = f(&mut self.table.lock(), &mut woken);
-        woken.finish();
+        let mut table = self.table.lock();
+        let result = f(&mut table, &mut woken);
+        self.conclude(table, woken);
         result
+    }
+
+    /// Lets go of the lock after a step that may have been the last one, and wakes whom that made ready.
+    #[inline]
+    pub(super) fn conclude<'a>(&'a self, table: MutexGuard<'a, Table<T>>, woken: Woken) {
+        if table.is_at_end() {
+            self.tell_end(table, woken);
+        } else {
+            drop(table);
+            woken.finish();
+        }
+    }
+
+    /// Tells all receivers in line that nothing comes any more. Nobody gets in line again.
+    #[cold]
+    fn tell_end<'a>(&'a self, mut table: MutexGuard<'a, Table<T>>, woken: Woken) {
+        let mut batch = WakeBatch::new();
+        while let Some((waker, _)) = table.receivers.settle_front(SHUT) {
+            table.waiting -= 1;
+            batch.push(waker);
+            if batch.is_full() {
+                drop(table);
+                batch.wake_all();
+                table = self.table.lock();
+            }
+        }
+        drop(table);
+        woken.finish_with(batch);
     }
 
     pub(super) fn is_closed(&self) -> bool {
@@ -352,12 +469,16 @@ impl<T> Meeting<T> {
         table.closed = true;
         table.gone |= gone;
         self.hands.close();
+        // Receivers may wait on, for what was promised or is in another one's hand.
+        let at_end = table.is_at_end();
         loop {
             let told = if let Some((waker, _)) = table.senders.settle_front(SHUT) {
                 waker
             } else if let Some((waker, ())) = table.hopeful.settle_front(SHUT) {
                 waker
-            } else if let Some((waker, _)) = table.receivers.settle_front(SHUT) {
+            } else if let Some((waker, _)) =
+                at_end.then(|| table.receivers.settle_front(SHUT)).flatten()
+            {
                 table.waiting -= 1;
                 waker
             } else {
@@ -385,7 +506,6 @@ impl<T> Meeting<T> {
             if let Err(message) = table.give(message, woken) {
                 table.kept.push_back(message);
             }
-            table.tell_end(woken);
             Ok(())
         })
     }
@@ -395,7 +515,6 @@ impl<T> Meeting<T> {
         self.with(|table, woken| {
             table.promised -= 1;
             table.serve(woken);
-            table.tell_end(woken);
         });
     }
 
@@ -419,19 +538,9 @@ impl<T> Table<T> {
     }
 
     /// Nothing will come any more; what is kept is not looked at.
+    #[inline]
     pub(super) fn is_at_end(&self) -> bool {
         self.closed && self.promised == 0 && self.hands.are_empty()
-    }
-
-    /// The last promise of a closed channel has been used or taken back, or the last message was
-    /// taken out of a hand: a receiver that waited for that is told, and tells the next one.
-    pub(super) fn tell_end(&mut self, woken: &mut Woken) {
-        if self.is_at_end() {
-            if let Some((waker, _)) = self.receivers.settle_front(SHUT) {
-                self.waiting -= 1;
-                woken.push(waker);
-            }
-        }
     }
 }
 

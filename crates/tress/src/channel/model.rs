@@ -9,6 +9,8 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
 
+mod meeting;
+
 type Ends = (Sender<Arc<i32>>, Receiver<Arc<i32>>);
 
 /// One sender and one receiver, which wait for each other. `before` messages are sent before they

@@ -2,6 +2,10 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use tress::channel::{self, Select};
 use tress::future::{join_all, try_join_all};
 use tress::runtime::Builder;
 use tress::sync::oneshot;
@@ -42,4 +46,147 @@ fn a_member_of_a_group_ends_with_a_wake_up_under_way() {
         });
         assert_eq!(outputs, Ok(vec![1, 2]));
     });
+}
+
+fn poll<F: Future + ?Sized>(future: Pin<&mut F>) -> Poll<F::Output> {
+    future.poll(&mut Context::from_waker(Waker::noop()))
+}
+
+#[derive(Default)]
+struct Wakes(AtomicUsize);
+
+impl Wake for Wakes {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// What makes the end of a closed rendezvous that receivers already wait for.
+#[derive(Clone, Copy, Debug)]
+enum Last {
+    HandEmptied,
+    HandDropped,
+    PermitUsed,
+    PermitDropped,
+    HopeDropped,
+}
+
+/// Whoever is the first to be told of the end goes away before it is polled: all others are told.
+#[test]
+fn the_end_of_a_rendezvous_reaches_everyone() {
+    use Last::*;
+    for last in [
+        HandEmptied,
+        HandDropped,
+        PermitUsed,
+        PermitDropped,
+        HopeDropped,
+    ] {
+        for gone in 0..4 {
+            let (tx, rx) = channel::bounded::<u32>(0);
+            let mut first = Box::pin(rx.recv());
+            let mut hope = Box::pin(tx.reserve());
+            if matches!(last, HopeDropped) {
+                assert!(poll(hope.as_mut()).is_pending());
+            }
+            assert!(poll(first.as_mut()).is_pending());
+            let mut permit = None;
+            match last {
+                HandEmptied | HandDropped => tx.try_send(1).unwrap(),
+                PermitUsed | PermitDropped => permit = Some(tx.try_reserve().unwrap()),
+                HopeDropped => {} // promised, and not polled since
+            }
+            tx.close();
+            let wakes: [_; 4] = std::array::from_fn(|_| Arc::<Wakes>::default());
+            let mut waiting: Vec<_> = wakes
+                .iter()
+                .map(|wakes| {
+                    let mut recv = Box::pin(rx.recv());
+                    let waker = Waker::from(wakes.clone());
+                    let polled = recv.as_mut().poll(&mut Context::from_waker(&waker));
+                    assert!(polled.is_pending());
+                    recv
+                })
+                .collect();
+            match last {
+                HandEmptied => assert!(matches!(poll(first.as_mut()), Poll::Ready(Ok(1)))),
+                HandDropped => drop(first),
+                PermitUsed => {
+                    permit.take().unwrap().send(1).unwrap();
+                    assert!(matches!(poll(first.as_mut()), Poll::Ready(Ok(1))));
+                }
+                PermitDropped => drop(permit.take()),
+                HopeDropped => drop(hope),
+            }
+            drop(waiting.remove(gone));
+            let mut received = 0;
+            for (nth, mut recv) in waiting.into_iter().enumerate() {
+                let nth = nth + usize::from(nth >= gone);
+                let woken = wakes[nth].0.load(Ordering::SeqCst);
+                assert!(woken > 0, "{last:?}: {nth} was not woken, {gone} is gone");
+                match poll(recv.as_mut()) {
+                    Poll::Ready(Ok(_)) => received += 1,
+                    Poll::Ready(Err(_)) => {}
+                    Poll::Pending => panic!("{last:?}: {nth} waits, {gone} is gone"),
+                }
+            }
+            // The message of the hand that was dropped goes to the first; if that is gone, to the next.
+            assert_eq!(received, usize::from(matches!(last, HandDropped)));
+        }
+    }
+}
+
+#[test]
+fn a_select_does_not_meet_itself() {
+    let (tx, rx) = channel::bounded::<u32>(0);
+    for send_first in [true, false] {
+        let sent = |sent: Result<(), _>| sent.map_or(0, |()| 1);
+        let received = |message: Result<u32, _>| message.unwrap_or(0);
+        let alone = async || {
+            let select = Select::new();
+            if send_first {
+                select.send(&tx, 2, sent).recv(&rx, received).wait().await
+            } else {
+                select.recv(&rx, received).send(&tx, 2, sent).wait().await
+            }
+        };
+        let mut one = Box::pin(alone());
+        for _ in 0..3 {
+            assert!(poll(one.as_mut()).is_pending(), "nobody else is there");
+        }
+        // A promise in between, given and taken back, does not bring it together with itself.
+        drop(tx.try_reserve().unwrap());
+        assert!(poll(one.as_mut()).is_pending());
+        assert_eq!(rx.len(), 0);
+        // Two such selects meet each other: one message passes.
+        let mut two = Box::pin(alone());
+        let (Poll::Ready(two), Poll::Ready(one)) = (poll(two.as_mut()), poll(one.as_mut())) else {
+            panic!("they have met");
+        };
+        assert_eq!(one + two, 3, "one sent, one received");
+        assert_eq!(rx.len(), 0);
+        assert!(tx.try_reserve().is_err(), "nobody waits");
+    }
+}
+
+/// A sender and a receiver stand in line, kept apart by a promise: they meet when it is taken back.
+#[test]
+fn a_promise_taken_back_brings_two_together() {
+    for select in [false, true] {
+        let (tx, rx) = channel::bounded::<u32>(0);
+        let (idle, _nobody) = channel::bounded::<u32>(0);
+        let mut recv: Pin<Box<dyn Future<Output = Option<u32>>>> = if select {
+            let select = Select::new().send(&idle, 7, |_| None);
+            Box::pin(select.recv(&rx, |message| message.ok()).wait())
+        } else {
+            Box::pin(async { rx.recv().await.ok() })
+        };
+        assert!(poll(recv.as_mut()).is_pending());
+        let permit = tx.try_reserve().unwrap();
+        let mut send = Box::pin(tx.send(1));
+        assert!(poll(send.as_mut()).is_pending(), "the receiver is promised");
+        drop(permit);
+        assert!(matches!(poll(send.as_mut()), Poll::Ready(Ok(()))));
+        assert_eq!(poll(recv.as_mut()), Poll::Ready(Some(1)));
+    }
 }
