@@ -81,7 +81,9 @@ impl<'a, T> Meet<'a, T> {
                     Some((*hand).is_none())
                 }
                 Side::Takes => {
-                    *hand = table.take(woken);
+                    // A select's own token is busy now, so none of its clauses counts as waiting.
+                    let in_line = (self.waiter.phase() == WAITING).then(|| self.party(None));
+                    *hand = table.take(in_line, woken);
                     let taken = (*hand).is_some();
                     if !taken && table.is_at_end() {
                         return None;
@@ -97,6 +99,13 @@ impl<'a, T> Meet<'a, T> {
         };
         woken.dropped = self.leave(table);
         Poll::Ready(result)
+    }
+
+    fn party(&self, token: Option<NonNull<Token>>) -> Party<T> {
+        Party {
+            hand: NonNull::from(&self.hand),
+            token,
+        }
     }
 
     /// Leaves the line, if in it.
@@ -121,10 +130,7 @@ impl<'a, T> Meet<'a, T> {
         waker: Waker,
         woken: &mut Woken,
     ) {
-        let party = Party {
-            hand: NonNull::from(&self.hand),
-            token,
-        };
+        let party = self.party(token);
         // SAFETY: in no list; pinned, and taken out when dropped. Both lists have the same lock, and
         // a future is only ever in that of its side.
         unsafe {
@@ -214,12 +220,18 @@ impl<'a, T> Meet<'a, T> {
                 return true;
             }
             phase => {
-                if table.has_company(this.side, token) {
+                let own = this.party(Some(token));
+                if table.has_company(this.side, own, phase == WAITING) {
                     drop(table);
                     return true;
                 }
                 if phase == WAITING {
-                    this.change_waker(table, waker);
+                    // Who hoped for a receiver has left us out while we looked around.
+                    table.serve_hopeful(&mut woken);
+                    // SAFETY: in the list, by its phase under the lock; we are its future.
+                    woken.dropped =
+                        unsafe { table.line(this.side).replace_waker(&this.waiter, waker) };
+                    this.meeting.conclude(table, woken);
                     return false;
                 }
             }

@@ -16,8 +16,8 @@
 //! the last step and before that one lets go of the lock for good ([`Meeting::conclude`]). Nobody has to
 //! pass it on.
 //!
-//! A permit is a promise to a sender by a receiver that waits. Others leave that receiver alone; if
-//! it goes away nevertheless, the message of the permit is kept for the next one.
+//! A permit is a promise to a sender by a receiver that waits. Others leave that receiver alone, and it
+//! them; if it goes away nevertheless, the message of the permit is kept for the next one.
 //!
 //! # Select
 //! A [`Token`] stands for a select that waits at several places. Who wants to meet it must get the
@@ -121,6 +121,14 @@ pub(super) struct Party<T> {
     pub(super) token: Option<NonNull<Token>>,
 }
 
+impl<T> Clone for Party<T> {
+    fn clone(&self) -> Party<T> {
+        *self
+    }
+}
+
+impl<T> Copy for Party<T> {}
+
 // SAFETY: points into a future that stays while it is linked, and is used under the meeting's lock;
 // the message may come from another thread.
 unsafe impl<T: Send> Send for Party<T> {}
@@ -214,6 +222,25 @@ impl<T> Party<T> {
             .is_none_or(|own| Some(own) != token && unsafe { own.as_ref() }.is_free())
     }
 
+    /// Can this receiver in line meet the sender, and all promises be kept by others? A select that stands
+    /// in both lines leaves both.
+    fn is_spared(
+        &self,
+        sender: &Party<T>,
+        promised: usize,
+        receivers: &mut WaitList<Party<T>>,
+    ) -> bool {
+        let mut left = promised;
+        left == 0
+            || receivers.any(|other| {
+                let keeps = other.hand != self.hand
+                    && other.is_free_for(self.token)
+                    && other.is_free_for(sender.token);
+                left -= usize::from(keeps);
+                left == 0
+            })
+    }
+
     /// # Safety
     /// The party is linked and the lock is held.
     unsafe fn with_hand<R>(&self, f: impl FnOnce(&mut Option<T>) -> R) -> R {
@@ -284,21 +311,24 @@ impl<T> Table<T> {
 
     /// As `give`, leaving receivers alone that have promised themselves.
     pub(super) fn give_unpromised(&mut self, message: T, woken: &mut Woken) -> Result<(), T> {
-        if self.waiting > self.promised {
+        if self.more_wait_than(self.promised, None) {
             self.give(message, woken)
         } else {
             Err(message)
         }
     }
 
-    /// Takes what was kept, or the message of a sender in line.
-    pub(super) fn take(&mut self, woken: &mut Woken) -> Option<T> {
+    /// Takes what was kept, or the message of a sender in line. `in_line` is a receiver that waits; it
+    /// leaves senders alone if the promises could not be kept without it.
+    pub(super) fn take(&mut self, in_line: Option<Party<T>>, woken: &mut Woken) -> Option<T> {
         if let Some(message) = self.kept.pop_front() {
             return Some(message);
         }
+        let (receivers, promised) = (&mut self.receivers, self.promised);
         let mut message = None;
         let (waker, _) = self.senders.settle_first(DONE, |sender| {
-            let picked = sender.pick();
+            let picked =
+                in_line.is_none_or(|it| it.is_spared(sender, promised, receivers)) && sender.pick();
             if picked {
                 // SAFETY: in the list, and we have the lock.
                 message = unsafe { sender.with_hand(Option::take) };
@@ -312,7 +342,7 @@ impl<T> Table<T> {
     /// Another receiver waits, which has found no sender: serves somebody who hoped for that. False if
     /// there is nobody.
     pub(super) fn serve_hopeful(&mut self, woken: &mut Woken) -> bool {
-        if self.waiting <= self.promised || self.closed {
+        if self.closed || self.hopeful.is_empty() || !self.more_wait_than(self.promised, None) {
             return false;
         }
         let Some((waker, ())) = self.hopeful.settle_front(DONE) else {
@@ -326,34 +356,49 @@ impl<T> Table<T> {
     /// A promise was taken back: serves somebody who hoped for that, or a sender that got in line
     /// because all who waited had promised themselves.
     fn serve(&mut self, woken: &mut Woken) {
-        if !self.serve_hopeful(woken) && self.waiting > self.promised && !self.closed {
+        if !self.serve_hopeful(woken) && !self.closed && !self.senders.is_empty() {
             self.introduce(woken);
         }
     }
 
+    fn receiver(&mut self, nth: usize) -> Option<Party<T>> {
+        let (mut left, mut found) = (nth, None);
+        self.receivers.any(|party| {
+            found = (left == 0).then_some(*party);
+            left = left.saturating_sub(1);
+            found.is_some()
+        });
+        found
+    }
+
     /// Lets the first two in line meet who can.
     fn introduce(&mut self, woken: &mut Woken) {
-        let (senders, hands) = (&mut self.senders, &self.hands);
-        let mut sender = None;
-        let receiver = self.receivers.settle_first(DONE, |receiver| {
-            sender = senders.settle_first(DONE, |sender| {
-                let picked = receiver.pick_with(sender);
+        for nth in 0.. {
+            let Some(receiver) = self.receiver(nth) else {
+                return;
+            };
+            let (receivers, promised) = (&mut self.receivers, self.promised);
+            let mut message = None;
+            let met = self.senders.settle_first(DONE, |sender| {
+                let picked =
+                    receiver.is_spared(sender, promised, receivers) && receiver.pick_with(sender);
                 if picked {
-                    // SAFETY: both are in their lists, and we have the lock.
-                    unsafe {
-                        let message = sender.with_hand(Option::take);
-                        receiver.with_hand(|hand| *hand = message);
-                    }
-                    hands.fill();
+                    // SAFETY: in the list, and we have the lock.
+                    message = unsafe { sender.with_hand(Option::take) };
                 }
                 picked
             });
-            sender.is_some()
-        });
-        if let (Some((sender, _)), Some((receiver, _))) = (sender, receiver) {
+            let Some((sender, _)) = met else { continue };
+            // SAFETY: as above.
+            unsafe { receiver.with_hand(|hand| *hand = message) };
+            self.hands.fill();
             self.waiting -= 1;
             woken.push(sender);
-            woken.push(receiver);
+            let receiver = self
+                .receivers
+                .settle_first(DONE, |it| it.hand == receiver.hand);
+            woken.push(receiver.and_then(|(waker, _)| waker));
+            return;
         }
     }
 
@@ -456,7 +501,7 @@ impl<T> Meeting<T> {
 
     /// Takes the message of a sender that waits.
     pub(super) fn try_take(&self) -> Result<Option<T>, Shut> {
-        self.with(|table, woken| match table.take(woken) {
+        self.with(|table, woken| match table.take(None, woken) {
             None if table.is_at_end() => Err(Shut),
             taken => Ok(taken),
         })
@@ -530,7 +575,7 @@ impl<T> Table<T> {
         if self.closed {
             return Err(true);
         }
-        if self.waiting > self.promised && (self.promised as u64) < MAX_RESERVED {
+        if self.more_wait_than(self.promised, None) && (self.promised as u64) < MAX_RESERVED {
             self.promised += 1;
             return Ok(());
         }
@@ -545,14 +590,32 @@ impl<T> Table<T> {
 }
 
 impl<T> Table<T> {
-    /// Is somebody there whom one of this side, with this token, could meet?
-    pub(super) fn has_company(&mut self, side: Side, token: NonNull<Token>) -> bool {
-        let is_free = |party: &mut Party<T>| party.is_free_for(Some(token));
-        match side {
-            Side::Gives => {
-                self.closed || (self.waiting > self.promised && self.receivers.any(is_free))
-            }
-            Side::Takes => !self.kept.is_empty() || self.is_at_end() || self.senders.any(is_free),
+    /// Do more than `count` receivers wait who can be met? Those of a select that looks around, or meets
+    /// somebody else, do not count, nor do those with this token.
+    #[inline]
+    fn more_wait_than(&mut self, count: usize, token: Option<NonNull<Token>>) -> bool {
+        let mut left = count;
+        self.waiting > count
+            && self.receivers.any(|party| {
+                let free = party.is_free_for(token);
+                let more = free && left == 0;
+                left -= usize::from(free && !more);
+                more
+            })
+    }
+
+    /// Is somebody there whom this one, about to get in line at its side or `in_line` already, could meet?
+    pub(super) fn has_company(&mut self, side: Side, own: Party<T>, in_line: bool) -> bool {
+        if side == Side::Gives {
+            return self.closed || self.more_wait_than(self.promised, own.token);
         }
+        if !self.kept.is_empty() || self.is_at_end() {
+            return true;
+        }
+        let (receivers, promised) = (&mut self.receivers, self.promised);
+        self.senders.any(|sender| {
+            let spared = !in_line || own.is_spared(sender, promised, receivers);
+            spared && sender.is_free_for(own.token)
+        })
     }
 }

@@ -59,15 +59,17 @@ fn the_last_promise(used: bool) {
         let (tx, rx): Ends = bounded(0);
         let mut fickle = Box::pin(rx.recv());
         assert!(poll_once(fickle.as_mut()).is_pending());
-        let permit = tx.try_reserve_owned().unwrap();
+        // The sender stays: its end would be told as well.
+        let permit = tx.try_reserve().unwrap();
         rx.close();
+        assert!(poll_once(fickle.as_mut()).is_pending(), "promised");
         let other = rx.clone();
         let patient = thread::spawn(move || {
             let received = block_on(other.recv()).is_ok();
             received || block_on(other.recv()).is_ok()
         });
         if used {
-            drop(permit.send(Arc::new(1)));
+            permit.send(Arc::new(1)).unwrap();
         } else {
             drop(permit);
         }
@@ -99,8 +101,9 @@ fn the_end_passes_a_select_that_stands_in_line_twice() {
                 .wait(),
         );
         assert!(poll_once(twice.as_mut()).is_pending());
-        let permit = tx.try_reserve_owned().unwrap();
+        let permit = tx.clone().try_reserve_owned().unwrap();
         rx.close();
+        assert!(poll_once(twice.as_mut()).is_pending(), "promised");
         let patient = waits_for_the_end(&rx);
         let holder = thread::spawn(move || drop(permit));
         assert!(block_on(twice));
