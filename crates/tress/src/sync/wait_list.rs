@@ -22,7 +22,7 @@ use crate::sys::atomic::{AtomicU32, Ordering};
 use std::any::Any;
 use std::fmt;
 use std::marker::PhantomPinned;
-use std::mem::{ManuallyDrop, MaybeUninit};
+use std::mem::{self, ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 use std::task::Waker;
@@ -211,7 +211,7 @@ impl<P> WaitList<P> {
         // SAFETY: linked, so initialised; we have the lock, and only the caller reads without it.
         waiter
             .waker
-            .with_mut(|slot| unsafe { std::mem::replace((*slot).assume_init_mut(), new) })
+            .with_mut(|slot| unsafe { mem::replace((*slot).assume_init_mut(), new) })
             .map(ManuallyDrop::into_inner)
     }
 
@@ -396,8 +396,11 @@ impl WakeBatch {
                     waker.wake();
                 }
             }));
-            if let Err(panic) = woken {
-                self.panic.get_or_insert(panic);
+            match woken {
+                Ok(()) => {}
+                Err(panic) if self.panic.is_none() => self.panic = Some(panic),
+                // Not dropped: that may panic as well, and others are still to be woken.
+                Err(panic) => mem::forget(panic),
             }
         }
         self.start = 0;
@@ -416,8 +419,11 @@ impl WakeBatch {
         }
         self.wake_all();
         if let Some(panic) = self.panic.take() {
-            // On a thread that unwinds already a second panic would abort the process.
-            if !std::thread::panicking() {
+            // On a thread that unwinds already a second panic would abort the process, be it this one
+            // or one of its payload's drop.
+            if std::thread::panicking() {
+                mem::forget(panic);
+            } else {
                 resume_unwind(panic);
             }
         }
@@ -430,6 +436,8 @@ impl Drop for WakeBatch {
         if self.start != self.end {
             self.wake_all();
         }
+        // Only on a thread that unwinds: see `finish`.
+        mem::forget(self.panic.take());
     }
 }
 

@@ -189,3 +189,52 @@ fn a_batch_that_is_dropped_still_wakes() {
     drop(batch);
     assert_eq!(*notes.lock().unwrap(), [7]);
 }
+
+/// Panics when it is dropped, as the payload of a panic may.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("a payload that panics");
+    }
+}
+
+struct Throws;
+
+impl Wake for Throws {
+    fn wake(self: Arc<Self>) {
+        std::panic::panic_any(Bomb);
+    }
+}
+
+#[test]
+fn payloads_that_panic_keep_nobody_from_being_woken() {
+    let (wakes, waker) = Wakes::new();
+    let mut batch = WakeBatch::new();
+    for _ in 0..3 {
+        batch.push(Some(Arc::new(Throws).into()));
+    }
+    batch.wake_all();
+    batch.push(Some(waker.clone()));
+    let panic = catch_unwind(AssertUnwindSafe(|| batch.finish())).unwrap_err();
+    assert!(panic.is::<Bomb>(), "the first one's");
+    std::mem::forget(panic);
+    assert_eq!(wakes.take(), 1);
+
+    // On a thread that unwinds for another reason.
+    struct WakesOnDrop(Waker);
+    impl Drop for WakesOnDrop {
+        fn drop(&mut self) {
+            let mut batch = WakeBatch::new();
+            batch.push(Some(Arc::new(Throws).into()));
+            batch.push(Some(self.0.clone()));
+            batch.finish();
+        }
+    }
+    let panic = catch_unwind(AssertUnwindSafe(|| {
+        let _wakes = WakesOnDrop(waker);
+        panic!("another reason");
+    }));
+    assert_eq!(panic.unwrap_err().downcast_ref(), Some(&"another reason"));
+    assert_eq!(wakes.take(), 1);
+}
