@@ -140,12 +140,17 @@ impl<R, C: Clauses<R>> Select<R, C> {
 
     /// Waits for a clause.
     ///
+    /// When one has happened the others have left their lines, and the future does nothing any more.
+    ///
+    /// # Panics
+    /// If it is polled after it was ready.
+    ///
     /// # Cancel safety
     /// If it is dropped before it is ready nothing was received, and nothing sent; in a rendezvous, a
     /// receiver may have taken the message of a send clause while the future was not polled.
     pub fn wait(self) -> Wait<R, C> {
         Wait {
-            clauses: self.clauses,
+            clauses: Some(self.clauses),
             token: Token::busy(),
             biased: self.biased,
             result: PhantomData,
@@ -244,9 +249,10 @@ pin_project! {
     /// Waits for a clause of a [`Select`]; made by [`Select::wait`].
     #[must_use = "futures do nothing unless awaited"]
     pub struct Wait<R, C> {
-        // First, so that it is dropped, and leaves all lines, before the token goes.
+        // First, so that it is dropped, and leaves all lines, before the token goes. `None` once a clause
+        // has happened: the others must not stay in line when nobody polls for them any more.
         #[pin]
-        clauses: C,
+        clauses: Option<C>,
         token: Token,
         biased: bool,
         result: PhantomData<fn() -> R>,
@@ -254,29 +260,40 @@ pin_project! {
 }
 
 impl<R, C: Clauses<R>> Wait<R, C> {
+    fn clauses(self: Pin<&mut Self>) -> Pin<&mut C> {
+        self.project()
+            .clauses
+            .as_pin_mut()
+            .expect("a `Select` of which a clause has happened cannot be polled")
+    }
+
+    /// A clause has happened: the others leave their lines.
+    fn happened(self: Pin<&mut Self>, result: R) -> R {
+        self.project().clauses.set(None);
+        result
+    }
+
     /// Ready if a clause can happen at once. The token is ours, and stays so if one does.
-    fn poll_clauses(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<R> {
-        let mut this = self.project();
-        let start = if *this.biased || C::COUNT < 2 {
+    fn poll_clauses(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<R> {
+        let start = if self.biased || C::COUNT < 2 {
             0
         } else {
             context::random_below(C::COUNT)
         };
         for nth in (start..C::COUNT).chain(0..start) {
-            if let Poll::Ready(result) = this.clauses.as_mut().poll_nth(nth, cx) {
-                return Poll::Ready(result);
+            if let Poll::Ready(result) = self.as_mut().clauses().poll_nth(nth, cx) {
+                return Poll::Ready(self.happened(result));
             }
         }
         Poll::Pending
     }
 
     /// Somebody has got the token, and meets one of our clauses.
-    fn met(self: Pin<&mut Self>) -> R {
-        let mut clauses = self.project().clauses;
+    fn met(mut self: Pin<&mut Self>) -> R {
         let mut pause = Pause::new();
         loop {
-            if let Some(result) = clauses.as_mut().met() {
-                return result;
+            if let Some(result) = self.as_mut().clauses().met() {
+                return self.happened(result);
             }
             // It has the meeting's lock, and is about to tell.
             pause.wait();
@@ -309,14 +326,13 @@ impl<R, C: Clauses<R>> Future for Wait<R, C> {
             if let Poll::Ready(result) = self.as_mut().poll_clauses(cx) {
                 return Poll::Ready(result);
             }
-            let this = self.as_mut().project();
-            if !this.clauses.meets() {
+            if !self.as_mut().clauses().meets() {
                 return Poll::Pending;
             }
-            this.token.let_go();
-            let token = NonNull::from(&*this.token);
+            self.token.let_go();
+            let token = NonNull::from(&self.token);
             // SAFETY: pinned with the clauses, which are dropped first.
-            if !unsafe { this.clauses.stand_by(cx, token) } {
+            if !unsafe { self.as_mut().clauses().stand_by(cx, token) } {
                 return Poll::Pending;
             }
         }

@@ -2,8 +2,8 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use tress::channel::{self, Select};
 use tress::future::{join_all, try_join_all};
@@ -189,4 +189,36 @@ fn a_promise_taken_back_brings_two_together() {
         assert!(matches!(poll(send.as_mut()), Poll::Ready(Ok(()))));
         assert_eq!(poll(recv.as_mut()), Poll::Ready(Some(1)));
     }
+}
+
+/// A clause that did not happen leaves its line at once, not when the finished future is dropped.
+#[test]
+fn a_select_that_is_ready_is_in_no_line() {
+    let (here, in_here) = channel::bounded::<u32>(1);
+    let (there, in_there) = channel::bounded::<u32>(1);
+    let received = |message: Result<u32, _>| message.unwrap();
+    let select = Select::new().recv(&in_here, received);
+    let mut done = Box::pin(select.recv(&in_there, received).wait());
+    assert!(poll(done.as_mut()).is_pending());
+    let wakes = Arc::new(Wakes::default());
+    let waker = Waker::from(wakes.clone());
+    let mut behind = Box::pin(in_there.recv());
+    let mut cx = Context::from_waker(&waker);
+    assert!(behind.as_mut().poll(&mut cx).is_pending());
+    here.try_send(1).unwrap();
+    assert_eq!(poll(done.as_mut()), Poll::Ready(1));
+    there.try_send(2).unwrap();
+    assert_eq!(wakes.0.load(Ordering::SeqCst), 1, "it is the first in line");
+    assert!(matches!(behind.as_mut().poll(&mut cx), Poll::Ready(Ok(2))));
+
+    // The same for places: one is not granted to who does not want it any more.
+    here.try_send(1).unwrap();
+    there.try_send(2).unwrap();
+    let select = Select::new().send(&here, 3, |sent| sent.is_ok());
+    let mut done = Box::pin(select.send(&there, 4, |sent| sent.is_ok()).wait());
+    assert!(poll(done.as_mut()).is_pending());
+    assert_eq!(in_here.try_recv().unwrap(), 1);
+    assert_eq!(poll(done.as_mut()), Poll::Ready(true));
+    assert_eq!(in_there.try_recv().unwrap(), 2);
+    assert!(there.try_send(5).is_ok(), "the place is free");
 }
