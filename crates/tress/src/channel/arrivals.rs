@@ -121,7 +121,7 @@ impl<L: Many> Chan<L> {
         }
     }
 
-    /// Wakes all receivers: nothing comes any more, or nothing but what was promised.
+    /// Wakes all receivers: nothing comes any more, and nobody gets in line again.
     pub(super) fn call_all(&self) {
         let mut woken = WakeBatch::new();
         let mut line = self.receivers();
@@ -143,7 +143,10 @@ impl<L: Many> Chan<L> {
         struct Tell<'a, L: Many>(&'a Chan<L>);
         impl<L: Many> Drop for Tell<'_, L> {
             fn drop(&mut self) {
-                self.0.call_all();
+                // If something was promised, whoever keeps the last promise, or takes it back, calls.
+                if self.0.tail().is_final() {
+                    self.0.call_all();
+                }
             }
         }
         // Even if a waker of the senders panics.

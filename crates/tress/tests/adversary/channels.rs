@@ -1,9 +1,10 @@
 //! Channels, groups of futures and locks.
 
+use crate::child;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use tress::channel::{self, Select};
 use tress::future::{join_all, try_join_all};
@@ -221,4 +222,57 @@ fn a_select_that_is_ready_is_in_no_line() {
     assert_eq!(poll(done.as_mut()), Poll::Ready(true));
     assert_eq!(in_there.try_recv().unwrap(), 2);
     assert!(there.try_send(5).is_ok(), "the place is free");
+}
+
+/// Polls its future from within its waker, as some executors do.
+struct Inline(Mutex<Option<Pin<Box<dyn Future<Output = ()> + Send>>>>);
+
+impl Wake for Inline {
+    fn wake(self: Arc<Self>) {
+        // Else it is being polled.
+        if let Ok(mut future) = self.0.try_lock() {
+            let waker = Waker::from(self.clone());
+            let polled = future
+                .as_mut()
+                .map(|future| future.as_mut().poll(&mut Context::from_waker(&waker)));
+            if polled.is_some_and(|polled| polled.is_ready()) {
+                *future = None;
+            }
+        }
+    }
+}
+
+/// What a child does; see those that start it.
+#[test]
+fn in_a_child() {
+    match child::case().as_deref() {
+        Some("polls from within") => polls_from_within(),
+        _ => {}
+    }
+}
+
+/// More receivers than are woken at a time come back to wait for a message that was promised.
+#[test]
+fn closing_ends_though_receivers_poll_from_within_their_wakers() {
+    child::passes("channels::in_a_child", "polls from within");
+}
+
+fn polls_from_within() {
+    for capacity in [0, 1] {
+        let (tx, rx) = channel::bounded::<u32>(capacity);
+        let ended = Arc::new(AtomicUsize::new(0));
+        for _ in 0..100 {
+            let (rx, ended) = (rx.clone(), ended.clone());
+            let future = Box::pin(async move {
+                assert!(rx.recv().await.is_err());
+                ended.fetch_add(1, Ordering::SeqCst);
+            });
+            Arc::new(Inline(Mutex::new(Some(future)))).wake();
+        }
+        let permit = tx.try_reserve().unwrap();
+        tx.close();
+        assert_eq!(ended.load(Ordering::SeqCst), 0, "something was promised");
+        drop(permit);
+        assert_eq!(ended.load(Ordering::SeqCst), 100);
+    }
 }
