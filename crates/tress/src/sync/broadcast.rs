@@ -22,9 +22,12 @@
 //! # Cloning
 //! A message is cloned by one receiver at a time, with its place in the ring locked; others that want
 //! the same message at that moment, and a sender that wants to overwrite it, wait with their
-//! threads. Wrap what is expensive to clone into an [`Arc`]. A message is dropped when
+//! threads. Wrap what is expensive to clone into an [`Arc`]. A `Clone` that uses the channel itself may come
+//! upon the place that it is cloned from: that panics, or waits for ever if the message is of a type that
+//! has nothing to drop. A message is dropped when
 //! the last receiver that it was sent to has had it.
 
+mod cloning;
 pub mod error;
 #[cfg(all(test, loom))]
 mod model;

@@ -2,6 +2,7 @@
 
 use crate::child;
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -9,7 +10,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use tress::channel::{self, Select};
 use tress::future::{join_all, try_join_all};
 use tress::runtime::Builder;
-use tress::sync::oneshot;
+use tress::sync::{broadcast, oneshot};
 use tress::task::yield_now;
 
 /// A member loses a race inside, whose loser has asked to be polled again: it is woken when it is over.
@@ -247,6 +248,7 @@ impl Wake for Inline {
 fn in_a_child() {
     match child::case().as_deref() {
         Some("polls from within") => polls_from_within(),
+        Some("clones from within") => clones_from_within(),
         _ => {}
     }
 }
@@ -274,5 +276,49 @@ fn polls_from_within() {
         assert_eq!(ended.load(Ordering::SeqCst), 0, "something was promised");
         drop(permit);
         assert_eq!(ended.load(Ordering::SeqCst), 100);
+    }
+}
+
+#[test]
+fn a_message_whose_clone_uses_the_channel_does_not_hang() {
+    child::passes("channels::in_a_child", "clones from within");
+}
+
+fn clones_from_within() {
+    #[derive(Default)]
+    struct Ends {
+        sender: Option<broadcast::Sender<Message>>,
+        receiver: Option<broadcast::Receiver<Message>>,
+    }
+    struct Message(Arc<Mutex<Ends>>);
+    impl Clone for Message {
+        fn clone(&self) -> Message {
+            let ends = std::mem::take(&mut *self.0.lock().unwrap());
+            if let Some(mut receiver) = ends.receiver {
+                drop(receiver.try_recv());
+            }
+            if let Some(sender) = ends.sender {
+                drop(sender.send(Message(self.0.clone())));
+            }
+            Message(self.0.clone())
+        }
+    }
+    for sends in [false, true] {
+        let (tx, mut rx) = broadcast::channel(1);
+        let other = tx.subscribe();
+        let ends = Arc::new(Mutex::new(Ends::default()));
+        assert!(tx.send(Message(ends.clone())).is_ok());
+        if sends {
+            ends.lock().unwrap().sender = Some(tx.clone());
+        } else {
+            ends.lock().unwrap().receiver = Some(other);
+        }
+        let panic = catch_unwind(AssertUnwindSafe(|| rx.try_recv().is_ok())).unwrap_err();
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap();
+        assert!(text.contains("let it not use the channel"), "{text}");
+        // The channel is as good as ever.
+        assert!(tx.send(Message(ends)).is_ok());
+        assert!(rx.try_recv().is_ok());
     }
 }

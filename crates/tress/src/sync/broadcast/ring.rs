@@ -11,10 +11,12 @@
 //! time: the lines with messages, which only the sender writes, are then shared between the cores, and
 //! only the lines with words, 16 to a line, have to travel from one to the other.
 
+use super::cloning::{check_before_waiting, is_cloning, while_cloning};
 use crate::channel::chan::Pause;
 use crate::sys::UnsafeCell;
 use crate::sys::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::mem::{ManuallyDrop, MaybeUninit};
+use std::mem::{self, ManuallyDrop, MaybeUninit};
+use std::ptr;
 
 const LOCKED: u32 = 1;
 const ONE: u32 = 2;
@@ -131,9 +133,27 @@ impl<T> Ring<T> {
             {
                 return reading;
             }
+            check_before_waiting(place_of(word));
             pause.wait();
         }
     }
+
+    /// A receiver that leaves has no use for the message at `position`.
+    ///
+    /// One that this thread is just cloning cannot be waited for. It stays until it is overwritten, or
+    /// the channel goes.
+    pub(super) fn renounce(&self, position: u64) {
+        let (word, slot) = self.at(position);
+        let is_there = slot.position.load(Ordering::Acquire) == position;
+        let is_locked = word.load(Ordering::Relaxed) & LOCKED != 0;
+        if !(is_there && is_locked && is_cloning(place_of(word))) {
+            drop(self.read(position));
+        }
+    }
+}
+
+fn place_of(word: &AtomicU32) -> *const () {
+    ptr::from_ref(word).cast()
 }
 
 #[inline(always)]
@@ -152,6 +172,7 @@ fn lock_to_overwrite(word: &AtomicU32) -> u32 {
         if count == 0 || (count & LOCKED == 0 && try_lock(word, count)) {
             return count;
         }
+        check_before_waiting(place_of(word));
         pause.wait();
     }
 }
@@ -191,9 +212,17 @@ impl<T: Clone> Reading<'_, T> {
     pub(super) fn message(&self) -> T {
         // SAFETY: we have the lock, and this receiver has not had the message, which is therefore
         // there.
-        self.slot
-            .message
-            .with(|place| unsafe { (*place).assume_init_ref().clone() })
+        let clone = || {
+            self.slot
+                .message
+                .with(|place| unsafe { (*place).assume_init_ref().clone() })
+        };
+        // What has nothing to drop has no handle of the channel in it, and is as a rule just copied.
+        if mem::needs_drop::<T>() {
+            while_cloning(place_of(self.word), clone)
+        } else {
+            clone()
+        }
     }
 }
 

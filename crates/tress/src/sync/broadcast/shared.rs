@@ -257,7 +257,7 @@ impl<T> Leaving<'_, T> {
             let position = self.next;
             self.next += 1;
             // One that was overwritten meanwhile counts it no more.
-            drop(self.shared.ring.read(position));
+            self.shared.ring.renounce(position);
         }
     }
 }
