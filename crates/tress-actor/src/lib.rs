@@ -58,6 +58,7 @@
 mod actor;
 mod atom;
 pub mod command;
+mod contain;
 mod cx;
 mod error;
 mod event;

@@ -50,7 +50,9 @@ super::numbered! {
     ChannelReceive = 21,
 }
 
-/// Sends a message in the process's own name, and waits for room if the mailbox says so.
+/// Sends a message in the process's own name, and waits for room if the mailbox says so. Messages to
+/// the same process arrive in the order in which they were yielded. One that is [taken back](TakeBack)
+/// may have been sent, if there was room by then.
 #[derive(Debug)]
 pub struct Send {
     /// To whom.

@@ -320,13 +320,10 @@ impl Host {
     }
 
     fn return_leftovers(&self, pid: Pid, mut left: Leftovers) {
-        left.drop_wakers();
         while let Some((generation, event)) = left.next_event() {
             self.undelivered(pid.with_generation(generation), event);
         }
-        for (message, ticket) in left.line {
-            ticket.give_back(message);
-        }
+        left.settle();
     }
 
     /// The place is free for the next process.

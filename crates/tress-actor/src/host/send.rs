@@ -4,7 +4,7 @@ use crate::event::Message;
 use crate::payload::Payload;
 use crate::pid::Pid;
 use crate::relay::{Package, Relay};
-use crate::slot::{Outcome, Parcel, Refused, Sent, Ticket};
+use crate::slot::{IfFull, Outcome, Parcel, Refused, Sent, Ticket};
 use crate::sys::Arc;
 use crate::topic::Topic;
 use std::borrow::Borrow;
@@ -36,19 +36,23 @@ impl Host {
 
     #[inline]
     fn offer_now(&self, to: Pid, message: Parcel) -> Result<(), SendError> {
-        self.offer(to, message, false).map(|ticket| {
-            debug_assert!(ticket.is_none(), "it may not wait");
+        self.offer(to, message, IfFull::Refuse).map(|waits| {
+            debug_assert!(waits.is_none(), "it may not wait");
         })
     }
 
     /// Sends a message, and waits for room if the mailbox's [overflow](crate::Overflow) says so.
     ///
+    /// The message is sent by the poll that makes the future ready. Its place in the line is taken when
+    /// it is first polled. When its turn comes, a place in the mailbox is kept for it until it is polled
+    /// again or dropped: one that is kept and not polled keeps others waiting.
+    ///
     /// # Errors
     /// As [`send_message`](Host::send_message).
     ///
     /// # Cancel safety
-    /// If the future is dropped before it is ready, the message is not sent. Places in the line are
-    /// taken when it is first polled.
+    /// If the future is dropped before it is ready, the message is not sent, and what was kept for it
+    /// goes to the next in line.
     ///
     /// ```
     /// # use tress_actor::{Capacity, Cx, Done, Host, Message, Overflow};
@@ -87,14 +91,16 @@ impl Host {
         }
     }
 
-    /// Sends a message now; what is left to wait for, if there is no room.
+    /// Sends a message now, or puts it in line; what is left to wait for then. Unlike one that is sent
+    /// by [`send_waiting`](Host::send_waiting) it is put in when there is room, whether somebody asks
+    /// or not, so that none that is sent later overtakes it.
     pub(crate) fn send_or_queue(
         &self,
         to: Pid,
         message: Message,
     ) -> Result<Option<InLine<Host>>, SendError> {
-        let ticket = self.offer(to, Parcel::new(message), true)?;
-        Ok(ticket.map(|ticket| InLine {
+        let waits = self.offer(to, Parcel::new(message), IfFull::Queue)?;
+        Ok(waits.map(|(ticket, _)| InLine {
             host: self.clone(),
             to,
             ticket: Some(ticket),
@@ -102,24 +108,19 @@ impl Host {
     }
 
     #[inline]
-    fn offer(
-        &self,
-        to: Pid,
-        message: Parcel,
-        may_wait: bool,
-    ) -> Result<Option<Arc<Ticket>>, SendError> {
+    fn offer(&self, to: Pid, message: Parcel, if_full: IfFull) -> Result<Option<Waits>, SendError> {
         let topic = message.topic();
         if topic != Topic::INBOX && !topic.is_open() {
             return Err(back(SendFailure::Reserved(topic), message));
         }
         let refused = match self.slot(to) {
-            Ok(slot) => match slot.send(to.id().generation(), message, may_wait) {
+            Ok(slot) => match slot.send(to.id().generation(), message, if_full) {
                 Ok(Sent::In) => return Ok(None),
                 Ok(Sent::InFor(oldest)) => {
                     self.undelivered(to, oldest);
                     return Ok(None);
                 }
-                Ok(Sent::Waits(ticket)) => return Ok(Some(ticket)),
+                Ok(Sent::Waits(ticket, message)) => return Ok(Some((ticket, message))),
                 Err(refused) => refused,
             },
             Err(_) => return self.relay(to, message.into_message()),
@@ -132,7 +133,7 @@ impl Host {
 
     /// Sends a message to a process that is not here: it has ended, or is another host's.
     #[cold]
-    fn relay(&self, to: Pid, message: Message) -> Result<Option<Arc<Ticket>>, SendError> {
+    fn relay(&self, to: Pid, message: Message) -> Result<Option<Waits>, SendError> {
         if self.is_ours(to) {
             return Err(SendError::new(SendFailure::NoProcess(to), message));
         }
@@ -166,6 +167,9 @@ fn back(why: SendFailure, message: Parcel) -> SendError {
     SendError::new(why, message.into_message())
 }
 
+/// How a sender learns that it is its turn, and its message, if that is not in line itself.
+type Waits = (Arc<Ticket>, Option<Parcel>);
+
 /// The future of [`Host::send_waiting`].
 #[derive(Debug)]
 #[must_use = "futures do nothing unless awaited"]
@@ -179,18 +183,34 @@ impl Future for Sending<'_> {
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        if let Some(message) = self.unsent.take() {
-            match self.line.host.offer(self.line.to, message, true) {
+        let this = &mut *self;
+        if this.line.ticket.is_none() {
+            let message = this.unsent.take();
+            let message = message.expect("a future that is ready is not polled again");
+            match this.line.host.offer(this.line.to, message, IfFull::Wait) {
                 Ok(None) => return Poll::Ready(Ok(())),
-                Ok(ticket) => self.line.ticket = ticket,
+                Ok(Some((ticket, message))) => {
+                    this.line.ticket = Some(ticket);
+                    this.unsent = message;
+                }
                 Err(error) => return Poll::Ready(Err(error)),
             }
         }
-        Pin::new(&mut self.line).poll(cx)
+        let turn = std::task::ready!(this.line.poll_turn(cx));
+        let message = this.unsent.take().expect("it waits for its sender");
+        let to = this.line.to;
+        let sent = match turn {
+            Outcome::Place => {
+                let slot = this.line.host.taken_slot(to);
+                slot.redeem(to.id().generation(), message)
+            }
+            Outcome::In | Outcome::Gone(_) => Err(message),
+        };
+        Poll::Ready(sent.map_err(|message| back(SendFailure::NoProcess(to), message)))
     }
 }
 
-/// A message that waits for room. It leaves the line if this is dropped.
+/// A sender, or a message, that waits for room. It leaves the line if this is dropped.
 #[derive(Debug)]
 pub(crate) struct InLine<H: Borrow<Host>> {
     host: H,
@@ -199,19 +219,27 @@ pub(crate) struct InLine<H: Borrow<Host>> {
     ticket: Option<Arc<Ticket>>,
 }
 
-impl<H: Borrow<Host> + Unpin> Future for InLine<H> {
-    type Output = Result<(), SendError>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+impl<H: Borrow<Host>> InLine<H> {
+    fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<Outcome> {
         let ticket = self
             .ticket
             .as_ref()
             .expect("a future that is ready is not polled again");
         let outcome = std::task::ready!(ticket.poll(cx.waker()));
         self.ticket = None;
+        Poll::Ready(outcome)
+    }
+}
+
+/// Of a message that is in line itself.
+impl<H: Borrow<Host> + Unpin> Future for InLine<H> {
+    type Output = Result<(), SendError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let outcome = std::task::ready!(self.poll_turn(cx));
         Poll::Ready(match outcome {
-            Outcome::In => Ok(()),
-            Outcome::Back(message) => Err(back(SendFailure::NoProcess(self.to), message)),
+            Outcome::Gone(Some(message)) => Err(back(SendFailure::NoProcess(self.to), message)),
+            _ => Ok(()),
         })
     }
 }
@@ -219,9 +247,8 @@ impl<H: Borrow<Host> + Unpin> Future for InLine<H> {
 impl<H: Borrow<Host>> Drop for InLine<H> {
     fn drop(&mut self) {
         if let Some(ticket) = &self.ticket {
-            // Nothing is left to do if it is in, or on its way back.
             let slot = self.host.borrow().taken_slot(self.to);
-            drop(slot.leave_line(ticket));
+            slot.leave_line(self.to.id().generation(), ticket);
         }
     }
 }

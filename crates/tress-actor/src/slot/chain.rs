@@ -1,4 +1,5 @@
 use super::node::Node;
+use crate::contain::contain;
 use crate::event::Event;
 use crate::pid::Pid;
 use crate::topic::Topic;
@@ -129,18 +130,28 @@ impl Chain {
         self.len += count;
     }
 
-    /// Takes out the first event that `wanted` says.
-    pub(super) fn remove_first(&mut self, wanted: impl Fn(&Event) -> bool) -> Option<Event> {
-        let mut found = None;
-        let mut all = std::mem::take(self);
-        while let Some(node) = all.pop_node() {
-            if found.is_none() && node.event.as_ref().is_some_and(&wanted) {
-                found = node.into_event();
-            } else {
-                self.push_node(node);
+    /// Takes out the first node that `wanted` says.
+    pub(super) fn remove_first(&mut self, wanted: impl Fn(&Node) -> bool) -> Option<Box<Node>> {
+        let (mut before, mut node) = (ptr::null_mut::<Node>(), self.first);
+        // SAFETY: the nodes are the chain's, and nobody else changes it meanwhile.
+        while let Some(this) = unsafe { node.as_ref() } {
+            if !wanted(this) {
+                (before, node) = (node, this.next);
+                continue;
             }
+            // SAFETY: as above; a node that has one before it is not the first.
+            match unsafe { before.as_mut() } {
+                Some(before) => before.next = this.next,
+                None => self.first = this.next,
+            }
+            if self.last == node {
+                self.last = before;
+            }
+            self.len -= 1;
+            // SAFETY: it came from a box, and the chain has let go of it.
+            return Some(unsafe { Box::from_raw(node) });
         }
-        found
+        None
     }
 
     /// Looks at the events.
@@ -166,7 +177,8 @@ impl Drop for Chain {
     #[inline]
     fn drop(&mut self) {
         while let Some(node) = self.pop_node() {
-            drop(node.into_event());
+            // The next would be lost with a panic of this one's.
+            contain(|| drop(node.into_event()));
         }
     }
 }

@@ -2,13 +2,14 @@
 //! taken, and the senders that found no room.
 
 use super::chain::Chain;
+use super::line::Line;
 use super::node::Parcel;
-use super::ticket::Ticket;
+use super::ticket::{Next, Ticket};
+use crate::contain::contain;
 use crate::event::Event;
 use crate::exit::ExitReason;
 use crate::sys::Arc;
-use crate::sys::atomic::{AtomicU32, Ordering};
-use std::collections::VecDeque;
+use crate::sys::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::task::Waker;
 
 /// What happens to a message for a mailbox that is full.
@@ -77,27 +78,55 @@ pub struct MailboxCounters {
 
 /// How many messages there are, and how many there may be. A message has its place in here from
 /// before it is put in until it is taken, dropped or given back.
+///
+/// Places are those of one process, whose generation stands beside their number, and end with it: who
+/// comes late neither takes nor gives back one of the next process's.
+///
+/// | bits | field |
+/// |---|---|
+/// | 0..32 | places that are taken |
+/// | 32..64 | generation of the process; 0 if there is none |
 #[derive(Debug)]
 pub(super) struct Room {
-    taken: AtomicU32,
+    taken: AtomicU64,
     most: AtomicU32,
     overflow: AtomicU32,
+}
+
+const GENERATION_SHIFT: u32 = 32;
+
+/// What became of who wants a place.
+#[must_use]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reserved {
+    Place,
+    Full,
+    /// The process has ended.
+    Gone,
 }
 
 impl Room {
     pub(super) fn new() -> Room {
         Room {
-            taken: AtomicU32::new(0),
+            taken: AtomicU64::new(0),
             most: AtomicU32::new(0),
             overflow: AtomicU32::new(0),
         }
     }
 
-    /// For the next process. Whoever still brings something to the last one gives its place back.
-    pub(super) fn open(&self, capacity: Capacity) {
+    /// For the next process.
+    pub(super) fn open(&self, generation: u32, capacity: Capacity) {
         self.most.store(capacity.messages, Ordering::Relaxed);
         self.overflow
             .store(capacity.overflow as u32, Ordering::Relaxed);
+        // An exchange, here and below: whoever takes a place goes on from it.
+        let empty = u64::from(generation) << GENERATION_SHIFT;
+        self.taken.swap(empty, Ordering::AcqRel);
+    }
+
+    /// The process has ended, and with it every place, whoever has it.
+    pub(super) fn close(&self) {
+        self.taken.swap(0, Ordering::AcqRel);
     }
 
     pub(super) fn overflow(&self) -> Overflow {
@@ -118,44 +147,48 @@ impl Room {
     /// A place for a message, if there is one. Never more than there may be, not even for a moment:
     /// somebody else would be refused for it.
     #[inline]
-    pub(super) fn reserve(&self) -> bool {
+    pub(super) fn reserve(&self, generation: u32) -> Reserved {
         let most = self.most.load(Ordering::Relaxed);
         let mut taken = self.taken.load(Ordering::Relaxed);
-        while taken < most {
+        loop {
+            if (taken >> GENERATION_SHIFT) as u32 != generation {
+                return Reserved::Gone;
+            }
+            if taken as u32 >= most {
+                return Reserved::Full;
+            }
             match self.taken.compare_exchange_weak(
                 taken,
                 taken + 1,
                 Ordering::AcqRel,
                 Ordering::Relaxed,
             ) {
-                Ok(_) => return true,
+                Ok(_) => return Reserved::Place,
                 Err(now) => taken = now,
             }
         }
-        false
     }
 
+    /// For [`Slot::give_back`](super::Slot::give_back) alone, under the lock.
     #[inline]
     pub(super) fn give_back(&self, places: u32) {
         if places > 0 {
-            self.taken.fetch_sub(places, Ordering::AcqRel);
+            self.taken.fetch_sub(u64::from(places), Ordering::AcqRel);
         }
     }
 
     pub(super) fn taken(&self) -> u32 {
-        self.taken.load(Ordering::Relaxed)
+        self.taken.load(Ordering::Relaxed) as u32
     }
 }
-
-/// Messages that wait for room, in turn; boxed, since most mailboxes never have one.
-type Line = VecDeque<(Parcel, Arc<Ticket>)>;
 
 /// What is behind the inbox, under a lock.
 #[derive(Debug, Default)]
 pub(super) struct Back {
     /// Out of the inbox, in order, and not yet the process's.
     pub(super) sorted: Chain,
-    /// Messages that wait for room, in turn. Not empty only if there is none.
+    /// The senders that wait for room. `None` if nobody does; somebody only if there is none. Boxed,
+    /// since most mailboxes never have one.
     line: Option<Box<Line>>,
     /// The process's task, from its first turn on.
     pub(super) waker: Option<Waker>,
@@ -169,6 +202,8 @@ pub(super) struct Rare {
     pub(super) part: Option<Waker>,
     /// What it was killed for.
     pub(super) kill: Option<ExitReason>,
+    /// Places that are kept for senders who have not yet put their messages in.
+    pub(super) kept: u32,
     pub(super) rejected: u64,
     pub(super) dropped: u64,
     pub(super) waited: u64,
@@ -179,80 +214,67 @@ impl Back {
         self.rare.get_or_insert_default()
     }
 
-    pub(super) fn join_line(&mut self, message: Parcel) -> Arc<Ticket> {
-        let ticket = Ticket::new();
+    /// A sender joins the line; its message as well, if it is not to put it in itself.
+    pub(super) fn join_line(&mut self, message: Option<Parcel>) -> Arc<Ticket> {
         self.rare().waited += 1;
-        let line = self.line.get_or_insert_default();
-        line.push_back((message, ticket.clone()));
-        ticket
+        self.line.get_or_insert_default().join(message)
     }
 
     pub(super) fn has_line(&self) -> bool {
         self.line.is_some()
     }
 
-    pub(super) fn in_line(&self) -> usize {
-        self.line.as_ref().map_or(0, |line| line.len())
+    /// How many wait for room, or have a place and have not yet put their messages in.
+    pub(super) fn waiting(&self) -> usize {
+        let kept = self.rare.as_ref().map_or(0, |rare| rare.kept as usize);
+        self.line.as_ref().map_or(0, |line| line.len()) + kept
     }
 
-    /// Lets at most `places` of those in line have the places of messages that were taken. What is
-    /// left of the places.
-    #[cold]
-    pub(super) fn let_in(
-        &mut self,
-        mut places: u32,
-        generation: u32,
-        told: &mut Vec<Arc<Ticket>>,
-    ) -> u32 {
-        let Some(mut line) = self.line.take() else {
-            return places;
-        };
-        while places > 0 {
-            let Some((Parcel(mut node), ticket)) = line.pop_front() else {
-                return places;
-            };
-            node.generation = generation;
-            self.sorted.push_node(node);
-            told.push(ticket);
-            places -= 1;
-        }
-        if !line.is_empty() {
-            self.line = Some(line);
-        }
-        places
+    /// There is a place for whoever is first in line, if anybody is.
+    pub(super) fn grant(&mut self) -> Option<Next> {
+        let next = self.line.as_mut()?.grant();
+        self.close_line();
+        next
     }
 
-    /// Takes a message out of the line, if it is still there.
-    pub(super) fn leave_line(&mut self, ticket: &Arc<Ticket>) -> Option<Parcel> {
-        let line = self.line.as_mut()?;
-        let at = line
-            .iter()
-            .position(|(_, other)| Arc::ptr_eq(other, ticket))?;
-        let (message, _) = line.remove(at)?;
-        if line.is_empty() {
-            self.line = None;
+    /// A sender that was in line has given up.
+    pub(super) fn note_left(&mut self) {
+        if let Some(line) = &mut self.line {
+            line.note_left();
         }
-        Some(message)
+        self.close_line();
+    }
+
+    fn close_line(&mut self) {
+        self.line.take_if(|line| line.len() == 0);
+    }
+
+    /// Does an event wake this one as things are?
+    #[inline]
+    pub(super) fn wakes(&self, waker: &Waker) -> bool {
+        let is = |known: &Option<Waker>| known.as_ref().is_some_and(|known| known.will_wake(waker));
+        is(&self.waker) || self.rare.as_ref().is_some_and(|rare| is(&rare.part))
     }
 
     /// Empties everything for the next process in this place.
     pub(super) fn close(&mut self) -> Leftovers {
         Leftovers {
             events: std::mem::take(&mut self.sorted),
-            line: self.line.take().map_or_else(VecDeque::new, |line| *line),
-            waker: self.waker.take(),
+            senders: self.line.take().map_or_else(Vec::new, |line| line.refuse()),
+            task: self.waker.take(),
             rare: self.rare.take(),
         }
     }
 }
 
-/// What was still there when a process ended.
+/// What was still there when a process ended: for somebody who holds no lock, since all of it is
+/// foreign.
 #[derive(Debug)]
 pub(crate) struct Leftovers {
-    pub(super) events: Chain,
-    pub(crate) line: Line,
-    /// Dropped outside of the lock.
-    waker: Option<Waker>,
+    events: Chain,
+    /// Who waited for room and is to be told.
+    senders: Vec<Waker>,
+    task: Option<Waker>,
     rare: Option<Box<Rare>>,
 }
 
@@ -268,9 +290,12 @@ impl Leftovers {
         }
     }
 
-    /// Lets go of the wakers.
-    pub(crate) fn drop_wakers(&mut self) {
-        self.waker = None;
-        self.rare = None;
+    /// Tells the senders, and lets go of what is left.
+    pub(crate) fn settle(self) {
+        for sender in self.senders {
+            contain(|| sender.wake());
+        }
+        contain(|| drop(self.task));
+        contain(|| drop(self.rare));
     }
 }

@@ -9,9 +9,27 @@
 //! Events go through the [inbox](inbox), which is one word and knows no lock. The lock is for what
 //! comes after: the process takes it once for a batch, a sender only to wake a process that rests,
 //! or if there is no room.
+//!
+//! # Why nobody waits for what is there
+//! **No sender waits for room that there is.** A sender joins the line under the lock, after it has
+//! found every place taken. Places are those of one process: they come into being with it, and end
+//! with it, when all who wait are told ([`complete`](Slot::complete)). In between a place is had again
+//! only through [`give_back`](Slot::give_back), under the same lock, which looks at the line first. It
+//! is called for a message that was taken out, and for a place that was kept for a sender who gave up.
+//! Every place comes to one of these ends, or to that of the process: it is a message's that is in or
+//! about to be put in by who runs now, or it is kept for a sender who was woken for it.
+//!
+//! **No process rests on what it has not been told of.** It rests only by [`rest`](Slot::rest), on an
+//! inbox that is empty. Whatever comes, comes through the inbox, also a message out of the line; what
+//! is behind the inbox was put there by the process itself when it looked.
+//!
+//! # Whose code runs under the lock
+//! This crate's alone. Wakers, messages and reasons are handed out of it to be cloned, woken and
+//! dropped. The one exception is the waker of the process's own task, which is the runtime's.
 
 mod chain;
 mod inbox;
+mod line;
 mod mailbox;
 mod node;
 mod state;
@@ -31,17 +49,20 @@ pub(crate) use node::Parcel;
 pub(crate) use state::{Pause, Rest, Start};
 pub(crate) use ticket::{Outcome, Ticket};
 
+use crate::contain::contain;
 use crate::event::Event;
 use crate::exit::ExitReason;
 use crate::link::Relations;
 use crate::sys::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::sys::{Arc, Mutex};
 use inbox::{Inbox, Wake};
-use mailbox::{Back, Room};
+use mailbox::{Back, Reserved, Room};
 use node::Node;
 use state::Word;
 use std::num::NonZeroU32;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Waker;
+use ticket::Leaving;
 
 #[derive(Debug)]
 pub(crate) struct Slot {
@@ -95,8 +116,29 @@ pub(crate) enum Sent {
     In,
     /// This older one had to make room.
     InFor(Event),
-    /// It waits for room.
-    Waits(Arc<Ticket>),
+    /// There is no room yet. The message, if the sender is to put it in.
+    Waits(Arc<Ticket>, Option<Parcel>),
+}
+
+/// What happens to a message if there is no room, and the mailbox's senders may wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IfFull {
+    /// It is refused.
+    Refuse,
+    /// The sender waits in line for a place, and puts it in itself: nothing is sent before.
+    Wait,
+    /// The message waits in line, and is put in as soon as there is a place.
+    Queue,
+}
+
+/// What is to be done after places were given back, without the lock.
+#[must_use]
+#[derive(Debug, Default)]
+struct Owed {
+    /// Senders whose turn has come.
+    senders: Vec<Waker>,
+    /// Does a message out of the line wait for a process that rests?
+    task: bool,
 }
 
 /// One writer only.
@@ -122,7 +164,7 @@ impl Slot {
     /// A new process begins here; its generation.
     pub(crate) fn open(&self, capacity: Capacity, trap: bool) -> NonZeroU32 {
         let _back = self.back.lock();
-        self.room.open(capacity);
+        self.room.open(self.word.generation(), capacity);
         self.doing.store(QUEUED, Ordering::Relaxed);
         self.steps.store(0, Ordering::Relaxed);
         self.received.store(0, Ordering::Relaxed);
@@ -152,19 +194,67 @@ impl Slot {
     #[inline]
     fn put_message(&self, generation: u32, mut message: Parcel) -> Result<(), Refused> {
         message.0.generation = generation;
-        self.put(message.0).map_err(|node| {
-            self.room.give_back(1);
-            Refused::Gone(Parcel(node))
-        })
+        // If it is not put in, the process has ended, and the place with it.
+        self.put(message.0)
+            .map_err(|node| Refused::Gone(Parcel(node)))
     }
 
-    /// Sends a message; waits in line if there is no room and `may_wait`.
+    /// Puts a message in that has its place, under the lock, so that the process is there.
+    fn put_locked(&self, generation: u32, mut message: Parcel) -> Wake {
+        message.0.generation = generation;
+        let pushed = self.inbox.push(message.0);
+        pushed.expect("it is closed under the lock")
+    }
+
+    /// Gives places back, to those in line first. The only way for the places of a process that
+    /// lives; under the lock.
+    #[inline]
+    fn give_back(&self, back: &mut Back, places: u32) -> Owed {
+        let mut owed = Owed::default();
+        let mut free = places;
+        if back.has_line() {
+            free = self.let_in(back, places, &mut owed);
+        }
+        self.room.give_back(free);
+        owed
+    }
+
+    /// What is left of the places when nobody is in line any more.
+    #[cold]
+    fn let_in(&self, back: &mut Back, mut places: u32, owed: &mut Owed) -> u32 {
+        while places > 0 {
+            let Some(next) = back.grant() else { break };
+            match next.message {
+                Some(message) => {
+                    let wake = self.put_locked(self.word.generation(), message);
+                    owed.task |= wake == Wake::Task;
+                }
+                None => back.rare().kept += 1,
+            }
+            owed.senders.extend(next.sender);
+            places -= 1;
+        }
+        places
+    }
+
+    /// Does what is owed. Without the lock.
+    #[inline]
+    fn settle(&self, owed: Owed) {
+        if owed.task {
+            self.wake();
+        }
+        for sender in owed.senders {
+            contain(|| sender.wake());
+        }
+    }
+
+    /// Sends a message.
     #[inline]
     pub(crate) fn send(
         &self,
         generation: u32,
         message: Parcel,
-        may_wait: bool,
+        if_full: IfFull,
     ) -> Result<Sent, Refused> {
         if !self.word.is_alive(generation) {
             return Err(Refused::Gone(message));
@@ -172,28 +262,41 @@ impl Slot {
         if self.room.drops_oldest() {
             return self.send_dropping(generation, message);
         }
-        if !self.room.reserve() {
-            return self.send_full(generation, message, may_wait);
+        match self.room.reserve(generation) {
+            Reserved::Place => self.put_message(generation, message)?,
+            Reserved::Full => return self.send_full(generation, message, if_full),
+            Reserved::Gone => return Err(Refused::Gone(message)),
         }
-        self.put_message(generation, message)?;
         Ok(Sent::In)
     }
 
     #[cold]
-    fn send_full(&self, generation: u32, message: Parcel, may_wait: bool) -> Result<Sent, Refused> {
+    fn send_full(
+        &self,
+        generation: u32,
+        message: Parcel,
+        if_full: IfFull,
+    ) -> Result<Sent, Refused> {
         let mut back = self.back.lock();
         if !self.word.is_alive(generation) {
             return Err(Refused::Gone(message));
         }
         // Places are given back under the lock: if there is none now, whoever gives one back finds
-        // this message in line.
-        if !back.has_line() && self.room.reserve() {
+        // this sender in line. While there is a line there is none.
+        if self.room.reserve(generation) == Reserved::Place {
+            let wake = self.put_locked(generation, message);
             drop(back);
-            self.put_message(generation, message)?;
+            if wake == Wake::Task {
+                self.wake();
+            }
             return Ok(Sent::In);
         }
-        if may_wait && self.room.overflow() == Overflow::Wait {
-            return Ok(Sent::Waits(back.join_line(message)));
+        if self.room.overflow() == Overflow::Wait {
+            match if_full {
+                IfFull::Refuse => {}
+                IfFull::Wait => return Ok(Sent::Waits(back.join_line(None), Some(message))),
+                IfFull::Queue => return Ok(Sent::Waits(back.join_line(Some(message)), None)),
+            }
         }
         back.rare().rejected += 1;
         Err(Refused::Full(message))
@@ -201,39 +304,64 @@ impl Slot {
 
     /// Under the lock from end to end, so that every message that has a place is there to be dropped.
     #[cold]
-    fn send_dropping(&self, generation: u32, mut message: Parcel) -> Result<Sent, Refused> {
+    fn send_dropping(&self, generation: u32, message: Parcel) -> Result<Sent, Refused> {
+        let mut back = self.back.lock();
         let mut oldest = None;
-        let back = loop {
-            let mut back = self.back.lock();
-            if !self.word.is_alive(generation) {
-                return Err(Refused::Gone(message));
-            }
-            if self.room.reserve() {
-                break back;
-            }
-            // The newcomer has the place of the oldest, and is put in below: so the process, if it
-            // rests on what is sorted here, is woken.
-            self.inbox.take(&mut back.sorted);
-            oldest = back.sorted.remove_first(Event::counts);
-            if oldest.is_some() {
+        match self.room.reserve(generation) {
+            Reserved::Place => {}
+            Reserved::Full => {
+                // The newcomer has the place of the oldest, and is put in below: so the process, if it
+                // rests on what is sorted here, is woken.
+                self.inbox.take(&mut back.sorted);
+                let counts = |node: &Node| node.counts_for(generation);
+                let node = back.sorted.remove_first(counts);
+                oldest = node.expect("every place is a message's").into_event();
                 back.rare().dropped += 1;
-                break back;
             }
-            // The places are those of messages that were on their way to the process before; their
-            // senders are about to learn that it is gone.
-            drop(back);
-            crate::sys::yield_now();
-        };
-        message.0.generation = generation;
-        let wake = self
-            .inbox
-            .push(message.0)
-            .expect("it is closed under the lock");
+            Reserved::Gone => return Err(Refused::Gone(message)),
+        }
+        let wake = self.put_locked(generation, message);
         drop(back);
         if wake == Wake::Task {
             self.wake();
         }
         Ok(oldest.map_or(Sent::In, Sent::InFor))
+    }
+
+    /// The sender of a message that waited puts it in, in the place that is kept for it. Gives it back
+    /// if the process has ended.
+    pub(crate) fn redeem(&self, generation: u32, message: Parcel) -> Result<(), Parcel> {
+        let mut back = self.back.lock();
+        if !self.word.is_alive(generation) {
+            return Err(message);
+        }
+        back.rare().kept -= 1;
+        let wake = self.put_locked(generation, message);
+        drop(back);
+        if wake == Wake::Task {
+            self.wake();
+        }
+        Ok(())
+    }
+
+    /// A sender that waits gives up. What was kept for it goes to the next.
+    pub(crate) fn leave_line(&self, generation: u32, ticket: &Ticket) {
+        let mut back = self.back.lock();
+        let (mut owed, mut left) = (Owed::default(), None);
+        match ticket.leave() {
+            Leaving::Line(next) => {
+                left = Some(next);
+                back.note_left();
+            }
+            Leaving::Place if self.word.is_alive(generation) => {
+                back.rare().kept -= 1;
+                owed = self.give_back(&mut back, 1);
+            }
+            Leaving::Place | Leaving::Nothing => {}
+        }
+        drop(back);
+        self.settle(owed);
+        drop(left);
     }
 
     /// Brings what always finds room: the end of a command, or news from the system. Gives it back
@@ -249,16 +377,22 @@ impl Slot {
 
     /// Ends the process before its next step. False if it has ended already.
     pub(crate) fn kill(&self, generation: u32, reason: ExitReason) -> bool {
+        let mut unused = Some(reason);
         let mut back = self.back.lock();
-        if !self.word.is_alive(generation) {
-            return false;
+        let alive = self.word.is_alive(generation);
+        if alive {
+            let kill = &mut back.rare().kill;
+            if kill.is_none() {
+                *kill = unused.take();
+            }
+            self.word.kill();
         }
-        back.rare().kill.get_or_insert(reason);
-        self.word.kill();
         drop(back);
-        // It looks up; if it cannot, it has ended.
-        let _ = self.put(Node::new(generation, None));
-        true
+        if alive {
+            // It looks up; if it cannot, it has ended.
+            let _ = self.put(Node::new(generation, None));
+        }
+        alive
     }
 
     /// Is the process to end before its next step?
@@ -295,10 +429,10 @@ impl Slot {
     pub(crate) fn start(&self) -> Start {
         self.inbox.rouse();
         self.set_doing(RUNS);
+        self.wake_part();
         if self.word.is_killed() {
             return Start::Killed;
         }
-        self.wake_part();
         Start::Run
     }
 
@@ -311,19 +445,32 @@ impl Slot {
             let mut back = self.back.lock();
             let part = back.rare.as_mut().and_then(|rare| rare.part.take());
             drop(back);
-            if let Some(part) = part {
-                part.wake();
+            let Some(part) = part else { return };
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| part.wake())) {
+                // It is the process's own, which would wait for ever.
+                self.kill(self.word.generation(), ExitReason::panicked(panic));
             }
         }
+    }
+
+    /// From now on a part of the process is woken besides its task. Nobody but the process itself
+    /// sets it or takes it, so it may be cloned and dropped without the lock.
+    #[cold]
+    fn set_part(&self, waker: &Waker) {
+        let waker = waker.clone();
+        let old = self.back.lock().rare().part.replace(waker);
+        let doing = self.doing.load(Ordering::Relaxed);
+        self.doing.store(doing | PART, Ordering::Relaxed);
+        drop(old);
     }
 
     /// The process takes at most `most` events.
     #[inline]
     pub(crate) fn drain(&self, into: &mut Chain, most: usize) -> Drained {
         let mut back = self.back.lock();
-        let (drained, told) = self.take_out(&mut back, into, most);
+        let (drained, owed) = self.take_out(&mut back, into, most);
         drop(back);
-        accept(told);
+        self.settle(owed);
         drained
     }
 
@@ -332,70 +479,57 @@ impl Slot {
     #[inline]
     pub(crate) fn receive(&self, into: &mut Chain, most: usize, waker: &Waker) -> Drained {
         let mut back = self.back.lock();
-        let (drained, told) = self.take_out(&mut back, into, most);
-        if into.is_empty()
-            && !back
-                .waker
-                .as_ref()
-                .is_some_and(|task| task.will_wake(waker))
-        {
-            back.rare().part = Some(waker.clone());
-            let doing = self.doing.load(Ordering::Relaxed);
-            self.doing.store(doing | PART, Ordering::Relaxed);
-        }
+        let (drained, owed) = self.take_out(&mut back, into, most);
+        let known = !into.is_empty() || back.wakes(waker);
         drop(back);
-        accept(told);
+        self.settle(owed);
+        if !known {
+            self.set_part(waker);
+        }
         drained
     }
 
+    /// If nothing comes out, nothing is left.
     #[inline]
-    fn take_out(
-        &self,
-        back: &mut Back,
-        into: &mut Chain,
-        most: usize,
-    ) -> (Drained, Vec<Arc<Ticket>>) {
+    fn take_out(&self, back: &mut Back, into: &mut Chain, most: usize) -> (Drained, Owed) {
         self.inbox.take(&mut back.sorted);
-        // Neither allocates in the life of most processes.
-        let (mut late, mut told) = (Vec::new(), Vec::new());
+        // Does not allocate in the life of most processes.
+        let mut late = Vec::new();
         if back.sorted.is_empty() {
             let left = Left::Nothing;
-            return (Drained { left, late }, told);
+            return (Drained { left, late }, Owed::default());
         }
         let generation = self.word.generation();
-        let (mut places, mut received) = (0, 0);
+        let mut places = 0;
         // What is not for this process does not count: it never finds nothing where there is more.
         let full = into.len() + most;
         while into.len() < full {
             let Some(node) = back.sorted.pop_node() else {
                 break;
             };
-            let counts = u32::from(node.event.as_ref().is_some_and(Event::counts));
-            places += counts;
             if node.generation == generation && node.event.is_some() {
-                received += counts;
+                places += u32::from(node.counts_for(generation));
                 into.push_node(node);
             } else {
                 let of = node.generation;
                 late.extend(node.into_event().map(|event| (of, event)));
             }
         }
-        add(&self.received, u64::from(received));
-        if back.has_line() {
-            places = back.let_in(places, generation, &mut told);
-        }
-        self.room.give_back(places);
+        add(&self.received, u64::from(places));
+        let owed = self.give_back(back, places);
         let left = if back.sorted.is_empty() {
             Left::Nothing
         } else {
             Left::More
         };
-        (Drained { left, late }, told)
+        (Drained { left, late }, owed)
     }
 
     /// From now on the process can be woken. To be called before it first rests.
     pub(crate) fn register(&self, waker: &Waker) {
-        self.back.lock().waker = Some(waker.clone());
+        let waker = Some(waker.clone());
+        let old = std::mem::replace(&mut self.back.lock().waker, waker);
+        drop(old);
     }
 
     /// The process wants to rest. It may not on what has come since it was last told to look.
@@ -410,11 +544,11 @@ impl Slot {
             return Rest::Resting;
         }
         self.set_doing(RUNS);
+        self.wake_part();
         // Whoever kills says so before it makes the process look up.
         if self.word.is_killed() {
             return Rest::Killed;
         }
-        self.wake_part();
         // From here on they are known: a process that does not want them now may rest on them.
         self.inbox.take(&mut self.back.lock().sorted);
         Rest::Awake
@@ -440,20 +574,13 @@ impl Slot {
         self.word.traps()
     }
 
-    /// The sender of a waiting message gives up. None if it is in, or on its way back.
-    pub(crate) fn leave_line(&self, ticket: &Arc<Ticket>) -> Option<Parcel> {
-        self.back.lock().leave_line(ticket)
-    }
-
     /// The process has ended: from now on its PID is nobody's.
     pub(crate) fn complete(&self) -> Leftovers {
         let mut back = self.back.lock();
         self.word.complete();
+        self.room.close();
         self.inbox.close(&mut back.sorted);
-        let left = back.close();
-        let places = left.events.iter().filter(|event| event.counts()).count();
-        self.room.give_back(places as u32);
-        left
+        back.close()
     }
 
     #[inline]
@@ -477,29 +604,20 @@ impl Slot {
     /// Messages inside and in line, and the counters. Never waits: while somebody changes them,
     /// those for which there is a lock are zero.
     pub(crate) fn depth(&self) -> ((usize, usize), MailboxCounters) {
-        let inside = self.room.taken();
-        let mut counters = MailboxCounters {
-            accepted: self.received.load(Ordering::Relaxed) + u64::from(inside),
-            ..MailboxCounters::default()
-        };
+        let mut inside = self.room.taken();
+        let mut counters = MailboxCounters::default();
         let mut waiting = 0;
         if let Some(back) = self.back.try_lock() {
-            waiting = back.in_line();
+            waiting = back.waiting();
             if let Some(rare) = &back.rare {
-                counters.accepted += rare.dropped;
+                inside = inside.saturating_sub(rare.kept);
+                counters.accepted = rare.dropped;
                 counters.rejected = rare.rejected;
                 counters.dropped = rare.dropped;
                 counters.waited = rare.waited;
             }
         }
+        counters.accepted += self.received.load(Ordering::Relaxed) + u64::from(inside);
         ((inside as usize, waiting), counters)
-    }
-}
-
-/// Tells the senders of messages that waited and are in now.
-#[inline]
-fn accept(told: Vec<Arc<Ticket>>) {
-    for ticket in told {
-        ticket.accept();
     }
 }

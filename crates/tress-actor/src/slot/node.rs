@@ -67,6 +67,12 @@ impl Node {
         node
     }
 
+    /// Has it a place in the mailbox of that process?
+    #[inline]
+    pub(super) fn counts_for(&self, generation: u32) -> bool {
+        self.generation == generation && self.event.as_ref().is_some_and(Event::counts)
+    }
+
     /// A message was taken out from where it lies. The cell is kept.
     #[inline(always)]
     pub(super) fn discard_empty(mut self: Box<Node>) {

@@ -1,6 +1,7 @@
 use super::*;
-use crate::event::{Message, SystemEvent};
+use crate::event::{Completion, Message, SystemEvent};
 use crate::exit::ExitReason;
+use crate::payload::Payload;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 #[derive(Default)]
@@ -32,7 +33,7 @@ impl Fixture {
     }
 
     fn send(&self, n: u32) -> Result<Sent, Refused> {
-        self.slot.send(self.generation, parcel(n), true)
+        self.slot.send(self.generation, parcel(n), IfFull::Wait)
     }
 
     fn drain(&self, most: usize) -> (Vec<u32>, Left) {
@@ -47,8 +48,13 @@ impl Fixture {
     }
 }
 
-fn message(n: u32) -> Event {
-    Event::Message(Message::new(n))
+/// What needs no place.
+fn completion(n: u32) -> Event {
+    Event::Completion(Completion {
+        tag: n.into(),
+        result: Ok(Payload::empty()),
+        more: false,
+    })
 }
 
 fn parcel(n: u32) -> Parcel {
@@ -75,7 +81,7 @@ fn leftovers(mut left: Leftovers) -> Vec<(u32, u32)> {
 fn peek(event: &Event) -> u32 {
     match event {
         Event::Message(message) => *message.payload.downcast_ref().unwrap(),
-        Event::Completion(_) => panic!("not a message"),
+        Event::Completion(completion) => completion.tag as u32,
     }
 }
 
@@ -159,58 +165,137 @@ fn a_full_mailbox_drops_the_oldest_message_and_nothing_else() {
     assert_eq!((counters.accepted, counters.dropped), (3, 1));
 }
 
+/// Waits in line with a message of its own.
+fn wait(f: &Fixture, n: u32) -> (std::sync::Arc<Ticket>, Parcel) {
+    match f.send(n) {
+        Ok(Sent::Waits(ticket, Some(message))) => (ticket, message),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Puts a message in line.
+fn queue(f: &Fixture, n: u32) -> std::sync::Arc<Ticket> {
+    match f.slot.send(f.generation, parcel(n), IfFull::Queue) {
+        Ok(Sent::Waits(ticket, None)) => ticket,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn outcome(ticket: &Ticket) -> Option<Outcome> {
+    match ticket.poll(Waker::noop()) {
+        std::task::Poll::Ready(outcome) => Some(outcome),
+        std::task::Poll::Pending => None,
+    }
+}
+
 #[test]
-fn a_full_mailbox_lets_senders_wait_in_turn() {
+fn senders_wait_in_turn_and_put_their_messages_in_themselves() {
     let f = Fixture::new(1, Overflow::Wait);
     assert!(matches!(f.send(1), Ok(Sent::In)));
-    let Ok(Sent::Waits(second)) = f.send(2) else {
-        panic!()
-    };
-    let Ok(Sent::Waits(third)) = f.send(3) else {
-        panic!()
-    };
-    let Ok(Sent::Waits(fourth)) = f.send(4) else {
-        panic!()
-    };
+    let [second, third, fourth] = [2, 3, 4].map(|n| wait(&f, n));
     // Who cannot wait does not get in before those who do.
-    let refused = f.slot.send(f.generation, parcel(5), false);
+    let refused = f.slot.send(f.generation, parcel(5), IfFull::Refuse);
     assert!(matches!(refused, Err(Refused::Full(_))));
-    let waker = f.wakes.clone().into();
-    assert!(second.poll(&waker).is_pending());
-    assert_eq!(f.drain(8), (vec![1], Left::More));
-    assert_eq!(f.wakes(), 1, "the second is in and told so");
-    assert!(matches!(
-        second.poll(&waker),
-        std::task::Poll::Ready(Outcome::In)
-    ));
-    assert!(third.poll(&waker).is_pending());
-    // The third gives up; the fourth takes its place.
-    assert_eq!(f.slot.leave_line(&third).as_ref().map(content), Some(3));
-    assert!(f.slot.leave_line(&third).is_none());
-    assert_eq!(f.drain(8), (vec![2], Left::More));
-    assert!(matches!(
-        fourth.poll(&waker),
-        std::task::Poll::Ready(Outcome::In)
-    ));
+    assert!(second.0.poll(&f.wakes.clone().into()).is_pending());
+    assert_eq!(f.drain(8), (vec![1], Left::Nothing));
+    assert_eq!(f.wakes(), 1, "it is the second's turn");
+    assert_eq!(
+        f.slot.depth().0,
+        (0, 3),
+        "but its message is not in before it says so"
+    );
+    assert!(matches!(outcome(&second.0), Some(Outcome::Place)));
+    assert!(f.slot.redeem(f.generation, second.1).is_ok());
+    assert_eq!(f.slot.depth().0, (1, 2));
+    assert!(outcome(&third.0).is_none());
+    // The third gives up; the fourth has its turn.
+    f.slot.leave_line(f.generation, &third.0);
+    assert_eq!(f.drain(8), (vec![2], Left::Nothing));
+    assert!(matches!(outcome(&fourth.0), Some(Outcome::Place)));
+    assert!(f.slot.redeem(f.generation, fourth.1).is_ok());
     assert_eq!(f.drain(8), (vec![4], Left::Nothing));
     assert_eq!(f.slot.depth().0, (0, 0));
 }
 
 #[test]
-fn the_line_before_a_process_that_ends_gets_its_messages_back() {
+fn a_place_that_was_kept_for_a_sender_that_gives_up_is_the_next_ones() {
+    for queued in [false, true] {
+        let f = Fixture::new(1, Overflow::Wait);
+        assert!(matches!(f.send(1), Ok(Sent::In)));
+        let (gives_up, _) = wait(&f, 2);
+        let next = if queued { queue(&f, 3) } else { wait(&f, 3).0 };
+        assert_eq!(f.slot.start(), Start::Run);
+        assert_eq!(f.drain(8), (vec![1], Left::Nothing));
+        assert_eq!(f.slot.rest(Pause::Idle), Rest::Resting);
+        f.slot.leave_line(f.generation, &gives_up);
+        if queued {
+            assert!(matches!(outcome(&next), Some(Outcome::In)));
+            assert_eq!(f.wakes(), 1, "the process rested");
+            assert_eq!(f.slot.start(), Start::Run);
+            assert_eq!(f.drain(8), (vec![3], Left::Nothing));
+        } else {
+            assert!(matches!(outcome(&next), Some(Outcome::Place)));
+            f.slot.leave_line(f.generation, &next);
+        }
+        assert_eq!(f.slot.depth().0, (0, 0));
+        assert!(matches!(f.send(4), Ok(Sent::In)), "there is room");
+    }
+}
+
+#[test]
+fn a_message_in_line_is_in_when_there_is_room() {
+    let f = Fixture::new(2, Overflow::Wait);
+    for n in 1..=2 {
+        assert!(matches!(f.send(n), Ok(Sent::In)));
+    }
+    let [third, fourth, fifth] = [3, 4, 5].map(|n| queue(&f, n));
+    f.slot.leave_line(f.generation, &fourth);
+    assert_eq!(f.drain(1), (vec![1], Left::More));
+    assert!(matches!(outcome(&third), Some(Outcome::In)));
+    assert!(outcome(&fifth).is_none());
+    assert_eq!(f.drain(8), (vec![2, 3], Left::Nothing));
+    assert_eq!(f.slot.rest(Pause::Idle), Rest::Awake, "the fifth is in");
+    assert_eq!(f.drain(8), (vec![5], Left::Nothing));
+    assert!(matches!(outcome(&fifth), Some(Outcome::In)));
+}
+
+#[test]
+fn giving_up_takes_a_constant_time() {
+    let f = Fixture::new(1, Overflow::Wait);
+    assert!(matches!(f.send(0), Ok(Sent::In)));
+    let waiting: Vec<_> = (0..200_000).map(|n| wait(&f, n).0).collect();
+    for ticket in waiting.iter().rev().skip(1) {
+        f.slot.leave_line(f.generation, ticket);
+    }
+    assert_eq!(f.slot.depth().0, (1, 1));
+    assert_eq!(f.drain(8), (vec![0], Left::Nothing));
+    let last = waiting.last().unwrap();
+    assert!(matches!(outcome(last), Some(Outcome::Place)));
+}
+
+#[test]
+fn the_line_before_a_process_that_ends_learns_of_it() {
     let f = Fixture::new(1, Overflow::Wait);
     assert!(matches!(f.send(1), Ok(Sent::In)));
-    let Ok(Sent::Waits(ticket)) = f.send(2) else {
-        panic!()
-    };
-    let mut left = f.slot.complete();
-    for (event, ticket) in left.line.drain(..) {
-        ticket.give_back(event);
-    }
-    assert_eq!(leftovers(left), [(f.generation, 1)]);
+    let (kept, _) = wait(&f, 2);
+    assert_eq!(f.drain(8), (vec![1], Left::Nothing));
+    let (waits, queued) = (wait(&f, 3).0, queue(&f, 4));
+    assert!(waits.poll(&f.wakes.clone().into()).is_pending());
+    f.slot.complete().settle();
+    assert_eq!(f.wakes(), 1);
+    assert!(matches!(outcome(&waits), Some(Outcome::Gone(None))));
+    assert!(
+        matches!(outcome(&queued), Some(Outcome::Gone(Some(back))) if content(&back) == 4),
+        "it has its message back"
+    );
+    // The place of the first ended with the process.
+    let next = f.slot.open(Capacity::new(1, Overflow::Wait), false).get();
+    assert!(matches!(outcome(&kept), Some(Outcome::Place)));
+    assert!(f.slot.redeem(f.generation, parcel(2)).is_err());
+    f.slot.leave_line(f.generation, &kept);
     assert_eq!(f.slot.depth().0, (0, 0));
-    let fate = ticket.poll(std::task::Waker::noop());
-    assert!(matches!(fate, std::task::Poll::Ready(Outcome::Back(back)) if content(&back) == 2));
+    assert!(f.slot.send(next, parcel(5), IfFull::Refuse).is_ok());
+    assert!(f.slot.send(next, parcel(6), IfFull::Refuse).is_err());
 }
 
 #[test]
@@ -220,7 +305,7 @@ fn what_comes_late_changes_nothing_for_the_next_process() {
     let next = f.slot.open(Capacity::default(), true).get();
     assert_eq!(next, f.generation + 1);
     assert!(matches!(f.send(1), Err(Refused::Gone(_))));
-    assert!(f.slot.tell(f.generation, message(1)).is_err());
+    assert!(f.slot.tell(f.generation, completion(1)).is_err());
     assert!(!f.slot.kill(f.generation, ExitReason::Terminated));
     assert!(!f.slot.set_trap(f.generation, false) && f.slot.traps());
     assert_eq!(f.drain(8), (vec![], Left::Nothing));
@@ -243,14 +328,15 @@ fn what_was_on_its_way_when_its_process_ended_is_sorted_out_by_the_next() {
     for ends_too in [false, true] {
         let f = Fixture::new(2, Overflow::Wait);
         // The sender has found the process alive, and has a place.
-        assert!(f.slot.is_alive(f.generation) && f.slot.room.reserve());
+        assert!(f.slot.is_alive(f.generation));
+        assert_eq!(f.slot.room.reserve(f.generation), Reserved::Place);
         assert_eq!(leftovers(f.slot.complete()), []);
         let next = f.slot.open(Capacity::new(1, Overflow::Wait), false).get();
         assert!(f.slot.put_message(f.generation, parcel(1)).is_ok());
         if ends_too {
             assert_eq!(leftovers(f.slot.complete()), [(f.generation, 1)]);
         } else {
-            assert!(f.slot.tell(next, message(2)).is_ok());
+            assert!(f.slot.tell(next, completion(2)).is_ok());
             let mut events = Chain::new();
             let drained = f.slot.drain(&mut events, 8);
             let late = drained
@@ -262,11 +348,12 @@ fn what_was_on_its_way_when_its_process_ended_is_sorted_out_by_the_next() {
         }
     }
     let f = Fixture::new(2, Overflow::Wait);
-    assert!(f.slot.room.reserve());
+    assert_eq!(f.slot.room.reserve(f.generation), Reserved::Place);
     drop(f.slot.complete());
+    assert_eq!(f.slot.room.reserve(f.generation), Reserved::Gone);
     let refused = f.slot.put_message(f.generation, parcel(1));
     assert!(matches!(refused, Err(Refused::Gone(back)) if content(&back) == 1));
-    assert_eq!(f.slot.depth().0.0, 0, "its place is given back");
+    assert_eq!(f.slot.depth().0.0, 0, "its place ended with the process");
 }
 
 #[test]
@@ -314,9 +401,9 @@ fn cells_are_used_again() {
 #[test]
 fn an_event_that_is_put_back_comes_first() {
     let mut events = Chain::new();
-    events.push_front(message(2));
-    events.push_front(message(1));
-    events.push_node(Node::new(1, Some(message(3))));
+    events.push_front(completion(2));
+    events.push_front(completion(1));
+    events.push_node(Node::new(1, Some(completion(3))));
     assert_eq!((events.len(), events.iter().count()), (3, 3));
     assert_eq!(numbers(events), [1, 2, 3]);
 }

@@ -3,62 +3,130 @@ use crate::sys::{Arc, Mutex};
 use std::task::{Poll, Waker};
 
 /// A place in the line before a full mailbox: how the sender learns what became of its message.
+///
+/// Its fate is decided under the mailbox's lock, and once; the sender asks for it without that.
+/// Wakers and messages are handed out, to be woken and dropped where no lock is held.
 #[derive(Debug)]
 pub(crate) struct Ticket(Mutex<Fate>);
 
 #[derive(Debug)]
 enum Fate {
-    Waiting(Option<Waker>),
+    /// In line. The message, if whoever has a place for it is to put it in.
+    Waiting(Option<Waker>, Option<Parcel>),
+    /// A place is kept for the message, which its sender puts in.
+    Place,
+    /// The message was put in.
     In,
-    /// The process ended first; the message, until the sender takes it back.
-    Back(Option<Parcel>),
+    /// The process ended first. The message, until the sender takes it back.
+    Gone(Option<Parcel>),
+    /// The sender has given up.
+    Left,
 }
 
 /// What became of a message that waited.
 #[derive(Debug)]
 pub(crate) enum Outcome {
+    /// There is a place for it: the sender is to [put it in](super::Slot::redeem).
+    Place,
     In,
-    Back(Parcel),
+    /// The process has ended. The message, if it waited in line itself.
+    Gone(Option<Parcel>),
+}
+
+/// Whose turn it is.
+#[derive(Debug)]
+pub(super) struct Next {
+    pub(super) sender: Option<Waker>,
+    pub(super) message: Option<Parcel>,
+}
+
+/// What a sender left that gave up.
+#[derive(Debug)]
+pub(super) enum Leaving {
+    /// It was in line, with these.
+    Line(Next),
+    /// A place was kept for it.
+    Place,
+    /// Nothing: its fate was decided otherwise.
+    Nothing,
 }
 
 impl Ticket {
-    pub(crate) fn new() -> Arc<Ticket> {
-        Arc::new(Ticket(Mutex::new(Fate::Waiting(None))))
+    pub(super) fn new(message: Option<Parcel>) -> Arc<Ticket> {
+        Arc::new(Ticket(Mutex::new(Fate::Waiting(None, message))))
     }
 
-    fn decide(&self, fate: Fate) {
-        let old = std::mem::replace(&mut *self.0.lock(), fate);
-        if let Fate::Waiting(Some(waker)) = old {
-            waker.wake();
-        }
-    }
-
-    /// The message is in the mailbox. Called without the mailbox's lock.
-    pub(crate) fn accept(&self) {
-        self.decide(Fate::In);
-    }
-
-    /// The process has ended. Called without the mailbox's lock.
-    pub(crate) fn give_back(&self, message: Parcel) {
-        self.decide(Fate::Back(Some(message)));
-    }
-
-    pub(crate) fn poll(&self, waker: &Waker) -> Poll<Outcome> {
+    /// There is a place for the message. `None` if its sender has given up.
+    pub(super) fn grant(&self) -> Option<Next> {
         let mut fate = self.0.lock();
-        match &mut *fate {
-            Fate::Waiting(current) => {
-                let old = match current {
-                    Some(current) if current.will_wake(waker) => None,
-                    _ => current.replace(waker.clone()),
-                };
-                drop(fate);
-                drop(old);
-                Poll::Pending
+        let Fate::Waiting(sender, message) = &mut *fate else {
+            return None;
+        };
+        let (sender, message) = (sender.take(), message.take());
+        *fate = if message.is_some() {
+            Fate::In
+        } else {
+            Fate::Place
+        };
+        Some(Next { sender, message })
+    }
+
+    /// The process has ended. Who is to be woken.
+    pub(super) fn refuse(&self) -> Option<Waker> {
+        let mut fate = self.0.lock();
+        let Fate::Waiting(sender, message) = &mut *fate else {
+            return None;
+        };
+        let (sender, message) = (sender.take(), message.take());
+        *fate = Fate::Gone(message);
+        sender
+    }
+
+    /// The sender gives up.
+    pub(super) fn leave(&self) -> Leaving {
+        let mut fate = self.0.lock();
+        let left = match &mut *fate {
+            Fate::Waiting(sender, message) => Leaving::Line(Next {
+                sender: sender.take(),
+                message: message.take(),
+            }),
+            Fate::Place => Leaving::Place,
+            // The message, if one is still there, goes with the ticket.
+            Fate::In | Fate::Gone(_) | Fate::Left => return Leaving::Nothing,
+        };
+        *fate = Fate::Left;
+        left
+    }
+
+    pub(super) fn has_left(&self) -> bool {
+        matches!(*self.0.lock(), Fate::Left)
+    }
+
+    /// The sender asks. Not again once it has been told.
+    pub(crate) fn poll(&self, waker: &Waker) -> Poll<Outcome> {
+        let mut new = None;
+        loop {
+            let mut fate = self.0.lock();
+            match &mut *fate {
+                Fate::Waiting(Some(current), _) if current.will_wake(waker) => {
+                    return Poll::Pending;
+                }
+                Fate::Waiting(current, _) => {
+                    if let Some(new) = new.take() {
+                        let old = current.replace(new);
+                        drop(fate);
+                        drop(old);
+                        return Poll::Pending;
+                    }
+                }
+                Fate::Place => return Poll::Ready(Outcome::Place),
+                Fate::In => return Poll::Ready(Outcome::In),
+                Fate::Gone(message) => return Poll::Ready(Outcome::Gone(message.take())),
+                Fate::Left => unreachable!("a sender that has given up does not ask"),
             }
-            Fate::In => Poll::Ready(Outcome::In),
-            Fate::Back(message) => Poll::Ready(Outcome::Back(
-                message.take().expect("a sender asks once for its fate"),
-            )),
+            drop(fate);
+            // Anything may happen in here.
+            new = Some(waker.clone());
         }
     }
 }

@@ -10,4 +10,4 @@ mod model;
 #[cfg(loom)]
 use model as imp;
 
-pub(crate) use imp::{Arc, Mutex, atomic, yield_now};
+pub(crate) use imp::{Arc, Mutex, atomic};

@@ -1,7 +1,6 @@
 //! Loom's primitives in the shape of `real.rs`.
 
 pub(crate) use loom::sync::{Arc, MutexGuard};
-pub(crate) use loom::thread::yield_now;
 
 pub(crate) mod atomic {
     pub(crate) use loom::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};

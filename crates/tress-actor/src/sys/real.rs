@@ -3,7 +3,6 @@
 use std::sync::PoisonError;
 
 pub(crate) use std::sync::{Arc, MutexGuard};
-pub(crate) use std::thread::yield_now;
 
 pub(crate) mod atomic {
     pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
