@@ -359,13 +359,12 @@ where
         let mut future = unsafe { Pin::new_unchecked(future) };
         for _ in 0..TURN {
             slot.count_step();
-            match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
+            let poll = || future.as_mut().poll(cx).map(Outcome::into_outcome);
+            match catch_unwind(AssertUnwindSafe(poll)) {
                 Ok(Poll::Pending) => {}
-                Ok(Poll::Ready(outcome)) => {
-                    return match outcome.into_outcome() {
-                        Ok(result) => Turn::End(ExitReason::Normal, result),
-                        Err(error) => Turn::End(ExitReason::failed(error), Payload::empty()),
-                    };
+                Ok(Poll::Ready(Ok(result))) => return Turn::End(ExitReason::Normal, result),
+                Ok(Poll::Ready(Err(error))) => {
+                    return Turn::End(ExitReason::failed(error), Payload::empty());
                 }
                 Err(panic) => return Turn::End(ExitReason::panicked(panic), Payload::empty()),
             }

@@ -1,3 +1,4 @@
+use crate::contain::discard;
 use crate::payload::Payload;
 use crate::pid::Pid;
 use std::any::Any;
@@ -58,10 +59,15 @@ impl ExitReason {
     pub(crate) fn panicked(panic: Box<dyn Any + Send>) -> ExitReason {
         let message = match panic.downcast::<String>() {
             Ok(message) => Arc::from(*message),
-            Err(panic) => match panic.downcast_ref::<&str>() {
-                Some(message) => Arc::from(*message),
-                None => Arc::from("a panic without a message"),
-            },
+            Err(panic) => {
+                let message = match panic.downcast_ref::<&str>() {
+                    Some(message) => *message,
+                    None => "a panic without a message",
+                };
+                let message = Arc::from(message);
+                discard(panic);
+                message
+            }
         };
         ExitReason::Panicked(message)
     }

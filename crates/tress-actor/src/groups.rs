@@ -2,7 +2,9 @@
 
 use crate::error::NoProcess;
 use crate::event::{Event, Message, SystemEvent};
+use crate::few::Few;
 use crate::host::Host;
+use crate::link::Relations;
 use crate::pid::Pid;
 use crate::sys::Mutex;
 use std::collections::HashMap;
@@ -63,12 +65,33 @@ impl Host {
                 members.push(pid);
                 name
             });
-            relations.get_mut().add_group(name);
+            relations.get_mut().groups.insert(name, ());
         })
     }
 
     /// Undoes one joining. False if the process is no member.
     pub fn leave_group(&self, group: &str, pid: Pid) -> bool {
+        let left = self.with_relations(pid, |relations| {
+            let left = self.remove_member(group, pid);
+            self.forget_group(relations, group, pid);
+            left
+        });
+        // Who has ended is a member of nothing, or about to be.
+        left.unwrap_or(false)
+    }
+
+    /// A process that is neither a member nor a watcher need not remember the group.
+    fn forget_group(&self, relations: &mut Relations, group: &str, pid: Pid) {
+        let within = self.change_groups(|groups| {
+            let found = groups.get(group);
+            found.is_some_and(|g| g.members.contains(&pid) || g.watchers.contains(&pid))
+        });
+        if !within {
+            relations.get_mut().groups.remove(group);
+        }
+    }
+
+    fn remove_member(&self, group: &str, pid: Pid) -> bool {
         self.change_groups(|groups| {
             let Some((name, found)) = groups.get_key_value(group) else {
                 return false;
@@ -130,13 +153,21 @@ impl Host {
                 }
                 (name, group.members.clone())
             });
-            relations.get_mut().add_group(name);
+            relations.get_mut().groups.insert(name, ());
             members
         })
     }
 
     /// Undoes [`watch_group`](Host::watch_group).
     pub fn unwatch_group(&self, group: &str, watcher: Pid) {
+        // Who has ended watches nothing, or is about to.
+        let _ = self.with_relations(watcher, |relations| {
+            self.remove_watcher(group, watcher);
+            self.forget_group(relations, group, watcher);
+        });
+    }
+
+    fn remove_watcher(&self, group: &str, watcher: Pid) {
         self.change_groups(|groups| {
             if let Some(found) = groups.get_mut(group) {
                 found.watchers.retain(|other| *other != watcher);
@@ -161,10 +192,10 @@ impl Host {
     }
 
     /// A process has ended: it is no member of anything any more.
-    pub(crate) fn leave_groups(&self, pid: Pid, names: &[Arc<str>]) {
-        for name in names {
-            self.unwatch_group(name, pid);
-            while self.leave_group(name, pid) {}
+    pub(crate) fn leave_groups(&self, pid: Pid, mut names: Few<Arc<str>, ()>) {
+        while let Some((name, ())) = names.pop_first() {
+            self.remove_watcher(&name, pid);
+            while self.remove_member(&name, pid) {}
         }
     }
 }
@@ -175,4 +206,36 @@ fn place<'a>(groups: &'a mut HashMap<Arc<str>, Group>, name: &str) -> (Arc<str>,
         None => Arc::from(name),
     };
     (name.clone(), groups.entry(name).or_default())
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use crate::{Cx, Host};
+
+    #[test]
+    fn a_group_that_was_left_is_forgotten() {
+        let runtime = tress::runtime::Builder::new_current_thread().build();
+        runtime.unwrap().block_on(async {
+            let host = Host::builder("test").start().unwrap();
+            let wait = |mut cx: Cx<()>| async move { while cx.recv().await.is_some() {} };
+            let (pid, watcher) = (host.spawn(wait).unwrap(), host.spawn(wait).unwrap());
+            let remembered = |pid| {
+                let relations = host.slot(pid).unwrap().relations.lock();
+                relations.get().map_or(0, |related| related.groups.len())
+            };
+            for n in 0..50 {
+                let group = format!("group {n}");
+                host.watch_group(&group, watcher).unwrap();
+                host.join_group(&group, pid).unwrap();
+                host.join_group(&group, pid).unwrap();
+                assert!(host.leave_group(&group, pid));
+                assert_eq!(host.group_members(&group), [pid]);
+                assert_eq!((remembered(pid), remembered(watcher)), (1, 1));
+                assert!(host.leave_group(&group, pid) && !host.leave_group(&group, pid));
+                host.unwatch_group(&group, watcher);
+                assert_eq!((remembered(pid), remembered(watcher)), (0, 0));
+            }
+            assert!(host.groups().is_empty());
+        });
+    }
 }

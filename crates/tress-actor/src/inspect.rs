@@ -73,8 +73,8 @@ impl Host {
             mailbox,
             waiting,
             counters,
-            names: related.map_or_else(Vec::new, |related| related.names.clone()),
-            links: related.map_or_else(Vec::new, |related| related.links.clone()),
+            names: related.map_or_else(Vec::new, |related| related.names.keys().cloned().collect()),
+            links: related.map_or_else(Vec::new, |related| related.links.keys().copied().collect()),
             monitors: related.map_or(0, |related| related.monitors.len()),
         })
     }

@@ -63,6 +63,7 @@ mod cx;
 mod error;
 mod event;
 mod exit;
+mod few;
 mod groups;
 mod host;
 mod inspect;

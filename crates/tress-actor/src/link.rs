@@ -3,12 +3,21 @@
 //! Relations are kept with the process they are about, under a lock of its place. A process that
 //! ends gives up its PID first and then takes its relations: whoever comes to add one finds the PID
 //! gone, or is found. A link is kept on both sides, whose locks are taken in the order of their
-//! places.
+//! places; a monitor with the process that is watched, and its number with the one that watches, so
+//! that it goes with whichever of them ends first.
+//!
+//! What decides whether an end is carried over a link is the side of the process that lives: the end
+//! takes the link away there and is carried under the same lock. So it has been carried, or never will
+//! be, when [`Host::unlink`] has returned. A process that ends takes its monitors one by one, and tells
+//! each under the lock that [`Host::demonitor`] looks for it with: they stay with the place until all
+//! are told.
 
+use crate::contain::contain;
 use crate::error::NoProcess;
 use crate::event::{Event, Message, SystemEvent};
 use crate::exit::{Exit, ExitReason};
-use crate::host::Host;
+use crate::few::Few;
+use crate::host::{Host, WeakHost};
 use crate::pid::Pid;
 use crate::remote::Watcher;
 use crate::slot::Slot;
@@ -16,7 +25,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Instant;
 use tress::sync::oneshot;
 
@@ -39,6 +48,8 @@ impl MonitorRef {
 /// What a process has to do with others, and where it comes from.
 #[derive(Debug, Default)]
 pub(crate) struct Relations {
+    /// Whose they are: the process that is here, or was the last to be.
+    generation: u32,
     pub(crate) origin: Option<Origin>,
     related: Option<Box<Related>>,
 }
@@ -53,31 +64,32 @@ pub(crate) struct Origin {
 
 #[derive(Debug, Default)]
 pub(crate) struct Related {
-    pub(crate) links: Vec<Pid>,
-    pub(crate) monitors: Vec<Monitor>,
-    pub(crate) names: Vec<Arc<str>>,
-    /// The groups that it is, or was, a member or watcher of.
-    groups: Vec<Arc<str>>,
-    /// What it monitors on other hosts.
-    watching: Vec<(MonitorRef, Pid)>,
+    pub(crate) links: Few<Pid, ()>,
+    pub(crate) monitors: Few<MonitorKey, Monitor>,
+    pub(crate) names: Few<Arc<str>, ()>,
+    /// The groups that it is a member or watcher of.
+    pub(crate) groups: Few<Arc<str>, ()>,
+    /// What it monitors.
+    watching: Few<MonitorRef, Pid>,
 }
 
-impl Related {
-    pub(crate) fn add_group(&mut self, name: Arc<str>) {
-        if !self.groups.contains(&name) {
-            self.groups.push(name);
-        }
-    }
-}
+/// The number of a monitor, and the watcher if that is another host's, which counts for itself.
+pub(crate) type MonitorKey = (MonitorRef, Option<Pid>);
 
 /// Somebody who is told about the end of a process.
 #[derive(Debug)]
 pub(crate) enum Monitor {
-    Process(MonitorRef, Pid),
+    Process(Pid),
     Task(oneshot::Sender<ExitReason>),
 }
 
 impl Relations {
+    /// Those of the next process.
+    pub(crate) fn begin(&mut self, generation: u32, origin: Origin) {
+        self.generation = generation;
+        self.origin = Some(origin);
+    }
+
     pub(crate) fn get_mut(&mut self) -> &mut Related {
         self.related.get_or_insert_default()
     }
@@ -86,64 +98,91 @@ impl Relations {
         self.related.as_deref()
     }
 
-    /// Empties everything for the next process in this place.
-    pub(crate) fn take(&mut self) -> Option<Box<Related>> {
+    /// The process has ended. Its monitors stay, to be [taken](Relations::next_monitor) one by one.
+    pub(crate) fn end(&mut self) -> Option<Box<Related>> {
         self.origin = None;
-        self.related.take()
+        let mut ended = self.related.take()?;
+        if !ended.monitors.is_empty() {
+            self.get_mut().monitors = std::mem::take(&mut ended.monitors);
+        }
+        Some(ended)
+    }
+
+    /// The next who is to be told of the end.
+    fn next_monitor(&mut self) -> Option<(MonitorKey, Monitor)> {
+        let next = self.related.as_mut()?.monitors.pop_first();
+        if next.is_none() {
+            self.related = None;
+        }
+        next
     }
 
     pub(crate) fn add_link(&mut self, pid: Pid) {
-        let links = &mut self.get_mut().links;
-        if !links.contains(&pid) {
-            links.push(pid);
-        }
+        self.get_mut().links.insert(pid, ());
     }
 
     /// Was there one?
     pub(crate) fn remove_link(&mut self, pid: Pid) -> bool {
-        let Some(related) = &mut self.related else {
-            return false;
-        };
-        let found = related.links.iter().position(|other| *other == pid);
-        found.map(|at| related.links.remove(at)).is_some()
+        let related = self.related.as_mut();
+        related.is_some_and(|related| related.links.remove(&pid).is_some())
     }
 
-    /// Was there such a one of `by`?
-    pub(crate) fn remove_monitor(&mut self, monitor: MonitorRef, by: Pid) -> bool {
-        let Some(related) = &mut self.related else {
-            return false;
-        };
-        let wanted = |other: &Monitor| match other {
-            Monitor::Process(same, watcher) => (*same, *watcher) == (monitor, by),
-            Monitor::Task(_) => false,
-        };
-        let found = related.monitors.iter().position(wanted);
-        found.map(|at| related.monitors.swap_remove(at)).is_some()
+    pub(crate) fn add_monitor(&mut self, key: MonitorKey, monitor: Monitor) {
+        self.get_mut().monitors.insert(key, monitor);
     }
 
-    /// It monitors a process of another host no more.
+    /// What it was, for who holds no lock.
+    pub(crate) fn remove_monitor(&mut self, key: MonitorKey) -> Option<Monitor> {
+        self.related.as_mut()?.monitors.remove(&key)
+    }
+
+    /// It monitors a process no more.
     pub(crate) fn forget(&mut self, monitor: MonitorRef) {
         if let Some(related) = &mut self.related {
-            related.watching.retain(|(other, _)| *other != monitor);
+            related.watching.remove(&monitor);
         }
     }
 }
 
-/// A future that is ready when a process has ended; from [`Host::watch`].
-#[derive(Debug)]
+/// A future that is ready when a process has ended; from [`Host::watch`]. Nothing is kept for it once
+/// it is dropped.
 #[must_use = "futures do nothing unless awaited"]
-pub struct Ended(pub(crate) Option<oneshot::Receiver<ExitReason>>);
+pub struct Ended {
+    pid: Pid,
+    /// `None` if the process had ended before.
+    receiver: Option<oneshot::Receiver<ExitReason>>,
+    /// What was registered, until it has told.
+    registered: Option<(WeakHost, MonitorRef)>,
+}
 
 impl Future for Ended {
     type Output = ExitReason;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<ExitReason> {
-        match &mut self.0 {
-            Some(receiver) => Pin::new(receiver)
-                .poll(cx)
-                .map(|reason| reason.unwrap_or(ExitReason::RuntimeGone)),
-            None => Poll::Ready(ExitReason::NoProcess),
+        let Some(receiver) = &mut self.receiver else {
+            return Poll::Ready(ExitReason::NoProcess);
+        };
+        let reason = ready!(Pin::new(receiver).poll(cx));
+        self.registered = None;
+        Poll::Ready(reason.unwrap_or(ExitReason::RuntimeGone))
+    }
+}
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        if let Some((host, monitor)) = self.registered.take() {
+            if let Some(host) = host.upgrade() {
+                host.unwatch(self.pid, monitor);
+            }
         }
+    }
+}
+
+impl fmt::Debug for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ended")
+            .field("pid", &self.pid)
+            .finish_non_exhaustive()
     }
 }
 
@@ -204,6 +243,10 @@ impl Host {
             _ => {}
         }
         let (first, second) = if a < b { (a, b) } else { (b, a) };
+        if first.id().index() == second.id().index() {
+            // Of two processes of one place the later one lives, if any.
+            return Err(NoProcess(first));
+        }
         let (first_slot, second_slot) = (self.slot(first)?, self.slot(second)?);
         let mut first_side = first_slot.relations.lock();
         let mut second_side = second_slot.relations.lock();
@@ -213,15 +256,15 @@ impl Host {
         };
         alive(first, first_slot)?;
         alive(second, second_slot)?;
-        let links = &mut first_side.get_mut().links;
-        if !links.contains(&second) {
-            links.push(second);
-            second_side.get_mut().links.push(first);
-        }
+        first_side.add_link(second);
+        second_side.add_link(first);
         Ok(())
     }
 
     /// Undoes [`link`](Host::link). Nothing happens if there is none.
+    ///
+    /// When it has returned, the end of one does not concern the other any more, even if it is
+    /// ending at this moment: the other has been told by then, or ended, or it never will be.
     pub fn unlink(&self, a: Pid, b: Pid) {
         if a == b {
             return;
@@ -232,17 +275,20 @@ impl Host {
             _ => {}
         }
         let (first, second) = if a < b { (a, b) } else { (b, a) };
-        // One after the other would let an end in between be carried one way only.
-        let (Ok(first_slot), Ok(second_slot)) = (self.slot(first), self.slot(second)) else {
+        if first.id().index() == second.id().index() {
             return;
-        };
-        let mut first_side = first_slot.relations.lock();
-        let mut second_side = second_slot.relations.lock();
-        if first_slot.is_alive(first.id().generation()) {
-            first_side.remove_link(second);
         }
-        if second_slot.is_alive(second.id().generation()) {
-            second_side.remove_link(first);
+        // One after the other would let an end in between be carried one way only. Who has ended has no
+        // side any more; who is ending takes the other's.
+        let (first_slot, second_slot) = (self.slot(first).ok(), self.slot(second).ok());
+        let first_side = first_slot.map(|slot| (slot, slot.relations.lock()));
+        let second_side = second_slot.map(|slot| (slot, slot.relations.lock()));
+        for (side, pid, other) in [(first_side, first, second), (second_side, second, first)] {
+            if let Some((slot, mut relations)) = side {
+                if slot.is_alive(pid.id().generation()) {
+                    relations.remove_link(other);
+                }
+            }
         }
     }
 
@@ -253,41 +299,60 @@ impl Host {
     /// # Errors
     /// If the watcher has ended.
     pub fn monitor(&self, watcher: Pid, pid: Pid) -> Result<MonitorRef, NoProcess> {
-        self.slot(watcher)?;
         let monitor = self.next_monitor();
+        self.with_relations(watcher, |relations| {
+            relations.get_mut().watching.insert(monitor, pid);
+        })?;
         if !self.is_ours(pid) {
-            self.with_relations(watcher, |relations| {
-                relations.get_mut().watching.push((monitor, pid));
-            })?;
             self.monitor_remote(monitor, pid, Watcher::Process(watcher));
             return Ok(monitor);
         }
         let added = self.with_relations(pid, |relations| {
-            let monitors = &mut relations.get_mut().monitors;
-            monitors.push(Monitor::Process(monitor, watcher));
+            relations.add_monitor((monitor, None), Monitor::Process(watcher));
         });
         if added.is_err() {
+            let forget = |relations: &mut Relations| relations.forget(monitor);
+            self.with_relations(watcher, forget)?;
             self.tell_down(watcher, monitor, pid, ExitReason::NoProcess);
+        } else if self.slot(watcher).is_err() {
+            // It may have taken its own back before this one was there.
+            self.demonitor(pid, monitor);
+            return Err(NoProcess(watcher));
         }
         Ok(monitor)
     }
 
-    /// Takes a monitor of a process back. False if it has told already, or was never there.
+    /// Takes a monitor of a process back. False if it has told already, or was never there: the
+    /// [`Down`](SystemEvent::Down) is in the mailbox then, or never comes. If it is true, it never does.
     pub fn demonitor(&self, pid: Pid, monitor: MonitorRef) -> bool {
         if !self.is_ours(pid) {
             return self.demonitor_remote(pid, monitor);
         }
-        let removed = self.with_relations(pid, |relations| {
-            let monitors = &mut relations.get_mut().monitors;
-            // Another host may have the same numbers.
-            let wanted = |other: &Monitor| match other {
-                Monitor::Process(same, watcher) => *same == monitor && self.is_ours(*watcher),
-                Monitor::Task(_) => false,
-            };
-            let found = monitors.iter().position(wanted);
-            found.map(|at| monitors.swap_remove(at)).is_some()
+        let removed = self.with_last_relations(pid, |relations| {
+            let key = (monitor, None);
+            let found = relations.get()?.monitors.get(&key);
+            // The number of a future that watches is nobody's to take back.
+            found.filter(|found| matches!(found, Monitor::Process(_)))?;
+            relations.remove_monitor(key)
         });
-        removed.unwrap_or(false)
+        let Some(Monitor::Process(watcher)) = removed.flatten() else {
+            return false;
+        };
+        // A watcher that has ended has nothing to forget.
+        let _ = self.with_relations(watcher, |relations| relations.forget(monitor));
+        true
+    }
+
+    /// The future that watches a process was dropped.
+    fn unwatch(&self, pid: Pid, monitor: MonitorRef) {
+        if !self.is_ours(pid) {
+            // Who is told, and how, is foreign.
+            contain(|| self.unwatch_remote(pid, monitor));
+            return;
+        }
+        let key = (monitor, None);
+        let removed = self.with_last_relations(pid, |relations| relations.remove_monitor(key));
+        drop(removed);
     }
 
     /// Waits for the end of a process, from anywhere: from this call on, not from the first poll. If it has
@@ -306,14 +371,25 @@ impl Host {
     /// ```
     pub fn watch(&self, pid: Pid) -> Ended {
         let (sender, receiver) = oneshot::channel();
+        let monitor = self.next_monitor();
+        let mut ended = Ended {
+            pid,
+            receiver: Some(receiver),
+            registered: None,
+        };
         if !self.is_ours(pid) {
-            self.monitor_remote(self.next_monitor(), pid, Watcher::Task(sender));
-            return Ended(Some(receiver));
+            self.monitor_remote(monitor, pid, Watcher::Task(sender));
+        } else {
+            let added = self.with_relations(pid, |relations| {
+                relations.add_monitor((monitor, None), Monitor::Task(sender));
+            });
+            if added.is_err() {
+                ended.receiver = None;
+                return ended;
+            }
         }
-        let added = self.with_relations(pid, |relations| {
-            relations.get_mut().monitors.push(Monitor::Task(sender));
-        });
-        Ended(added.is_ok().then_some(receiver))
+        ended.registered = Some((self.downgrade(), monitor));
+        ended
     }
 
     /// From now on the end of a process that this one is linked to comes as a
@@ -341,6 +417,17 @@ impl Host {
         Ok(change(&mut relations))
     }
 
+    /// Changes the relations of a process that lives, or is ending and has not told everybody.
+    fn with_last_relations<R>(
+        &self,
+        pid: Pid,
+        change: impl FnOnce(&mut Relations) -> R,
+    ) -> Option<R> {
+        let slot = self.table().get(pid.id().index())?;
+        let mut relations = slot.relations.lock();
+        (relations.generation == pid.id().generation()).then(|| change(&mut relations))
+    }
+
     pub(crate) fn tell_down(
         &self,
         watcher: Pid,
@@ -357,37 +444,64 @@ impl Host {
         let _ = self.tell(watcher, Event::Message(Message::system(Some(pid), down)));
     }
 
-    /// Tells everybody who wants to know that a process has ended.
+    /// Tells everybody who wants to know that a process has ended. `related` is what it had, but for
+    /// its monitors, which are still with its place.
     pub(crate) fn announce_exit(&self, pid: Pid, related: Related, reason: &ExitReason) {
         self.release_names(pid, &related.names);
-        self.leave_groups(pid, &related.groups);
-        for (monitor, other) in related.watching {
-            self.demonitor_remote(other, monitor);
+        self.leave_groups(pid, related.groups);
+        let mut watching = related.watching;
+        while let Some((monitor, other)) = watching.pop_first() {
+            if self.is_ours(other) {
+                // It may have ended, and told.
+                let key = (monitor, None);
+                self.with_last_relations(other, |relations| relations.remove_monitor(key));
+            } else {
+                contain(|| self.demonitor_remote(other, monitor));
+            }
         }
-        for other in related.links {
+        let mut links = related.links;
+        while let Some((other, ())) = links.pop_first() {
             if !self.is_ours(other) {
-                self.carry_exit_remote(pid, other, reason);
+                contain(|| self.carry_exit_remote(pid, other, reason));
                 continue;
             }
-            let linked = self.with_relations(other, |relations| relations.remove_link(pid));
-            if linked.is_ok() && reason.is_abnormal() {
-                self.carry_exit(other, pid, reason);
-            }
-        }
-        for monitor in related.monitors {
-            match monitor {
-                Monitor::Process(monitor, watcher) if !self.is_ours(watcher) => {
-                    self.tell_down_remote(watcher, monitor, pid, reason);
+            // Who has ended meanwhile needs no news.
+            let _ = self.with_relations(other, |relations| {
+                if relations.remove_link(pid) && reason.is_abnormal() {
+                    self.carry_exit(other, pid, reason);
                 }
-                Monitor::Process(monitor, watcher) => {
-                    self.tell_down(watcher, monitor, pid, reason.clone());
-                }
-                // Nobody waits any more if this fails.
-                Monitor::Task(sender) => drop(sender.send(reason.clone())),
-            }
+            });
         }
+        while self.tell_next_monitor(pid, reason) {}
     }
 
+    /// Tells one of those who watch a process that has ended. False if all have been.
+    fn tell_next_monitor(&self, pid: Pid, reason: &ExitReason) -> bool {
+        let mut relations = self.taken_slot(pid).relations.lock();
+        let Some(((monitor, _), next)) = relations.next_monitor() else {
+            return false;
+        };
+        match next {
+            Monitor::Process(watcher) if self.is_ours(watcher) => {
+                self.tell_down(watcher, monitor, pid, reason.clone());
+                drop(relations);
+                let _ = self.with_relations(watcher, |relations| relations.forget(monitor));
+            }
+            Monitor::Process(watcher) => {
+                drop(relations);
+                contain(|| self.tell_down_remote(watcher, monitor, pid, reason));
+            }
+            Monitor::Task(sender) => {
+                drop(relations);
+                // Nobody waits any more if this fails.
+                contain(|| drop(sender.send(reason.clone())));
+            }
+        }
+        true
+    }
+
+    /// Under the lock of the relations of `to`. The reason is kept elsewhere too, so nothing foreign is
+    /// dropped here.
     pub(crate) fn carry_exit(&self, to: Pid, from: Pid, reason: &ExitReason) {
         let Ok(slot) = self.slot(to) else { return };
         if slot.traps() {

@@ -1,6 +1,7 @@
 //! Names for processes.
 
 use crate::error::NoProcess;
+use crate::few::Few;
 use crate::host::Host;
 use crate::pid::Pid;
 use std::collections::HashMap;
@@ -61,7 +62,7 @@ impl Host {
         let name: Arc<str> = name.into();
         let added = self.with_relations(pid, |relations| {
             if self.names().add(&name, pid)? {
-                relations.get_mut().names.push(name);
+                relations.get_mut().names.insert(name, ());
             }
             Ok(())
         });
@@ -72,7 +73,7 @@ impl Host {
     pub fn unregister(&self, name: &str) -> Option<Pid> {
         let pid = self.lookup(name)?;
         let removed = self.with_relations(pid, |relations| {
-            relations.get_mut().names.retain(|other| **other != *name);
+            relations.get_mut().names.remove(name);
             self.names().remove(name, pid)
         });
         removed.unwrap_or(false).then_some(pid)
@@ -84,8 +85,8 @@ impl Host {
     }
 
     /// A process has ended: its names are free.
-    pub(crate) fn release_names(&self, pid: Pid, names: &[Arc<str>]) {
-        for name in names {
+    pub(crate) fn release_names(&self, pid: Pid, names: &Few<Arc<str>, ()>) {
+        for name in names.keys() {
             self.names().remove(name, pid);
         }
     }

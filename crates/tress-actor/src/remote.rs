@@ -47,6 +47,8 @@ struct Asked {
     monitors: HashMap<MonitorRef, (Pid, Watcher)>,
     /// Ours, and the other's.
     links: HashSet<(Pid, Pid)>,
+    /// Monitors of ours that others have asked for: ours, and the other's.
+    watched: HashSet<(Pid, MonitorRef, Pid)>,
 }
 
 #[derive(Debug)]
@@ -79,8 +81,7 @@ impl Host {
     pub(crate) fn monitor_remote(&self, monitor: MonitorRef, pid: Pid, watcher: Watcher) {
         let source = match &watcher {
             Watcher::Process(watcher) => *watcher,
-            // The answer finds its way by the monitor's number.
-            Watcher::Task(_) => Pid::new(self.node(), self.name(), pid.id()),
+            Watcher::Task(_) => self.nobody(pid),
         };
         let asked = &self.remote().0;
         asked.lock().monitors.insert(monitor, (pid, watcher));
@@ -89,14 +90,33 @@ impl Host {
         }
     }
 
+    /// In whose name a task watches a process of another host: the answer finds its way by the
+    /// monitor's number.
+    fn nobody(&self, pid: Pid) -> Pid {
+        Pid::new(self.node(), self.name(), pid.id())
+    }
+
     /// False if it has told already, or was never there.
     pub(crate) fn demonitor_remote(&self, pid: Pid, monitor: MonitorRef) -> bool {
-        let asked = self.remote().0.lock().monitors.remove(&monitor);
-        let Some((_, Watcher::Process(watcher))) = asked else {
-            return false;
+        let mut asked = self.remote().0.lock();
+        let watcher = match asked.monitors.get(&monitor) {
+            Some((monitored, Watcher::Process(watcher))) if *monitored == pid => *watcher,
+            _ => return false,
         };
+        asked.monitors.remove(&monitor);
+        drop(asked);
+        // A watcher that has ended has nothing to forget.
+        let _ = self.with_relations(watcher, |relations| relations.forget(monitor));
         self.notify(watcher, pid, Control::Demonitor(monitor));
         true
+    }
+
+    /// The future that watches a process of another host was dropped.
+    pub(crate) fn unwatch_remote(&self, pid: Pid, monitor: MonitorRef) {
+        let asked = self.remote().0.lock().monitors.remove(&monitor);
+        if asked.is_some() {
+            self.notify(self.nobody(pid), pid, Control::Demonitor(monitor));
+        }
     }
 
     /// A process of another host that was monitored has ended, or cannot be reached.
@@ -132,22 +152,30 @@ impl Host {
     }
 
     pub(crate) fn unlink_remote(&self, ours: Pid, other: Pid) {
-        if self.forget_link(ours, other) {
+        if self.forget_link(ours, other, || {}) {
             self.notify(ours, other, Control::Unlink);
         }
     }
 
-    /// Was there such a link?
-    fn forget_link(&self, ours: Pid, other: Pid) -> bool {
-        let removed = self.with_relations(ours, |relations| relations.remove_link(other));
-        self.remote().0.lock().links.remove(&(ours, other));
+    /// Was there such a link? If so, `then` is done under the same lock.
+    fn forget_link(&self, ours: Pid, other: Pid, then: impl FnOnce()) -> bool {
+        let removed = self.with_relations(ours, |relations| {
+            let removed = relations.remove_link(other);
+            if removed {
+                self.remote().0.lock().links.remove(&(ours, other));
+                then();
+            }
+            removed
+        });
         removed.unwrap_or(false)
     }
 
     fn remote_link_down(&self, ours: Pid, other: Pid, reason: &ExitReason) {
-        if self.forget_link(ours, other) && reason.is_abnormal() {
-            self.carry_exit(ours, other, reason);
-        }
+        self.forget_link(ours, other, || {
+            if reason.is_abnormal() {
+                self.carry_exit(ours, other, reason);
+            }
+        });
     }
 
     /// One of our processes that was linked to another host's has ended.
@@ -168,6 +196,8 @@ impl Host {
         pid: Pid,
         reason: &ExitReason,
     ) {
+        let asked = &self.remote().0;
+        asked.lock().watched.remove(&(pid, monitor, watcher));
         self.notify(pid, watcher, Control::Down(monitor, reason.clone()));
     }
 
@@ -176,19 +206,15 @@ impl Host {
         match control {
             Control::Monitor(monitor) => {
                 let added = self.with_relations(target, |relations| {
-                    let monitors = &mut relations.get_mut().monitors;
-                    monitors.push(Monitor::Process(monitor, source));
+                    let asked = &self.remote().0;
+                    asked.lock().watched.insert((target, monitor, source));
+                    relations.add_monitor((monitor, Some(source)), Monitor::Process(source));
                 });
                 if added.is_err() {
                     self.tell_down_remote(source, monitor, target, &ExitReason::NoProcess);
                 }
             }
-            Control::Demonitor(monitor) => {
-                // It may have ended, and told.
-                let _ = self.with_relations(target, |relations| {
-                    relations.remove_monitor(monitor, source)
-                });
-            }
+            Control::Demonitor(monitor) => self.forget_watcher(target, monitor, source),
             Control::Down(monitor, reason) => self.remote_down(monitor, source, reason),
             Control::Link => {
                 let linked = self.with_relations(target, |relations| {
@@ -201,10 +227,20 @@ impl Host {
                 }
             }
             Control::Unlink => {
-                self.forget_link(target, source);
+                self.forget_link(target, source, || {});
             }
             Control::LinkDown(reason) => self.remote_link_down(target, source, &reason),
         }
+    }
+
+    /// One of ours is not watched by another host's any more.
+    fn forget_watcher(&self, ours: Pid, monitor: MonitorRef, watcher: Pid) {
+        // It may have ended, and told.
+        let _ = self.with_relations(ours, |relations| {
+            let asked = &self.remote().0;
+            asked.lock().watched.remove(&(ours, monitor, watcher));
+            relations.remove_monitor((monitor, Some(watcher)));
+        });
     }
 
     /// The way to a node is gone.
@@ -215,7 +251,12 @@ impl Host {
         let monitors: Vec<_> = monitors.filter(|(_, pid)| pid.node() == node).collect();
         let links = asked.links.iter().copied();
         let links: Vec<_> = links.filter(|(_, other)| other.node() == node).collect();
+        let watched = asked.watched.iter().copied();
+        let watched: Vec<_> = watched.filter(|(.., by)| by.node() == node).collect();
         drop(asked);
+        for (ours, monitor, watcher) in watched {
+            self.forget_watcher(ours, monitor, watcher);
+        }
         for (monitor, pid) in monitors {
             self.remote_down(monitor, pid, ExitReason::Unreachable);
         }

@@ -1,6 +1,7 @@
 //! The task of a process: steps it, and ends it.
 
 use crate::command::{Answer, Call, Operations};
+use crate::contain::contain;
 use crate::event::{Completion, Event};
 use crate::exit::{Exit, ExitReason};
 use crate::host::Host;
@@ -59,15 +60,14 @@ impl Life {
             return;
         }
         self.host.complete(self.pid, &reason);
-        if let Some(waiter) = self.waiter.take() {
-            let pid = self.pid;
-            // Nobody waits any more if this fails.
-            let _ = waiter.send(Exit {
-                pid,
-                reason,
-                result,
-            });
-        }
+        let exit = Exit {
+            pid: self.pid,
+            reason,
+            result,
+        };
+        let waiter = self.waiter.take();
+        // Nobody waits any more if this fails.
+        contain(|| waiter.map(|waiter| drop(waiter.send(exit))));
     }
 }
 

@@ -9,7 +9,10 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 use support::run;
 use tress::sync::Notify;
-use tress_actor::{Capacity, Cx, Done, Host, Message, Overflow, Pid};
+use tress_actor::{
+    Capacity, Cx, Done, ExitReason, Host, Lifecycle, Mail, Message, Overflow, Pid, Router,
+    SystemEvent,
+};
 
 /// Far longer than anything here takes: what is not there by then never comes.
 const HANG: Duration = Duration::from_secs(30);
@@ -185,5 +188,206 @@ fn a_place_that_is_used_again_keeps_nobody_waiting() {
         for thread in late {
             thread.join().unwrap();
         }
+    });
+}
+
+/// Waits for messages until it is asked to stop.
+async fn wait(mut cx: Cx<u64>) {
+    while cx.recv().await.is_some() {}
+}
+
+fn monitors(host: &Host, pid: Pid) -> usize {
+    host.process_info(pid).unwrap().monitors
+}
+
+#[test]
+fn monitors_go_with_whoever_wanted_them() {
+    run(2, async {
+        let host = support::host();
+        let server = host.spawn(wait).unwrap();
+        for _ in 0..1000 {
+            let watch = move |cx: Cx<u64>| async move {
+                cx.host().monitor(cx.pid(), server).unwrap();
+                cx.host().monitor(cx.pid(), server).unwrap();
+            };
+            let (_, exit) = host.future(watch).exec().unwrap();
+            soon("a watcher", exit).await;
+        }
+        assert_eq!(monitors(&host, server), 0, "the watchers have ended");
+        let watching: Vec<_> = (0..1000).map(|_| host.watch(server)).collect();
+        assert_eq!(monitors(&host, server), 1000);
+        drop(watching);
+        assert_eq!(monitors(&host, server), 0, "the futures were dropped");
+        // Those that are taken back, and those that have told, are not kept by the watcher either.
+        let watcher = host.spawn(wait).unwrap();
+        let monitor = host.monitor(watcher, server).unwrap();
+        let kept = host.watch(server);
+        assert!(host.demonitor(server, monitor) && !host.demonitor(server, monitor));
+        host.monitor(watcher, server).unwrap();
+        host.terminate(server).unwrap();
+        assert!(matches!(
+            soon("the end", kept).await,
+            ExitReason::Terminated
+        ));
+    });
+}
+
+#[test]
+fn monitors_of_other_hosts_go_with_whoever_wanted_them() {
+    run(2, async {
+        let router = Router::new();
+        let build = |name: &str| {
+            let builder = Host::builder(name).node(name).router(&router);
+            builder.start().unwrap()
+        };
+        let (here, there) = (build("here"), build("there"));
+        let server = there.spawn(wait).unwrap();
+        for _ in 0..100 {
+            let watch = move |cx: Cx<u64>| async move {
+                cx.host().monitor(cx.pid(), server).unwrap();
+                cx.host().link(cx.pid(), server).unwrap();
+            };
+            let (_, exit) = here.future(watch).exec().unwrap();
+            soon("a watcher", exit).await;
+            drop(here.watch(server));
+        }
+        let info = there.process_info(server).unwrap();
+        assert_eq!((info.monitors, info.links.len()), (0, 0));
+        // A node that is lost watches nobody any more.
+        let watcher = here.spawn(wait).unwrap();
+        here.monitor(watcher, server).unwrap();
+        let _kept = here.watch(server);
+        assert_eq!(monitors(&there, server), 2);
+        router.remove_node(here.node());
+        assert_eq!(monitors(&there, server), 0);
+    });
+}
+
+/// Holds whoever ends until it is let go.
+#[derive(Clone, Default)]
+struct Slow(Arc<Held>);
+
+#[derive(Default)]
+struct Held {
+    ending: Notify,
+    go_on: std::sync::Mutex<Option<std::sync::mpsc::Receiver<()>>>,
+}
+
+impl Lifecycle for Slow {
+    fn on_exit(&self, _: Pid, _: &ExitReason) {
+        if let Some(go_on) = self.0.go_on.lock().unwrap().take() {
+            self.0.ending.notify_one();
+            // It fails if the test has.
+            let _ = go_on.recv_timeout(HANG);
+        }
+    }
+}
+
+/// A process that has given up its PID has not told everybody yet.
+#[test]
+fn who_unlinks_or_demonitors_a_process_that_is_ending_is_not_told() {
+    run(2, async {
+        let slow = Slow::default();
+        let host = Host::builder("test")
+            .lifecycle(slow.clone())
+            .start()
+            .unwrap();
+        let news = |mut cx: Cx<u64>| async move {
+            match cx.next().await {
+                Mail::Message(n) => Done(Ok(n)),
+                Mail::Event(event) => Done(Err(format!("{event:?}"))),
+            }
+        };
+        let ends = host.spawn(wait).unwrap();
+        let (linked, exit) = host.future(news).exec().unwrap();
+        let (traps, traps_exit) = host.future(news).trap_exits().exec().unwrap();
+        let (stays, stays_exit) = host.future(wait).exec().unwrap();
+        for pid in [linked, traps, stays] {
+            host.link(pid, ends).unwrap();
+        }
+        let monitor = host.monitor(traps, ends).unwrap();
+        let (go, go_on) = std::sync::mpsc::channel();
+        *slow.0.go_on.lock().unwrap() = Some(go_on);
+        host.terminate(ends).unwrap();
+        soon("the end", slow.0.ending.notified()).await;
+        assert!(!host.is_alive(ends));
+        host.unlink(linked, ends);
+        host.unlink(ends, traps);
+        assert!(host.demonitor(ends, monitor), "it has not told");
+        go.send(()).unwrap();
+        // Who stays linked is told last or first, but told: the others have been passed over by then.
+        let reason = soon("who stays linked", stays_exit).await.reason;
+        assert!(matches!(reason, ExitReason::Linked(_)), "{reason}");
+        for (pid, exit) in [(linked, exit), (traps, traps_exit)] {
+            host.send(pid, 7_u64).unwrap();
+            let exit = soon("who unlinked", exit).await;
+            let news = exit.into_result().unwrap();
+            assert_eq!(news.downcast::<Result<u64, String>>().unwrap(), Ok(7));
+        }
+        assert!(!host.demonitor(ends, monitor));
+    });
+}
+
+/// Ends and unlinks at the same time, again and again: who lives on was not told after it had
+/// unlinked.
+#[test]
+fn unlinking_beside_an_end_is_before_it_or_after_it() {
+    run(2, async {
+        let host = support::host();
+        for _ in 0..500 {
+            let ends = host.spawn(wait).unwrap();
+            let (other, exit) = host.future(wait).trap_exits().exec().unwrap();
+            host.link(other, ends).unwrap();
+            let unlinks = {
+                let host = host.clone();
+                tress::spawn(async move {
+                    host.unlink(other, ends);
+                    // From now on it does not trap, and would end.
+                    host.trap_exits(other, false).unwrap();
+                })
+            };
+            let ended = host.watch(ends);
+            host.terminate(ends).unwrap();
+            soon("the end", ended).await;
+            unlinks.await.unwrap();
+            host.cancel(other, ExitReason::Shutdown).unwrap();
+            let reason = soon("the other", exit).await.reason;
+            assert!(matches!(reason, ExitReason::Normal), "{reason}");
+        }
+    });
+}
+
+#[test]
+fn many_links_and_monitors_are_undone_one_by_one() {
+    run(2, async {
+        let host = support::host();
+        let middle = host.spawn(wait).unwrap();
+        let all: Vec<_> = (0..20_000)
+            .map(|_| {
+                host.future(wait)
+                    .linked_to(middle)
+                    .monitored_by(middle)
+                    .exec()
+                    .unwrap()
+            })
+            .collect();
+        assert_eq!(host.process_info(middle).unwrap().links.len(), all.len());
+        for (pid, exit) in all {
+            host.cancel(pid, ExitReason::Shutdown).unwrap();
+            soon("one of many", exit).await;
+        }
+        let info = host.process_info(middle).unwrap();
+        assert_eq!(info.links.len(), 0);
+        let down = move |mut cx: Cx<u64>| async move {
+            let monitor = cx.host().monitor(cx.pid(), middle).unwrap();
+            cx.host().terminate(middle).unwrap();
+            match cx.next().await {
+                Mail::Event(SystemEvent::Down { monitor: told, .. }) => Done(told == monitor),
+                other => panic!("{other:?}"),
+            }
+        };
+        let (_, exit) = host.future(down).exec().unwrap();
+        let told = soon("the last", exit).await.into_result().unwrap();
+        assert!(told.downcast::<bool>().unwrap());
     });
 }

@@ -11,6 +11,7 @@ pub use spawn::Spawn;
 
 use crate::atom::Atom;
 use crate::command::Registry;
+use crate::contain::contain;
 use crate::error::NoProcess;
 use crate::event::{Event, Message, SystemEvent};
 use crate::exit::{ExitReason, ProcessError};
@@ -20,11 +21,10 @@ use crate::names::Names;
 use crate::pid::Pid;
 use crate::relay::Router;
 use crate::remote::Remote;
-use crate::slot::{Capacity, Chain, Drained, Left, Leftovers, Slot};
+use crate::slot::{Capacity, Chain, Drained, Left, Slot};
 use crate::table::Table;
 use std::fmt;
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, OnceLock, Weak};
 use std::task::Waker;
@@ -272,26 +272,36 @@ impl Host {
         }
         self.inner.undelivered.fetch_add(1, Ordering::Relaxed);
         if let Event::Message(message) = event {
-            self.call_hooks(|hook| hook.on_undeliverable(target, &message));
-        }
-    }
-
-    /// Calls every hook. Whose panic it would be has ended already: it stays here.
-    fn call_hooks(&self, call: impl Fn(&dyn Lifecycle)) {
-        for hook in &self.inner.hooks {
-            let _ = catch_unwind(AssertUnwindSafe(|| call(&**hook)));
+            for hook in &self.inner.hooks {
+                contain(|| hook.on_undeliverable(target, &message));
+            }
+            contain(|| drop(message));
         }
     }
 
     /// A process has ended: everything that has to do with it is undone, and everybody told.
     pub(crate) fn complete(&self, pid: Pid, reason: &ExitReason) {
+        self.undo(pid, self.inner.hooks.len(), reason, reason);
+    }
+
+    /// As [`complete`](Host::complete), for a process whose start the first `hooks` hooks have seen:
+    /// they see it end with `reason`, and those who watch it `told`.
+    ///
+    /// Whatever panics in here is somebody else's than the process's: everybody else is told all the same,
+    /// and the place given back.
+    fn undo(&self, pid: Pid, hooks: usize, reason: &ExitReason, told: &ExitReason) {
         let slot = self.taken_slot(pid);
-        let left = slot.complete();
-        let related = slot.relations.lock().take();
-        self.call_hooks(|hook| hook.on_exit(pid, reason));
-        self.return_leftovers(pid, left);
+        let mut left = slot.complete();
+        let related = slot.relations.lock().end();
+        for hook in &self.inner.hooks[..hooks] {
+            contain(|| hook.on_exit(pid, reason));
+        }
+        while let Some((generation, event)) = left.next_event() {
+            self.undelivered(pid.with_generation(generation), event);
+        }
+        left.settle();
         if let Some(related) = related {
-            self.announce_exit(pid, *related, reason);
+            self.announce_exit(pid, *related, told);
         }
         self.give_back(pid);
     }
@@ -319,13 +329,6 @@ impl Host {
         }
     }
 
-    fn return_leftovers(&self, pid: Pid, mut left: Leftovers) {
-        while let Some((generation, event)) = left.next_event() {
-            self.undelivered(pid.with_generation(generation), event);
-        }
-        left.settle();
-    }
-
     /// The place is free for the next process.
     fn give_back(&self, pid: Pid) {
         self.inner.table.give_back(pid.id().index());
@@ -333,7 +336,7 @@ impl Host {
             limit.alive.fetch_sub(1, Ordering::AcqRel);
         }
         if self.inner.stopping.load(Ordering::Acquire) {
-            self.inner.ended.notify_waiters();
+            contain(|| self.inner.ended.notify_waiters());
         }
     }
 }

@@ -1,4 +1,5 @@
 use super::Host;
+use crate::contain::contain;
 use crate::error::SpawnError;
 use crate::exit::{Exit, ExitReason};
 use crate::link::{ExitFuture, MonitorRef, Origin};
@@ -113,38 +114,38 @@ impl Host {
         options: Options,
         waiter: Option<oneshot::Sender<Exit>>,
     ) -> Result<(Pid, Option<MonitorRef>), SpawnError> {
-        let pid = self.take_place(&options)?;
-        let slot = self.taken_slot(pid);
-        slot.relations.lock().origin = Some(Origin {
-            parent: options.parent,
-            started: Instant::now(),
-            kind: body.kind(),
-        });
+        let kind = body.kind();
+        let mut starting = Starting {
+            host: self,
+            pid: self.take_place(&options, kind)?,
+            hooks: 0,
+            why: None,
+        };
+        let pid = starting.pid;
         // Whoever shuts the host down says so first and looks for processes then.
         fence(Ordering::SeqCst);
         if self.inner.stopping.load(Ordering::Relaxed) {
-            self.roll_back(pid, 0, &ExitReason::Shutdown);
-            return Err(SpawnError::Stopping);
+            return Err(starting.fail(SpawnError::Stopping));
         }
-        for (before, hook) in self.inner.hooks.iter().enumerate() {
+        for hook in &self.inner.hooks {
             let started = catch_unwind(AssertUnwindSafe(|| hook.on_start(pid, options.parent)));
             let started =
                 started.unwrap_or_else(|panic| Err(ExitReason::panicked(panic).to_string().into()));
             if let Err(why) = started {
-                let error = SpawnError::vetoed(why);
-                self.roll_back(pid, before, &ExitReason::failed(error.to_string()));
-                return Err(error);
+                return Err(starting.fail(SpawnError::vetoed(why)));
             }
+            starting.hooks += 1;
         }
-        let monitor = self.relate(pid, &options).inspect_err(|error| {
-            let reason = ExitReason::failed(error.to_string());
-            self.roll_back(pid, self.inner.hooks.len(), &reason);
-        })?;
+        let monitor = match self.relate(pid, &options) {
+            Ok(monitor) => monitor,
+            Err(error) => return Err(starting.fail(error)),
+        };
+        starting.done();
         body.run(Life::new(self.clone(), pid, waiter));
         Ok((pid, monitor))
     }
 
-    fn take_place(&self, options: &Options) -> Result<Pid, SpawnError> {
+    fn take_place(&self, options: &Options, kind: &'static str) -> Result<Pid, SpawnError> {
         if let Some(limit) = &self.inner.limit {
             let room = |alive: usize| (alive < limit.most).then_some(alive + 1);
             limit
@@ -158,8 +159,15 @@ impl Host {
             }
             return Err(SpawnError::TooMany(crate::table::MAX_PROCESSES));
         };
+        let slot = self.inner.table.slot(index);
+        let origin = Origin {
+            parent: options.parent,
+            started: Instant::now(),
+            kind,
+        };
+        slot.relations.lock().begin(slot.generation(), origin);
         let capacity = options.capacity.unwrap_or(self.inner.capacity);
-        let generation = self.inner.table.slot(index).open(capacity, options.trap);
+        let generation = slot.open(capacity, options.trap);
         let id = ProcessId::new(index, generation);
         Ok(Pid::new(self.inner.node, self.inner.name, id))
     }
@@ -177,20 +185,38 @@ impl Host {
         let monitor = |by| self.monitor(by, pid).map_err(|_| SpawnError::NoProcess(by));
         options.monitor.map(monitor).transpose()
     }
+}
 
-    /// Undoes the start of a process that never ran. The first `hooks` hooks have seen it start.
-    fn roll_back(&self, pid: Pid, hooks: usize, reason: &ExitReason) {
-        let slot = self.taken_slot(pid);
-        let left = slot.complete();
-        let related = slot.relations.lock().take();
-        for hook in &self.inner.hooks[..hooks] {
-            let _ = catch_unwind(AssertUnwindSafe(|| hook.on_exit(pid, reason)));
-        }
-        self.return_leftovers(pid, left);
-        if let Some(related) = related {
-            self.announce_exit(pid, *related, &ExitReason::NoProcess);
-        }
-        self.give_back(pid);
+/// A process that has a place and does not run yet. If that comes to nothing, its start is undone.
+struct Starting<'a> {
+    host: &'a Host,
+    pid: Pid,
+    /// How many hooks have seen it start.
+    hooks: usize,
+    /// Why it does not run; `None` if its start panicked.
+    why: Option<String>,
+}
+
+impl Starting<'_> {
+    fn fail(mut self, error: SpawnError) -> SpawnError {
+        // What a hook says is written by foreign code.
+        self.why = contain(|| error.to_string());
+        error
+    }
+
+    /// It runs from now on.
+    fn done(self) {
+        // Nothing is left to undo, and nothing in it to drop.
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Starting<'_> {
+    fn drop(&mut self) {
+        let why = self.why.take();
+        let reason = ExitReason::failed(why.unwrap_or_else(|| "its start panicked".into()));
+        self.host
+            .undo(self.pid, self.hooks, &reason, &ExitReason::NoProcess);
     }
 }
 

@@ -583,6 +583,11 @@ impl Slot {
         back.close()
     }
 
+    /// Of the process that is here, or comes next.
+    pub(crate) fn generation(&self) -> u32 {
+        self.word.generation()
+    }
+
     #[inline]
     pub(crate) fn is_alive(&self, generation: u32) -> bool {
         self.word.is_alive(generation)
