@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 /// The number of a process on its host: which place it has, and the how manyeth it is there.
 ///
-/// Numbers are not used again before a place has had 2³² processes.
+/// Numbers are never used again: a place that has had 2³² − 1 processes is given up.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ProcessId(NonZeroU64);
 

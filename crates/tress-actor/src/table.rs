@@ -20,7 +20,8 @@ const GRANT: u32 = 64;
 type Block = Box<[Slot]>;
 type Row = Box<[OnceLock<Block>]>;
 
-/// Most processes that a host can have at once.
+/// Most processes that a host can have at once. One less for each place that has had 2³² − 1 of them,
+/// after which it is not used again.
 pub const MAX_PROCESSES: usize = FAN * FAN * FAN;
 
 pub(crate) struct Table {
@@ -139,10 +140,14 @@ impl Table {
         row[index / FAN % FAN].get_or_init(|| (0..FAN).map(|_| Slot::new()).collect());
     }
 
-    /// Gives a place back.
+    /// Gives a place back. One that is used up is never taken again: the next process of its number
+    /// would have the PID of the first.
     pub(crate) fn give_back(&self, index: u32) {
+        let used_up = self.slot(index).is_used_up();
         let mut shard = self.shards[home()].0.lock();
-        shard.free.push(index);
+        if !used_up {
+            shard.free.push(index);
+        }
         shard.alive -= 1;
     }
 
@@ -186,6 +191,24 @@ mod tests {
         assert_eq!(table.alive(), 0);
         let again: HashSet<u32> = (0..2000).map(|_| table.take().unwrap()).collect();
         assert_eq!(first, again);
+    }
+
+    #[test]
+    fn a_place_that_is_used_up_is_not_taken_again() {
+        let table = Table::new();
+        let first = table.take().unwrap();
+        table.slot(first).skip_to(u32::MAX - 1);
+        let capacity = crate::Capacity::default();
+        for generation in [u32::MAX - 1, u32::MAX] {
+            let slot = table.slot(first);
+            assert_eq!(slot.open(capacity, false).get(), generation);
+            slot.complete().settle();
+            assert!(!slot.is_alive(generation) && !slot.is_alive(0) && !slot.is_alive(1));
+            table.give_back(first);
+            let next = table.take().unwrap();
+            assert_eq!(next == first, generation != u32::MAX);
+        }
+        assert_eq!(table.alive(), 1);
     }
 
     #[test]

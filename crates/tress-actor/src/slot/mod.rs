@@ -583,6 +583,17 @@ impl Slot {
         back.close()
     }
 
+    /// Has it had as many processes as it can have?
+    pub(crate) fn is_used_up(&self) -> bool {
+        self.word.is_used_up()
+    }
+
+    /// As if it had had all processes before that one. No process is here.
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn skip_to(&self, generation: u32) {
+        self.word.skip_to(generation);
+    }
+
     /// Of the process that is here, or comes next.
     pub(crate) fn generation(&self) -> u32 {
         self.word.generation()

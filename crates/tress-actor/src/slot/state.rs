@@ -6,7 +6,7 @@
 //! | 0 | `ALIVE` | a process is here |
 //! | 1 | `KILL` | it is to end before its next step |
 //! | 2 | `TRAP` | the end of a linked process comes as an event |
-//! | 32..64 | generation | the how manyeth process in this place; goes up when it is complete |
+//! | 32..64 | generation | the how manyeth process in this place; goes up when it is complete; 0 after the last |
 //!
 //! The word changes under the mailbox's lock alone, and is read without it.
 
@@ -100,12 +100,24 @@ impl Word {
         self.load() & KILL != 0
     }
 
-    /// The process has ended, and its PID with it.
+    /// The process has ended, and its PID with it. After the last generation the place is
+    /// [used up](Word::is_used_up), so that no PID is ever another's.
     pub(crate) fn complete(&self) {
         self.change(|word| {
-            let generation = ((word >> GENERATION_SHIFT) as u32).wrapping_add(1).max(1);
-            u64::from(generation) << GENERATION_SHIFT
+            let generation = (word >> GENERATION_SHIFT) as u32;
+            u64::from(generation.wrapping_add(1)) << GENERATION_SHIFT
         });
+    }
+
+    /// Has it had as many processes as there are generations?
+    pub(crate) fn is_used_up(&self) -> bool {
+        self.generation() == 0
+    }
+
+    /// As if it had had all processes before that one.
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn skip_to(&self, generation: u32) {
+        self.change(|word| word & u64::from(u32::MAX) | u64::from(generation) << GENERATION_SHIFT);
     }
 
     pub(crate) fn set_trap(&self, trap: bool) {

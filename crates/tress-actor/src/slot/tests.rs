@@ -409,12 +409,14 @@ fn an_event_that_is_put_back_comes_first() {
 }
 
 #[test]
-fn generations_skip_zero() {
+fn after_the_last_generation_there_is_none() {
     let word = Word::new();
-    for _ in 0..3 {
-        let generation = word.open(false).get();
-        assert!(word.is_alive(generation));
+    for last in [1, 2, u32::MAX - 1, u32::MAX] {
+        word.skip_to(last);
+        assert_eq!(word.open(false).get(), last);
+        assert!(word.is_alive(last));
         word.complete();
-        assert!(!word.is_alive(generation) && word.look().is_none());
+        assert!(!word.is_alive(last) && word.look().is_none());
+        assert_eq!(word.is_used_up(), last == u32::MAX);
     }
 }
