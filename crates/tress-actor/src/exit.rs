@@ -46,9 +46,15 @@ pub enum ExitReason {
 pub struct Linked {
     /// The process.
     pub pid: Pid,
-    /// Why it ended.
+    /// Why it ended: because of a link of its own, perhaps. Of a long row of links the last few are
+    /// told, and the process that it began with.
     pub reason: ExitReason,
+    /// How many links are told in all.
+    depth: u32,
 }
+
+/// Most links that a reason tells: who prints it, compares it or drops it goes down that deep.
+const MAX_LINKS: u32 = 16;
 
 impl ExitReason {
     /// The reason of a process that failed.
@@ -73,7 +79,17 @@ impl ExitReason {
     }
 
     pub(crate) fn linked(pid: Pid, reason: ExitReason) -> ExitReason {
-        ExitReason::Linked(Arc::new(Linked { pid, reason }))
+        let reason = match reason {
+            ExitReason::Linked(linked) if linked.depth >= MAX_LINKS => {
+                ExitReason::Linked(first(linked))
+            }
+            other => other,
+        };
+        let depth = match &reason {
+            ExitReason::Linked(linked) => linked.depth + 1,
+            _ => 1,
+        };
+        ExitReason::Linked(Arc::new(Linked { pid, reason, depth }))
     }
 
     /// Did it end otherwise than it was meant to? That is what links carry on.
@@ -85,6 +101,14 @@ impl ExitReason {
     pub fn is_panic(&self) -> bool {
         matches!(self, ExitReason::Panicked(_))
     }
+}
+
+/// The link that a row of them began with.
+fn first(mut linked: Arc<Linked>) -> Arc<Linked> {
+    while let ExitReason::Linked(before) = &linked.reason {
+        linked = before.clone();
+    }
+    linked
 }
 
 impl fmt::Display for ExitReason {
