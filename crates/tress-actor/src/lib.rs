@@ -60,6 +60,7 @@ mod atom;
 pub mod command;
 mod contain;
 mod cx;
+mod deadline;
 mod error;
 mod event;
 mod exit;

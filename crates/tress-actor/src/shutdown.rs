@@ -1,12 +1,12 @@
 //! The end of a host.
 
+use crate::deadline::Deadline;
 use crate::exit::ExitReason;
 use crate::host::Host;
 use crate::inspect::ProcessInfo;
 use std::error::Error;
 use std::fmt;
 use std::time::Duration;
-use tress::time::Instant;
 
 /// How long processes have after they were terminated: whoever is not gone by then is in a step that
 /// does not end.
@@ -14,7 +14,8 @@ const LAST_CALL: Duration = Duration::from_millis(100);
 
 impl Host {
     /// Ends the host: from now on no process is started; all are asked to stop; those that have not
-    /// after `grace` are terminated.
+    /// after `grace` are terminated. With a grace that the clock cannot reach, such as
+    /// [`Duration::MAX`], that is never.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -63,13 +64,13 @@ impl Host {
 
     /// Waits until no process is left; false if the time is up before.
     async fn all_ended(&self, grace: Duration) -> bool {
-        let until = Instant::now() + grace;
+        let until = Deadline::after(grace);
         loop {
             let ended = self.next_end();
             if self.metrics().processes == 0 {
                 return true;
             }
-            if tress::time::timeout_at(until, ended).await.is_err() {
+            if until.limit(ended).await.is_none() {
                 return self.metrics().processes == 0;
             }
         }

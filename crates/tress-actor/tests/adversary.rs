@@ -9,9 +9,10 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 use support::run;
 use tress::sync::Notify;
+use tress_actor::command::builtin::{Sleep, Tick};
 use tress_actor::{
-    Capacity, Cx, Done, ExitReason, Host, Lifecycle, Mail, Message, Overflow, Pid, Router,
-    SystemEvent,
+    Backoff, Capacity, Cx, Done, ExitReason, Host, Lifecycle, Mail, Message, Overflow, Pid, Router,
+    Strategy, Supervisor, SystemEvent,
 };
 
 /// Far longer than anything here takes: what is not there by then never comes.
@@ -389,5 +390,93 @@ fn many_links_and_monitors_are_undone_one_by_one() {
         let (_, exit) = host.future(down).exec().unwrap();
         let told = soon("the last", exit).await.into_result().unwrap();
         assert!(told.downcast::<bool>().unwrap());
+    });
+}
+
+/// Each is linked to the one before it, so that all end when the first does, each because of the one
+/// before it.
+#[test]
+fn a_long_row_of_links_ends_without_a_deep_reason() {
+    run(2, async {
+        let host = support::host();
+        let (first, _exit) = host.future(wait).exec().unwrap();
+        let mut last = None;
+        let mut before = first;
+        for _ in 0..50_000 {
+            let (pid, exit) = host.future(wait).linked_to(before).exec().unwrap();
+            (before, last) = (pid, Some(exit));
+        }
+        host.terminate(first).unwrap();
+        let reason = soon("the last", last.unwrap()).await.reason;
+        assert!(reason.to_string().len() < 2000, "{reason}");
+        // What it began with is told.
+        let mut inner = reason.clone();
+        while let ExitReason::Linked(linked) = &inner {
+            if matches!(linked.reason, ExitReason::Terminated) {
+                assert_eq!(linked.pid, first);
+            }
+            inner = linked.reason.clone();
+        }
+        assert!(matches!(inner, ExitReason::Terminated));
+    });
+}
+
+#[test]
+fn a_time_that_the_clock_cannot_reach_is_for_ever() {
+    run(2, async {
+        let ever = Duration::MAX;
+        let host = support::host();
+        // A child that does not stop before it is let; its supervisor waits, and so does the host.
+        let gate = Arc::new(Notify::new());
+        let let_go = gate.clone();
+        let started = Arc::new(Notify::new());
+        let has_started = started.clone();
+        let supervisor = Supervisor::new(Strategy::OneForOne)
+            .intensity(usize::MAX, ever)
+            .grace(ever)
+            .child("stubborn", move |start| {
+                let (gate, started) = (gate.clone(), started.clone());
+                let body = |mut cx: Cx<u64>| async move {
+                    started.notify_one();
+                    while cx.recv().await.is_some() {}
+                    gate.notified().await;
+                };
+                start.future(body).spawn()
+            });
+        supervisor.spawn(&host).unwrap();
+        soon("the child", has_started.notified()).await;
+        // One that would be started again when the clock ends.
+        let (hopeless, hopeless_exit) = Supervisor::new(Strategy::OneForOne)
+            .backoff(Backoff::new(ever, ever))
+            .child("hopeless", |start| {
+                start.future(|_: Cx<u64>| async {}).spawn()
+            })
+            .exec(&host)
+            .unwrap();
+        let ticks = support::scripted(move |event, out| {
+            if event.is_none() {
+                out.command(Tick(ever), 1);
+                out.command(Sleep(ever), 2);
+            } else {
+                out.done(());
+            }
+            Ok(())
+        });
+        let (_, ticks_exit) = host.process(ticks).exec().unwrap();
+        let shutdown = {
+            let host = host.clone();
+            tress::spawn(async move { host.shutdown(ever).await.is_ok() })
+        };
+        // Nobody is in its way but the stubborn one.
+        let exit = soon("the hopeless", hopeless_exit).await;
+        assert!(
+            matches!(exit.reason, ExitReason::Normal),
+            "{hopeless}: {}",
+            exit.reason
+        );
+        soon("the ticks", ticks_exit).await.into_result().unwrap();
+        let_go.notify_one();
+        assert!(soon("the shutdown", shutdown).await.unwrap());
+        assert_eq!(host.metrics().processes, 0);
     });
 }

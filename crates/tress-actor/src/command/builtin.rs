@@ -316,7 +316,10 @@ fn tick(call: Call<'_>, Tick(every): Tick) -> Answer {
     }
     let completer = call.completer();
     call.spawn_with(async move {
-        let first = tress::time::Instant::now() + every;
+        let Some(first) = tress::time::Instant::now().checked_add(every) else {
+            // The clock does not reach the first.
+            return std::future::pending().await;
+        };
         let mut interval = tress::time::interval_at(first, every);
         interval.set_missed_tick_behavior(tress::time::MissedTickBehavior::Delay);
         for number in 1_u64.. {

@@ -118,7 +118,8 @@ impl Supervisor {
     }
 
     /// How many restarts there may be `within` that time. With one more than `most` the supervisor gives
-    /// up: it stops its children and fails.
+    /// up: it stops its children and fails. With 0 it does so when the first child would have to be
+    /// started again, with [`usize::MAX`] never.
     pub fn intensity(mut self, most: usize, within: Duration) -> Supervisor {
         self.most = most;
         self.within = within;
@@ -132,7 +133,7 @@ impl Supervisor {
     }
 
     /// How long children that are added from now on have to stop when they are asked to, before they
-    /// are terminated.
+    /// are terminated: never, with a time that the clock cannot reach, such as [`Duration::MAX`].
     pub fn grace(mut self, grace: Duration) -> Supervisor {
         self.grace = grace;
         self

@@ -65,12 +65,19 @@ impl Backoff {
 
     /// The delay before the try after so many failures in a row; `random` is between 0 and 1.
     fn delay(&self, failures: u32, random: f64) -> Duration {
+        if self.initial.is_zero() {
+            return Duration::ZERO;
+        }
         let exponent = i32::try_from(failures.saturating_sub(1)).unwrap_or(i32::MAX);
         let grown = self.initial.as_secs_f64() * self.factor.powi(exponent);
         let bounded = grown.min(self.most.as_secs_f64());
-        Duration::from_secs_f64(bounded * (1.0 + self.jitter * (2.0 * random - 1.0)))
+        let varied = bounded * (1.0 + self.jitter * (2.0 * random - 1.0));
+        Duration::try_from_secs_f64(varied).unwrap_or(Duration::MAX)
     }
 }
+
+/// How many restarts are remembered if there may be any number of them: more than any delay grows by.
+const UNLIMITED: usize = 1024;
 
 /// The restarts of a supervisor, to tell when there are too many.
 pub(super) struct Restarts {
@@ -96,6 +103,9 @@ impl Restarts {
             if now.saturating_duration_since(oldest) <= self.within {
                 break;
             }
+            self.times.pop_front();
+        }
+        if self.most == usize::MAX && self.times.len() == UNLIMITED {
             self.times.pop_front();
         }
         if self.times.len() == self.most {
@@ -125,6 +135,33 @@ mod tests {
             (ms(50), ms(150))
         );
         assert_eq!(Backoff::none().delay(9, 1.0), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_delay_is_as_long_as_there_can_be() {
+        let forever = Backoff::new(Duration::MAX, Duration::MAX);
+        assert_eq!(forever.delay(1, 1.0), Duration::MAX);
+        assert_eq!(forever.delay(u32::MAX, 0.5), Duration::MAX);
+        let steep = Backoff::new(Duration::from_secs(1), Duration::from_secs(9));
+        let steep = steep.factor(f64::INFINITY).jitter(0.0);
+        assert_eq!(steep.delay(u32::MAX, 0.0), Duration::from_secs(9));
+        let none = Backoff::new(Duration::ZERO, Duration::from_secs(9));
+        assert_eq!(none.delay(u32::MAX, 0.0), Duration::ZERO);
+    }
+
+    #[test]
+    fn no_restart_and_any_number_of_them() {
+        let now = Instant::now();
+        assert!(
+            Restarts::new(0, Duration::MAX, Backoff::none())
+                .another(now)
+                .is_none()
+        );
+        let mut any = Restarts::new(usize::MAX, Duration::MAX, Backoff::none());
+        for _ in 0..10 * UNLIMITED {
+            assert!(any.another(now).is_some());
+        }
+        assert!(any.times.len() <= UNLIMITED, "they are not all kept");
     }
 
     #[test]

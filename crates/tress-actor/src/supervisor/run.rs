@@ -3,6 +3,7 @@
 use super::restarts::Restarts;
 use super::{Child, ChildHost, Restart, Strategy, Supervisor};
 use crate::cx::{Cx, Mail};
+use crate::deadline::Deadline;
 use crate::event::SystemEvent;
 use crate::exit::{ExitReason, ProcessError};
 use crate::pid::Pid;
@@ -137,12 +138,12 @@ impl Work {
 
     /// Lets time pass, unless the supervisor is asked to stop.
     async fn wait(&mut self, delay: std::time::Duration) {
-        let until = Instant::now() + delay;
+        let until = Deadline::after(delay);
         while !self.cancelled {
-            match tress::time::timeout_at(until, self.news()).await {
-                Ok(Some(down)) => self.ends.push_back(down),
-                Ok(None) => {}
-                Err(_) => return,
+            match until.limit(self.news()).await {
+                Some(Some(down)) => self.ends.push_back(down),
+                Some(None) => {}
+                None => return,
             }
         }
     }
@@ -154,13 +155,10 @@ impl Work {
                 continue;
             };
             let host = self.cx.host().clone();
-            let until = Instant::now() + self.children[at].grace;
+            let until = Deadline::after(self.children[at].grace);
             // It may have ended by itself.
             let _ = host.cancel_from(Some(self.cx.pid()), pid, ExitReason::Shutdown);
-            if tress::time::timeout_at(until, self.end_of(pid))
-                .await
-                .is_err()
-            {
+            if until.limit(self.end_of(pid)).await.is_none() {
                 let _ = host.terminate(pid);
                 self.end_of(pid).await;
             }
