@@ -28,6 +28,8 @@ pub(crate) struct Source<T: tress_driver::Source> {
     assumed: Ready,
     /// Before it is registered: the sides, reading and writing, that the last transfer has left with nothing to try.
     used_up: [AtomicBool; 2],
+    /// Somebody looks after urgent bytes: that there was one may be forgotten when they take it.
+    urgent: AtomicBool,
     runtime: IoHandle,
     pub(super) inner: Held<T>,
 }
@@ -77,6 +79,7 @@ impl<T: tress_driver::Source> Source<T> {
             interest,
             assumed: Ready::EMPTY,
             used_up: [const { AtomicBool::new(false) }; 2],
+            urgent: AtomicBool::new(false),
             runtime,
             inner: Held::new(inner),
         }
@@ -252,12 +255,18 @@ impl<T: tress_driver::Source> Source<T> {
         self.poll_attempts(cx, direction, |_| false, f)
     }
 
-    /// As `poll_io`, for reads of a stream: a read that did not fill the buffer has emptied the
-    /// source, so the next one waits without trying first.
+    /// As `poll_io`, for reads of a stream of bytes that ends a read only where there is no more, as TCP does:
+    /// a read that did not fill the buffer has emptied the source, so the next one waits without trying first.
+    /// TCP also ends a read at an urgent mark: such a source is registered for
+    /// [`Interest::PRIORITY`](tress_driver::Interest) too, so that this is known.
+    ///
+    /// Not for pipes, whose writers may send packets, nor for sockets that bring descriptors along or keep
+    /// messages apart, nor for descriptors of which nothing is known: a short read of those says nothing.
     ///
     /// # Safety
     /// `f` initialises the bytes whose number it returns.
-    pub(crate) unsafe fn poll_read(
+    #[cfg(feature = "net")]
+    pub(crate) unsafe fn poll_read_stream(
         &self,
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
@@ -273,8 +282,27 @@ impl<T: tress_driver::Source> Source<T> {
         Poll::Ready(Ok(()))
     }
 
+    /// As `poll_io`, for reads: only one that would block uses up the readiness.
+    ///
+    /// # Safety
+    /// `f` initialises the bytes whose number it returns.
+    pub(crate) unsafe fn poll_read(
+        &self,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+        mut f: impl FnMut(&T, &mut [std::mem::MaybeUninit<u8>]) -> io::Result<usize>,
+    ) -> Poll<io::Result<()>> {
+        // SAFETY: nothing is de-initialised: `f` only writes bytes into it.
+        let room = unsafe { buf.unfilled_mut() };
+        let n = ready!(self.poll_io(cx, Direction::Read, |inner| f(inner, room)))?;
+        // SAFETY: by the caller's promise.
+        unsafe { buf.assume_init(n) };
+        buf.advance(n);
+        Poll::Ready(Ok(()))
+    }
+
     /// As `poll_io`, for transfers of up to `wanted` bytes: one that was shorter, but not empty, has
-    /// used up the readiness.
+    /// used up the readiness. Reads only of what `poll_read_stream` is for.
     pub(crate) fn poll_transfer(
         &self,
         cx: &mut Context<'_>,
@@ -282,7 +310,12 @@ impl<T: tress_driver::Source> Source<T> {
         wanted: usize,
         f: impl FnMut(&T) -> io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
-        let is_short = |&n: &usize| cfg!(unix) && 0 < n && n < wanted;
+        let tells = match direction {
+            // Elsewhere nobody says that there is an urgent mark.
+            Direction::Read => cfg!(any(target_os = "linux", target_os = "android")),
+            Direction::Write => cfg!(unix),
+        };
+        let is_short = |&n: &usize| tells && 0 < n && n < wanted;
         self.poll_attempts(cx, direction, is_short, f)
     }
 
@@ -309,13 +342,41 @@ impl<T: tress_driver::Source> Source<T> {
                     registration.would_block(event);
                 }
                 result => {
-                    if result.as_ref().is_ok_and(&uses_up) {
+                    if result.as_ref().is_ok_and(&uses_up)
+                        && !self.may_end_early(registration, direction)
+                    {
                         registration.clear(event);
                     }
                     return Poll::Ready(result);
                 }
             }
         }
+    }
+
+    /// Was there ever an error, or for reads an urgent mark, before which a transfer ends though there is more to come?
+    ///
+    /// What has come since the event of the attempt was seen brings another event, and then a `clear` of that one does
+    /// nothing. What had come before was there when the selector was asked, and if it was urgent the selector has said
+    /// so, unless the urgent byte was taken before.
+    #[inline]
+    fn may_end_early(&self, registration: &Registration, direction: Direction) -> bool {
+        let rare = match direction {
+            #[cfg(any(target_os = "linux", target_os = "android"))]
+            Direction::Read => Interest::PRIORITY | Interest::ERROR,
+            _ => Interest::ERROR,
+        };
+        registration.ready_now(rare).is_some() || self.urgent.load(Ordering::Acquire)
+    }
+
+    /// To be called before anything that may take an urgent byte.
+    #[inline]
+    fn note_urgency(&self, interest: Interest) {
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        if interest.is_priority() {
+            self.urgent.store(true, Ordering::Release);
+        }
+        #[cfg(not(any(target_os = "linux", target_os = "android")))]
+        let _ = interest;
     }
 
     /// Does `f` until it would not block, waiting for `interest`. Any number of tasks may wait.
@@ -328,6 +389,7 @@ impl<T: tress_driver::Source> Source<T> {
         mut f: impl FnMut(&T) -> io::Result<R>,
     ) -> io::Result<R> {
         coop::consume_budget().await;
+        self.note_urgency(interest);
         if let Some(result) = self.try_unregistered(&mut f) {
             return result;
         }
@@ -343,6 +405,7 @@ impl<T: tress_driver::Source> Source<T> {
         interest: Interest,
         f: impl FnOnce(&T) -> io::Result<R>,
     ) -> io::Result<R> {
+        self.note_urgency(interest);
         match self.registration.get() {
             None => {
                 let result = f(&self.inner);
@@ -386,6 +449,7 @@ impl<T: tress_driver::Source> Source<T> {
     /// # Cancel safety
     /// Waiting takes nothing.
     pub(crate) async fn ready(&self, interest: Interest) -> io::Result<Ready> {
+        self.note_urgency(interest);
         let event = self
             .registration_assuming(Ready::EMPTY)?
             .readiness(interest)
@@ -460,38 +524,73 @@ impl<T: tress_driver::Source + fmt::Debug> fmt::Debug for Source<T> {
     }
 }
 
-#[cfg(all(test, unix, feature = "net", not(loom), not(miri)))]
+#[cfg(all(test, target_os = "linux", feature = "net", not(loom), not(miri)))]
 mod tests {
     use super::*;
     use crate::runtime::Builder;
-    use mio::unix::pipe;
     use std::io::{Read, Write};
     use std::task::Waker;
 
-    /// A short read says that there is no more: the next one waits, and hears of what has come before it does.
+    /// A short read of a TCP stream says that there is no more: the next one waits, and hears of what has come before
+    /// it does.
     #[test]
     fn after_a_short_read_the_next_one_waits_without_a_try() {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            let (mut sender, receiver) = pipe::new().unwrap();
+            let (mut sender, receiver) = connection();
             let source = Source::new(receiver, "testing").unwrap();
             let mut tries = 0;
             let mut buffer = [0; 8];
             let mut read = |cx: &mut Context<'_>| {
-                source.poll_transfer(cx, Direction::Read, buffer.len(), |mut pipe| {
+                source.poll_transfer(cx, Direction::Read, buffer.len(), |mut socket| {
                     tries += 1;
-                    pipe.read(&mut buffer)
+                    socket.read(&mut buffer)
                 })
             };
-            let mut cx = Context::from_waker(Waker::noop());
             sender.write_all(b"12345678").unwrap();
-            assert!(matches!(read(&mut cx), Poll::Ready(Ok(8))));
+            assert_eq!(std::future::poll_fn(&mut read).await.unwrap(), 8);
             sender.write_all(b"123").unwrap();
-            assert!(matches!(read(&mut cx), Poll::Ready(Ok(3))));
+            assert_eq!(std::future::poll_fn(&mut read).await.unwrap(), 3);
+            let mut cx = Context::from_waker(Waker::noop());
             sender.write_all(b"1").unwrap();
             assert!(read(&mut cx).is_pending());
             let n = std::future::poll_fn(&mut read).await.unwrap();
             assert_eq!((n, tries), (1, 3));
         });
+    }
+
+    /// As above, once it is registered: this is what a request costs.
+    #[test]
+    fn a_request_takes_one_try_to_read_it() {
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let (mut sender, receiver) = connection();
+            let interest = Interest::READABLE | Interest::WRITABLE | Interest::PRIORITY;
+            let source = Source::with_interest(receiver, interest, "testing").unwrap();
+            source.registration().unwrap();
+            let mut tries = 0;
+            for _ in 0..10 {
+                sender.write_all(b"request").unwrap();
+                let mut buffer = [0; 64];
+                let n = std::future::poll_fn(|cx| {
+                    source.poll_transfer(cx, Direction::Read, buffer.len(), |mut socket| {
+                        tries += 1;
+                        socket.read(&mut buffer)
+                    })
+                });
+                assert_eq!(n.await.unwrap(), 7);
+            }
+            assert_eq!(tries, 10);
+        });
+    }
+
+    /// Both ends of a TCP connection.
+    fn connection() -> (std::net::TcpStream, mio::net::TcpStream) {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let near = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        near.set_nodelay(true).unwrap();
+        let (far, _) = listener.accept().unwrap();
+        far.set_nonblocking(true).unwrap();
+        (near, mio::net::TcpStream::from_std(far))
     }
 }

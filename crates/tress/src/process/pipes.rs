@@ -3,7 +3,7 @@
 use crate::io::source::Source;
 use crate::io::{
     AsyncRead, AsyncReadOwned, AsyncWrite, AsyncWriteOwned, Buffer, BufferMut, MOST_BUFFERS,
-    ReadBuf, offered, owned, ring,
+    ReadBuf, owned, ring,
 };
 use std::io;
 use std::mem::MaybeUninit;
@@ -168,8 +168,8 @@ impl AsyncWrite for ChildStdin {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.0
-            .poll_transfer(cx, Direction::Write, buf.len(), |fd| write(fd, buf))
+        // Whoever made it may have made it of anything: a terminal's write is short also if a signal came.
+        self.0.poll_io(cx, Direction::Write, |fd| write(fd, buf))
     }
 
     fn poll_write_vectored(
@@ -177,9 +177,8 @@ impl AsyncWrite for ChildStdin {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let wanted = offered(bufs);
         let count = bufs.len().min(MOST_BUFFERS) as libc::c_int;
-        self.0.poll_transfer(cx, Direction::Write, wanted, |fd| {
+        self.0.poll_io(cx, Direction::Write, |fd| {
             again(|| {
                 // SAFETY: an `IoSlice` is what the system calls an `iovec`, and so many are there.
                 result(unsafe { libc::writev(fd.as_raw_fd(), bufs.as_ptr().cast(), count) })

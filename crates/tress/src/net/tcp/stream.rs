@@ -13,6 +13,14 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tress_driver::Direction;
 
+/// Also for urgent bytes: a read ends before the mark of one.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const INTEREST: Interest = Interest::READABLE
+    .add(Interest::WRITABLE)
+    .add(Interest::PRIORITY);
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+const INTEREST: Interest = Interest::READABLE.add(Interest::WRITABLE);
+
 /// A TCP connection.
 ///
 /// It reads and writes through [`AsyncRead`](crate::io::AsyncRead) and
@@ -22,6 +30,11 @@ use tress_driver::Direction;
 ///
 /// To read and write at the same time, [`split`](TcpStream::split) it within a task, or
 /// [`into_split`](TcpStream::into_split) for two tasks.
+///
+/// A read ends before an urgent (out-of-band) byte, and the next one goes on behind it. To take such bytes (Linux and
+/// Android), pass a `recv` with `MSG_OOB` to [`try_io`](TcpStream::try_io) or [`async_io`](TcpStream::async_io) with
+/// `Interest::PRIORITY`, so that the stream knows of it: if they are taken in another way, bytes that have come
+/// behind one may not be read before more come.
 ///
 /// # Examples
 /// ```
@@ -108,7 +121,7 @@ impl TcpStream {
 
     #[track_caller]
     pub(super) fn new(socket: mio::net::TcpStream, what: &str) -> io::Result<TcpStream> {
-        let io = Source::new(socket, what)?;
+        let io = Source::with_interest(socket, INTEREST, what)?;
         Ok(TcpStream { io })
     }
 
@@ -212,7 +225,7 @@ impl TcpStream {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         // SAFETY: receiving initialises as many bytes as it says.
-        unsafe { self.io.poll_read(cx, buf, receive) }
+        unsafe { self.io.poll_read_stream(cx, buf, receive) }
     }
 
     /// Is Nagle's algorithm off?

@@ -8,8 +8,7 @@ use crate::net::readiness::{
 use std::io;
 use std::os::unix::net;
 use std::path::Path;
-use std::task::{Context, Poll, ready};
-use tress_driver::Direction;
+use std::task::{Context, Poll};
 
 /// A connection within this machine.
 ///
@@ -180,16 +179,8 @@ impl UnixStream {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        // SAFETY: nothing is de-initialised: receiving only writes bytes into it.
-        let room = unsafe { buf.unfilled_mut() };
-        let n = ready!(
-            self.io
-                .poll_io(cx, Direction::Read, |socket| receive(socket, room))
-        )?;
         // SAFETY: receiving initialises as many bytes as it says.
-        unsafe { buf.assume_init(n) };
-        buf.advance(n);
-        Poll::Ready(Ok(()))
+        unsafe { self.io.poll_read(cx, buf, receive) }
     }
 
     /// Makes two halves, to be used at the same time in one task. Costs nothing.
