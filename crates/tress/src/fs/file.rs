@@ -3,6 +3,7 @@ use crate::io::{AsyncRead, AsyncSeek, AsyncWrite, ReadBuf};
 use crate::sync::Mutex;
 use crate::words;
 use cursor::Cursor;
+pub(super) use memory::Memory;
 pub(super) use nowait::Refusal;
 use std::fmt;
 use std::future::poll_fn;
@@ -15,8 +16,9 @@ use std::time::SystemTime;
 
 mod cursor;
 mod lent;
+mod memory;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-mod nowait;
+pub(super) mod nowait;
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
 #[path = "file/no_nowait.rs"]
 mod nowait;
@@ -48,6 +50,10 @@ const MAX_BUF_SIZE: usize = 2 * 1024 * 1024;
 /// where memory suffices, else by the pool, but then a worker may have to wait for what another thread
 /// does with a duplicate. Of duplicates made through `as_fd` a file does not know: do not use both at once.
 ///
+/// A file that is open for direct input and output (`O_DIRECT`) is read and written as it asks for: in pieces whose
+/// length and position are multiples of its block size. Where bytes go through memory of the file's own, that is
+/// aligned to 4096 bytes.
+///
 /// ```
 /// use std::io::SeekFrom;
 /// use tress::fs::File;
@@ -69,7 +75,7 @@ const MAX_BUF_SIZE: usize = 2 * 1024 * 1024;
 /// # Cancel safety
 /// Nothing is lost by dropping an operation: what a dropped read has read is returned by the next one, or
 /// the position goes back to before it; a dropped write has not written anything; a dropped seek may
-/// have moved the position.
+/// have moved the position, and if it fails nobody hears of it.
 ///
 /// What goes on after it was dropped belongs to the runtime that it was begun in, and the next operation waits
 /// for it. If that is begun in another runtime, the first one has to be driven meanwhile, as a
@@ -507,6 +513,10 @@ impl AsyncSeek for File {
     fn poll_complete(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<u64>> {
         let (cursor, std, _) = self.parts();
         cursor.poll_complete(cx, std)
+    }
+
+    fn poll_settled(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<Option<u64>>> {
+        self.parts().0.poll_settled(cx).map(Ok)
     }
 }
 

@@ -1,6 +1,6 @@
 //! A system without io_uring: the blocking pool does everything. The twin of `ring`.
 
-use super::file::Refusal;
+use super::file::{Memory, Refusal};
 use std::fs::File;
 use std::future::Ready;
 use std::io;
@@ -56,9 +56,9 @@ pub(super) fn set_len(_: &Arc<File>, _: u64) -> Option<SetLen> {
 }
 
 /// A read from the file's own position.
-pub(super) type Read = UnderWay<io::Result<Vec<u8>>>;
+pub(super) type Read = UnderWay<io::Result<Memory>>;
 
-pub(super) fn read(_: &Arc<File>, bytes: Vec<u8>, _: usize, _: Refusal) -> Result<Read, Vec<u8>> {
+pub(super) fn read(_: &Arc<File>, bytes: Memory, _: usize, _: Refusal) -> Result<Read, Memory> {
     Err(bytes)
 }
 

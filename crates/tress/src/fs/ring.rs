@@ -1,10 +1,13 @@
 //! Operations of the current worker's ring. Each function returns `None`, or gives back what it was
 //! given, where there is no ring or the kernel lacks the operation: then the blocking pool does it.
 
-use super::file::Refusal;
+mod position;
+
+use super::file::{Memory, Refusal};
 use crate::runtime::Busy;
 use crate::runtime::context;
 use crate::runtime::driver::with_current_driver;
+use position::Position;
 use std::ffi::CString;
 use std::fs::File;
 use std::future::Future;
@@ -13,7 +16,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use tress_driver::op::{self, Operation};
 use tress_driver::{Buffer, BufferMut, Slice, Submission};
 
@@ -112,32 +115,36 @@ pub(super) fn set_len(file: &Arc<File>, length: u64) -> Option<SetLen> {
 
 /// A read from the file's own position.
 #[derive(Debug)]
-pub(super) struct Read(UnderWay<op::Read<Arc<File>, Slice<Vec<u8>>>>);
+pub(super) struct Read {
+    read: UnderWay<op::Read<Arc<File>, Slice<Memory>>>,
+    from: Position,
+}
 
 impl Future for Read {
     /// What was read, and nothing else.
-    type Output = io::Result<Vec<u8>>;
+    type Output = io::Result<Memory>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        Pin::new(&mut self.0).poll(cx).map(|(result, bytes)| {
-            result?;
-            Ok(bytes.into_inner())
-        })
+        let (result, bytes) = ready!(Pin::new(&mut self.read).poll(cx));
+        self.from.move_by(result?)?;
+        Poll::Ready(Ok(bytes.into_inner()))
     }
 }
 
-/// Reads up to `most` bytes into an empty vector that has room for them.
+/// Reads up to `most` bytes into empty memory that has room for them.
 pub(super) fn read(
     file: &Arc<File>,
-    bytes: Vec<u8>,
+    bytes: Memory,
     most: usize,
     refusal: Refusal,
-) -> Result<Read, Vec<u8>> {
-    submit((file.clone(), bytes), |(file, bytes)| {
+) -> Result<Read, Memory> {
+    let from = Position::of(file);
+    match submit((file.clone(), bytes), |(file, bytes)| {
         reading(file, bytes.slice(..most), None, refusal)
-    })
-    .map(Read)
-    .map_err(|(_, bytes)| bytes)
+    }) {
+        Ok(read) => Ok(Read { read, from }),
+        Err((_, bytes)) => Err(bytes),
+    }
 }
 
 /// A file that cannot be asked not to wait must not be tried at once: it could stop the worker.
@@ -176,8 +183,9 @@ pub(super) fn write_from<B: Buffer>(
     buffer: B,
     at: Option<u64>,
     refusal: Refusal,
-) -> Result<UnderWay<op::Write<Arc<File>, B>>, B> {
-    submit((file.clone(), buffer), |(file, buffer)| {
+) -> Result<impl Future<Output = (io::Result<usize>, B)> + use<B>, B> {
+    let from = at.is_none().then(|| Position::of(file));
+    let write = submit((file.clone(), buffer), |(file, buffer)| {
         let write = match at {
             Some(offset) => op::Write::at(file, buffer, offset),
             None => op::Write::next(file, buffer),
@@ -187,5 +195,13 @@ pub(super) fn write_from<B: Buffer>(
             Refusal::Unable => write.apart(),
         }
     })
-    .map_err(|(_, buffer)| buffer)
+    .map_err(|(_, buffer)| buffer)?;
+    Ok(async {
+        let (written, buffer) = write.await;
+        let moved = match (from, &written) {
+            (Some(from), &Ok(n)) => from.move_by_write(n).await,
+            _ => Ok(()),
+        };
+        (moved.and(written), buffer)
+    })
 }

@@ -187,6 +187,19 @@ impl<R: AsyncRead + AsyncSeek> AsyncSeek for BufReader<R> {
             }
         }
     }
+
+    fn poll_settled(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<Option<u64>>> {
+        let this = self.project();
+        let at = ready!(this.inner.poll_settled(cx));
+        // One that has not reached the source never will.
+        let begun = !matches!(*this.seek, Seek::No | Seek::To(_));
+        *this.seek = Seek::No;
+        let at = at?;
+        if begun && at.is_some() {
+            (*this.start, *this.end) = (0, 0);
+        }
+        Poll::Ready(Ok(at))
+    }
 }
 
 /// Writing goes past the buffer.

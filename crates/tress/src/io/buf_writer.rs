@@ -202,13 +202,21 @@ impl<W: AsyncWrite + AsyncSeek> AsyncSeek for BufWriter<W> {
             ready!(self.as_mut().poll_flush_buf(cx))?;
             let mut this = self.as_mut().project();
             // The sink may still be at work on what was written.
-            ready!(this.inner.as_mut().poll_complete(cx))?;
+            ready!(this.inner.as_mut().poll_settled(cx))?;
             *this.seek = Seek::No;
             this.inner.start_seek(position)?;
             *this.seek = Seek::UnderWay;
         }
         let this = self.project();
         let at = ready!(this.inner.poll_complete(cx));
+        *this.seek = Seek::No;
+        Poll::Ready(at)
+    }
+
+    fn poll_settled(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<Option<u64>>> {
+        let this = self.project();
+        let at = ready!(this.inner.poll_settled(cx));
+        // One that has not reached the sink never will.
         *this.seek = Seek::No;
         Poll::Ready(at)
     }

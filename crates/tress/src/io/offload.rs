@@ -44,16 +44,12 @@ pub(crate) fn lost(error: JoinError) -> io::Error {
     }
 }
 
-/// Reads once, as much as there is room for; what is returned is what was read.
-pub(crate) fn read_once(mut from: impl Read, mut bytes: Vec<u8>) -> io::Result<Vec<u8>> {
+/// Reads once, as much as there is room for, and says how much that was.
+pub(crate) fn read_once(mut from: impl Read, room: &mut [u8]) -> io::Result<usize> {
     loop {
-        match from.read(&mut bytes) {
-            Ok(n) => {
-                bytes.truncate(n);
-                return Ok(bytes);
-            }
+        match from.read(room) {
             Err(error) if is_interrupted(&error) => {}
-            Err(error) => return Err(error),
+            result => return result,
         }
     }
 }

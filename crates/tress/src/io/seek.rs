@@ -27,7 +27,17 @@ pub trait AsyncSeek {
     fn start_seek(self: Pin<&mut Self>, position: SeekFrom) -> io::Result<()>;
 
     /// The position, once the seek that has begun is complete. Without one: where it is.
+    ///
+    /// # Errors
+    /// That of the seek that has begun.
     fn poll_complete(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<u64>>;
+
+    /// Waits until a seek may begin: for one that has begun and that nobody waits for any more. Its position, or
+    /// none if it has failed, which nobody is to hear of. Other errors are not its own.
+    #[doc(hidden)]
+    fn poll_settled(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<Option<u64>>> {
+        self.poll_complete(cx).map_ok(Some)
+    }
 }
 
 impl<T: AsyncSeek + Unpin + ?Sized> AsyncSeek for Box<T> {
@@ -38,6 +48,13 @@ impl<T: AsyncSeek + Unpin + ?Sized> AsyncSeek for Box<T> {
     fn poll_complete(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<u64>> {
         Pin::new(&mut **self).poll_complete(cx)
     }
+
+    fn poll_settled(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<Option<u64>>> {
+        Pin::new(&mut **self).poll_settled(cx)
+    }
 }
 
 impl<T: AsyncSeek + Unpin + ?Sized> AsyncSeek for &mut T {
@@ -47,6 +64,13 @@ impl<T: AsyncSeek + Unpin + ?Sized> AsyncSeek for &mut T {
 
     fn poll_complete(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<u64>> {
         Pin::new(&mut **self).poll_complete(cx)
+    }
+
+    fn poll_settled(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<Option<u64>>> {
+        Pin::new(&mut **self).poll_settled(cx)
     }
 }
 
@@ -61,6 +85,10 @@ where
 
     fn poll_complete(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<u64>> {
         self.as_deref_mut().poll_complete(cx)
+    }
+
+    fn poll_settled(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<Option<u64>>> {
+        self.as_deref_mut().poll_settled(cx)
     }
 }
 

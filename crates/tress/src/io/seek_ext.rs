@@ -36,7 +36,8 @@ pub trait AsyncSeekExt: AsyncSeek {
     /// ```
     ///
     /// # Errors
-    /// The position is before the start or out of range, or the object has an error of its own.
+    /// The position is before the start or out of range, or the object has an error of its own. That of an
+    /// earlier seek, which was dropped, is discarded by files and by buffers around them.
     ///
     /// # Cancel safety
     /// If it is dropped, the position may move or not. Another seek waits for that and then moves it
@@ -107,7 +108,7 @@ impl<S: AsyncSeek + ?Sized> Step<S> for Seek {
     fn poll(&mut self, mut io: Pin<&mut S>, cx: &mut Context<'_>) -> Poll<io::Result<u64>> {
         if let Some(position) = self.0 {
             // There may be another operation, which must not be disturbed.
-            ready!(io.as_mut().poll_complete(cx))?;
+            ready!(io.as_mut().poll_settled(cx))?;
             io.as_mut().start_seek(position)?;
             self.0 = None;
         }

@@ -6,6 +6,8 @@ use std::task::Poll;
 use std::time::Duration;
 use tress::runtime::{Builder, IoBackend, Runtime};
 
+#[cfg(all(target_os = "linux", feature = "fs"))]
+mod files;
 #[cfg(all(target_os = "linux", feature = "process"))]
 mod marks;
 

@@ -5,7 +5,7 @@
 //! position goes back to before it.
 
 use super::lent::{Lent, Return};
-use super::{Refusal, nowait};
+use super::{Memory, Refusal, nowait};
 use crate::fs::ring;
 use crate::io::ReadBuf;
 use crate::io::offload::{lost, read_once, spawn};
@@ -25,7 +25,7 @@ pub(super) struct Cursor {
     /// There is or was a clone.
     has_clone: bool,
     /// Read, and returned up to `start`. The file's position is behind all of it.
-    bytes: Vec<u8>,
+    bytes: Memory,
     start: usize,
     job: Option<Job>,
     /// Of a write that was reported as done.
@@ -54,9 +54,9 @@ enum Sharing {
 #[derive(Debug)]
 enum Job {
     /// Has the memory of `bytes`, as has a write.
-    Read(JoinHandle<io::Result<Vec<u8>>>),
+    Read(JoinHandle<io::Result<Memory>>),
     ReadOnRing(ring::Read),
-    Write(JoinHandle<(io::Result<()>, Vec<u8>)>),
+    Write(JoinHandle<(io::Result<()>, Memory)>),
     Seek(JoinHandle<io::Result<u64>>),
     /// A seek to where the reader believes it is.
     Back(JoinHandle<io::Result<u64>>),
@@ -202,7 +202,7 @@ impl Cursor {
         lent.into_inner()
     }
 
-    fn have_read(&mut self, read: io::Result<Vec<u8>>) -> io::Result<()> {
+    fn have_read(&mut self, read: io::Result<Memory>) -> io::Result<()> {
         self.bytes = read?;
         self.start = 0;
         Ok(())
@@ -259,7 +259,7 @@ impl Cursor {
 
     /// From where the file is to where the reader believes it is. None if that is the same.
     fn way_back(&self) -> Option<SeekFrom> {
-        // A vector is never longer than `isize::MAX`.
+        // No memory is longer than `isize::MAX`.
         let ahead = self.ahead().len() as i64;
         (ahead > 0).then_some(SeekFrom::Current(-ahead))
     }
@@ -358,8 +358,7 @@ impl Cursor {
     ) -> io::Result<()> {
         let mut bytes = mem::take(&mut self.bytes);
         self.start = 0;
-        bytes.clear();
-        bytes.reserve(most);
+        bytes.empty(most);
         let on_ring = match refusal {
             Some(refusal) => ring::read(file, bytes, most, refusal),
             None => Err(bytes),
@@ -368,8 +367,11 @@ impl Cursor {
             Ok(read) => Job::ReadOnRing(read),
             Err(mut bytes) => {
                 let file = file.clone();
-                bytes.resize(most, 0);
-                Job::Read(spawn(move || read_once(&*file, bytes), false)?)
+                let read = move || {
+                    bytes.fill(most, |room| read_once(&*file, room))?;
+                    Ok(bytes)
+                };
+                Job::Read(spawn(read, false)?)
             }
         });
         Ok(())
@@ -399,8 +401,8 @@ impl Cursor {
         if let Ok(result) = self.write_now(file, bytes) {
             return Poll::Ready(result);
         }
-        let mut memory = self.memory();
-        memory.extend_from_slice(bytes);
+        let mut memory = self.memory(bytes.len());
+        memory.put(bytes);
         self.start_write(file, memory)
     }
 
@@ -415,10 +417,12 @@ impl Cursor {
         let progress = ready!(coop::poll_proceed(cx));
         ready!(self.poll_ready_to_write(cx, file))?;
         progress.made_progress();
-        let mut memory = self.memory();
+        let lengths = pieces.iter().map(|piece| piece.len());
+        let most = lengths.fold(0, usize::saturating_add).min(most);
+        let mut memory = self.memory(most);
         for piece in pieces {
             let room = most - memory.len();
-            memory.extend_from_slice(&piece[..piece.len().min(room)]);
+            memory.put(&piece[..piece.len().min(room)]);
         }
         match self.write_now(file, &memory) {
             Ok(result) => {
@@ -446,20 +450,19 @@ impl Cursor {
         (!self.is_shared(file)).then_some(refusal)
     }
 
-    /// An empty vector: the spare one, unless it holds what a terminal was read from.
-    fn memory(&mut self) -> Vec<u8> {
+    /// Empty memory with room for as much: the spare one, unless it holds what a terminal was read from.
+    fn memory(&mut self, room: usize) -> Memory {
+        let mut memory = Memory::default();
         if self.ahead().is_empty() {
             self.start = 0;
-            let mut memory = mem::take(&mut self.bytes);
-            memory.clear();
-            memory
-        } else {
-            Vec::new()
+            memory = mem::take(&mut self.bytes);
         }
+        memory.empty(room);
+        memory
     }
 
     /// Keeps memory for the next time, unless there is what a terminal was read from.
-    fn keep_memory(&mut self, mut memory: Vec<u8>) {
+    fn keep_memory(&mut self, mut memory: Memory) {
         if self.ahead().is_empty() {
             memory.clear();
             self.bytes = memory;
@@ -467,7 +470,7 @@ impl Cursor {
         }
     }
 
-    fn start_write(&mut self, file: &Arc<File>, memory: Vec<u8>) -> Poll<io::Result<usize>> {
+    fn start_write(&mut self, file: &Arc<File>, memory: Memory) -> Poll<io::Result<usize>> {
         let n = memory.len();
         let file = file.clone();
         // It is reported as done now, so it must be done even if the runtime ends.
@@ -554,6 +557,12 @@ impl Cursor {
         };
         progress.made_progress();
         Poll::Ready(position)
+    }
+
+    /// Waits for what is going on. Where a seek has led that nobody waits for any more.
+    pub(super) fn poll_settled(&mut self, cx: &mut Context<'_>) -> Poll<Option<u64>> {
+        ready!(self.poll_ended(cx));
+        Poll::Ready(self.arrived.take())
     }
 
     /// Where the reader believes it is, if the file is there.

@@ -101,6 +101,11 @@ fn call(
 
 /// By what is known already: asking a file system's server would have to wait. True if nothing is.
 pub(in crate::fs) fn is_regular(file: &File) -> bool {
+    kind(file).is_none_or(|kind| kind == libc::S_IFREG)
+}
+
+/// What `S_IFMT` says of it. None if it is not known.
+pub(in crate::fs) fn kind(file: &File) -> Option<libc::mode_t> {
     let mut known = MaybeUninit::<libc::statx>::zeroed();
     // SAFETY: an empty name, which stands for the descriptor itself, and room for the answer.
     let failed = unsafe {
@@ -114,5 +119,5 @@ pub(in crate::fs) fn is_regular(file: &File) -> bool {
     };
     // SAFETY: zeros are an answer that says nothing.
     let mode = unsafe { known.assume_init() }.stx_mode;
-    failed != 0 || libc::mode_t::from(mode) & libc::S_IFMT == libc::S_IFREG
+    (failed == 0).then_some(libc::mode_t::from(mode) & libc::S_IFMT)
 }

@@ -35,7 +35,12 @@ impl Input {
                     let mut bytes = mem::take(&mut self.bytes);
                     self.start = 0;
                     bytes.resize(buf.remaining().min(MAX_CHUNK), 0);
-                    none.insert(spawn(move || read_once(open(), bytes), false)?)
+                    let read = move || {
+                        let n = read_once(open(), &mut bytes)?;
+                        bytes.truncate(n);
+                        Ok(bytes)
+                    };
+                    none.insert(spawn(read, false)?)
                 }
             };
             let joined = ready!(Pin::new(job).poll(cx));
