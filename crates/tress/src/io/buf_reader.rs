@@ -1,4 +1,5 @@
 use super::transfer::DEFAULT_BUF_SIZE;
+use super::uninit::poll_read_behind;
 use super::write::pass_on;
 use super::{AsyncBufRead, AsyncRead, AsyncSeek, AsyncWrite, ReadBuf};
 use pin_project_lite::pin_project;
@@ -128,9 +129,8 @@ impl<R: AsyncRead> AsyncBufRead for BufReader<R> {
     fn poll_fill_buf(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<&[u8]>> {
         let this = self.project();
         if this.start == this.end {
-            let mut buf = ReadBuf::new(this.buf);
-            ready!(this.inner.poll_read(cx, &mut buf))?;
-            (*this.start, *this.end) = (0, buf.filled().len());
+            let end = ready!(poll_read_behind(this.inner, cx, this.buf, 0))?;
+            (*this.start, *this.end) = (0, end);
         }
         Poll::Ready(Ok(&this.buf[*this.start..*this.end]))
     }

@@ -1,5 +1,8 @@
 use super::transfer::DEFAULT_BUF_SIZE;
-use super::{AsyncBufRead, AsyncRead, AsyncSeek, AsyncWrite, ReadBuf, is_interrupted, write_zero};
+use super::{
+    AsyncBufRead, AsyncRead, AsyncSeek, AsyncWrite, ReadBuf, check_written, is_interrupted,
+    write_zero,
+};
 use pin_project_lite::pin_project;
 use std::fmt;
 use std::io::{self, IoSlice, SeekFrom};
@@ -94,7 +97,10 @@ impl<W: AsyncWrite> BufWriter<W> {
             let rest = &this.buf[*this.written..];
             match ready!(this.inner.as_mut().poll_write(cx, rest)) {
                 Ok(0) => return Poll::Ready(Err(write_zero())),
-                Ok(n) => *this.written += n,
+                Ok(n) => {
+                    check_written(n, rest.len());
+                    *this.written += n;
+                }
                 Err(error) if is_interrupted(&error) => {}
                 Err(error) => return Poll::Ready(Err(error)),
             }

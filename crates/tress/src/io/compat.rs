@@ -18,6 +18,7 @@
 //! # Ok::<(), std::io::Error>(()) }).unwrap();
 //! ```
 
+use super::uninit::poll_read_behind;
 use super::{AsyncBufRead, AsyncRead, AsyncSeek, AsyncWrite, ReadBuf};
 use pin_project_lite::pin_project;
 use std::io::{self, IoSlice, SeekFrom};
@@ -86,9 +87,7 @@ impl<T: AsyncRead> futures_io::AsyncRead for Compat<T> {
         cx: &mut Context<'_>,
         buf: &mut [u8],
     ) -> Poll<io::Result<usize>> {
-        let mut buf = ReadBuf::new(buf);
-        ready!(self.project().inner.poll_read(cx, &mut buf))?;
-        Poll::Ready(Ok(buf.filled().len()))
+        poll_read_behind(self.project().inner, cx, buf, 0)
     }
 }
 
@@ -137,7 +136,8 @@ impl<T: AsyncSeek> futures_io::AsyncSeek for Compat<T> {
         let mut this = self.project();
         if *this.seek != Some(position) {
             // Another one, which was given up, comes to its end first.
-            ready!(this.inner.as_mut().poll_complete(cx))?;
+            ready!(this.inner.as_mut().poll_settled(cx))?;
+            *this.seek = None;
             this.inner.as_mut().start_seek(position)?;
             *this.seek = Some(position);
         }
@@ -217,5 +217,15 @@ impl<T: futures_io::AsyncSeek> AsyncSeek for Compat<T> {
         let at = ready!(this.inner.poll_seek(cx, position));
         *this.seek = None;
         Poll::Ready(at)
+    }
+
+    fn poll_settled(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<Option<u64>>> {
+        let this = self.project();
+        let Some(position) = *this.seek else {
+            return Poll::Ready(Ok(None));
+        };
+        let at = ready!(this.inner.poll_seek(cx, position));
+        *this.seek = None;
+        Poll::Ready(Ok(at.ok()))
     }
 }

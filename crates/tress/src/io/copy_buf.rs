@@ -1,4 +1,4 @@
-use super::{AsyncBufRead, AsyncWrite, is_interrupted, write_zero};
+use super::{AsyncBufRead, AsyncWrite, check_written, is_interrupted, write_zero};
 use crate::task::coop;
 use std::future::poll_fn;
 use std::io;
@@ -99,6 +99,7 @@ impl Copied {
         if n == 0 {
             return Poll::Ready(Err(write_zero()));
         }
+        check_written(n, bytes.len());
         self.unflushed = true;
         reader.consume(n);
         Poll::Ready(Ok(n))

@@ -207,6 +207,16 @@ fn ended_early() -> io::Error {
     )
 }
 
+/// What a writer says it has written is no more than it was given.
+#[inline]
+#[track_caller]
+fn check_written(n: usize, of: usize) {
+    assert!(
+        n <= of,
+        "the writer says that it has written {n} bytes, and was given {of}"
+    );
+}
+
 /// Where everything had to be written.
 fn write_zero() -> io::Error {
     io::Error::new(

@@ -1,4 +1,5 @@
-use super::{AsyncRead, AsyncWrite, ReadBuf, is_interrupted, write_zero};
+use super::uninit::poll_read_behind;
+use super::{AsyncRead, AsyncWrite, check_written, is_interrupted, write_zero};
 use crate::task::coop;
 use std::io;
 use std::pin::Pin;
@@ -79,12 +80,15 @@ impl Transfer {
         R: AsyncRead + ?Sized,
     {
         while self.ended.is_none() && self.end < self.buf.len() {
-            let mut buf = ReadBuf::new(&mut self.buf);
-            buf.set_filled(self.end);
-            match ready!(reader.as_mut().poll_read(cx, &mut buf)) {
-                Ok(()) if buf.filled().len() == self.end => self.ended = Some(Ok(())),
-                Ok(()) => {
-                    self.end = buf.filled().len();
+            match ready!(poll_read_behind(
+                reader.as_mut(),
+                cx,
+                &mut self.buf,
+                self.end
+            )) {
+                Ok(end) if end == self.end => self.ended = Some(Ok(())),
+                Ok(end) => {
+                    self.end = end;
                     break;
                 }
                 Err(error) if is_interrupted(&error) => {}
@@ -108,6 +112,7 @@ impl Transfer {
             match ready!(writer.as_mut().poll_write(cx, rest)) {
                 Ok(0) => return Poll::Ready(Err(write_zero())),
                 Ok(n) => {
+                    check_written(n, rest.len());
                     self.start += n;
                     self.written += n as u64;
                     self.unflushed = true;

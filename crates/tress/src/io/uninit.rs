@@ -26,18 +26,47 @@ pub(super) unsafe fn poll_read_uninit<R: AsyncRead + ?Sized>(
     memory: &mut [MaybeUninit<u8>],
     initialized: usize,
 ) -> Poll<io::Result<Filled>> {
-    let start = memory.as_ptr().cast::<u8>();
+    let (start, room) = (memory.as_ptr().cast::<u8>(), memory.len());
     let mut buf = ReadBuf::uninit(memory);
     // SAFETY: by contract.
     unsafe { buf.assume_init(initialized) };
     ready!(reader.poll_read(cx, &mut buf))?;
-    assert_eq!(
-        buf.filled().as_ptr(),
-        start,
-        "the reader has exchanged the buffer for another one"
-    );
+    check(&buf, start, room);
     Poll::Ready(Ok(Filled {
         len: buf.filled().len(),
         initialized: buf.initialized().len(),
     }))
+}
+
+/// Reads behind the first `filled` bytes. How many are filled then, those included.
+///
+/// # Panics
+/// As for `poll_read_uninit`; and if the reader makes the buffer less filled than it was.
+#[inline]
+pub(super) fn poll_read_behind<R: AsyncRead + ?Sized>(
+    reader: Pin<&mut R>,
+    cx: &mut Context<'_>,
+    bytes: &mut [u8],
+    filled: usize,
+) -> Poll<io::Result<usize>> {
+    let (start, room) = (bytes.as_ptr(), bytes.len());
+    let mut buf = ReadBuf::new(bytes);
+    buf.set_filled(filled);
+    ready!(reader.poll_read(cx, &mut buf))?;
+    check(&buf, start, room);
+    let now = buf.filled().len();
+    assert!(
+        now >= filled,
+        "the reader has emptied the buffer that it was to fill"
+    );
+    Poll::Ready(Ok(now))
+}
+
+/// Is that the buffer which the reader was given?
+#[inline]
+fn check(buf: &ReadBuf<'_>, start: *const u8, room: usize) {
+    assert!(
+        buf.filled().as_ptr() == start && buf.capacity() == room,
+        "the reader has exchanged the buffer for another one"
+    );
 }

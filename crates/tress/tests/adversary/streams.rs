@@ -1,4 +1,8 @@
 //! Streams and files whose other side does something rare.
+#![cfg_attr(
+    not(target_os = "linux"),
+    allow(dead_code, reason = "most of it is about Linux")
+)]
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -8,6 +12,8 @@ use tress::runtime::{Builder, IoBackend, Runtime};
 
 #[cfg(all(target_os = "linux", feature = "fs"))]
 mod files;
+#[cfg(feature = "bytes")]
+mod liars;
 #[cfg(all(target_os = "linux", feature = "process"))]
 mod marks;
 

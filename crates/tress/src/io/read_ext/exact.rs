@@ -1,5 +1,6 @@
 use crate::io::operation::Step;
-use crate::io::{AsyncRead, ReadBuf, ended_early, is_interrupted};
+use crate::io::uninit::poll_read_behind;
+use crate::io::{AsyncRead, ended_early, is_interrupted};
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -33,14 +34,10 @@ pub(super) fn poll_read_exact<R: AsyncRead + ?Sized>(
     bytes: &mut [u8],
     filled: &mut usize,
 ) -> Poll<io::Result<()>> {
-    let mut buf = ReadBuf::new(bytes);
-    buf.set_filled(*filled);
-    while buf.remaining() > 0 {
-        match ready!(reader.as_mut().poll_read(cx, &mut buf)) {
-            Ok(()) if buf.filled().len() == *filled => {
-                return Poll::Ready(Err(ended_early()));
-            }
-            Ok(()) => *filled = buf.filled().len(),
+    while *filled < bytes.len() {
+        match ready!(poll_read_behind(reader.as_mut(), cx, bytes, *filled)) {
+            Ok(now) if now == *filled => return Poll::Ready(Err(ended_early())),
+            Ok(now) => *filled = now,
             Err(error) if is_interrupted(&error) => {}
             Err(error) => return Poll::Ready(Err(error)),
         }

@@ -1,8 +1,9 @@
+use crate::io::AsyncRead;
 use crate::io::operation::Step;
-use crate::io::{AsyncRead, ReadBuf};
+use crate::io::uninit::poll_read_behind;
 use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 /// [`AsyncReadExt::read`](crate::io::AsyncReadExt::read).
 #[derive(Debug)]
@@ -20,8 +21,6 @@ impl<R: AsyncRead + ?Sized> Step<R> for Read<'_> {
     type Output = usize;
 
     fn poll(&mut self, reader: Pin<&mut R>, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        let mut buf = ReadBuf::new(self.buf);
-        ready!(reader.poll_read(cx, &mut buf))?;
-        Poll::Ready(Ok(buf.filled().len()))
+        poll_read_behind(reader, cx, self.buf, 0)
     }
 }

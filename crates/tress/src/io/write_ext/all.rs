@@ -1,5 +1,5 @@
 use crate::io::operation::Step;
-use crate::io::{AsyncWrite, is_interrupted, write_zero};
+use crate::io::{AsyncWrite, check_written, is_interrupted, write_zero};
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -33,7 +33,10 @@ pub(super) fn poll_write_all<W: AsyncWrite + ?Sized>(
     while !rest.is_empty() {
         match ready!(writer.as_mut().poll_write(cx, rest)) {
             Ok(0) => return Poll::Ready(Err(write_zero())),
-            Ok(n) => *rest = &rest[n..],
+            Ok(n) => {
+                check_written(n, rest.len());
+                *rest = &rest[n..];
+            }
             Err(error) if is_interrupted(&error) => {}
             Err(error) => return Poll::Ready(Err(error)),
         }
