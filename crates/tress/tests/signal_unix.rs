@@ -244,3 +244,31 @@ fn places_are_used_again() {
         assert!(count() < before + 100);
     });
 }
+
+#[test]
+fn what_a_dropped_listener_has_not_taken_is_kept() {
+    let kind = SignalKind::from_raw(libc::SIGVTALRM);
+    let other = SignalKind::from_raw(libc::SIGPROF);
+    for runtime in runtimes() {
+        runtime.block_on(async {
+            let listener = signal(kind).unwrap();
+            send(kind);
+            drop(listener);
+            let mut next = signal(kind).unwrap();
+            assert_eq!(next.recv().await, Some(()));
+            // Another has heard of it: then there is nothing to keep.
+            let unheard = signal(kind).unwrap();
+            send(kind);
+            drop(unheard);
+            assert_eq!(next.recv().await, Some(()));
+            drop(next);
+            assert!(poll(&mut signal(kind).unwrap()).is_pending());
+            // Nor is it heard by those who listen for something else in the same place.
+            let listener = signal(kind).unwrap();
+            send(kind);
+            drop(listener);
+            assert!(poll(&mut signal(other).unwrap()).is_pending());
+            assert_eq!(signal(kind).unwrap().recv().await, Some(()));
+        });
+    }
+}

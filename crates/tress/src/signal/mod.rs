@@ -52,7 +52,8 @@ use std::io;
 /// On Unix outside of a runtime, or in one built without `enable_io`.
 ///
 /// # Cancel safety
-/// Dropping it loses nothing but the signal it would have returned for.
+/// Dropping it loses nothing: on Unix a signal that it would have returned for counts for the next call, unless somebody
+/// else has heard of it.
 pub async fn ctrl_c() -> io::Result<()> {
     #[cfg(unix)]
     let mut interrupt = unix::signal(unix::SignalKind::interrupt())?;

@@ -8,8 +8,8 @@
 //! are dropped leave their node, with its pipe, to the next one; there are as many nodes as there ever
 //! were listeners at a time.
 //!
-//! A signal that comes while nobody listens is kept for the next who does: who listens, handles and listens
-//! again misses none.
+//! A signal that comes while nobody listens is kept for the next who does, as is one that the last listener was
+//! told of and has not taken: who listens, handles and listens again misses none.
 //!
 //! A handler that somebody else had installed before ours goes on being called, after the listeners were told.
 //!
@@ -40,6 +40,8 @@ static TAKING: Mutex<()> = Mutex::new(());
 struct Node {
     /// The signal that is listened for, or `FREE`.
     signal: AtomicI32,
+    /// The signal that was listened for last. Changed with `TAKING` held.
+    last: AtomicI32,
     /// Full means that the listener has not looked yet: signals coalesce.
     write: OwnedFd,
     read: OwnedFd,
@@ -82,47 +84,75 @@ impl Place {
     pub(super) fn listen(signal: i32) -> io::Result<Place> {
         check(signal)?;
         let _taking = TAKING.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = Place::take()?;
-        // A byte that a handler wrote for the listener before, who is gone.
-        let _ = place.take_bytes();
-        place.0.signal.store(signal, Ordering::Release);
-        HANDLERS.install(signal, handle)?;
+        let node = Node::take()?;
+        // What handlers that had begun before then wrote for listeners who are gone.
+        nodes().for_each(Node::keep_for_the_next);
+        node.last.store(signal, Ordering::Relaxed);
+        node.signal.store(signal, Ordering::Release);
+        if let Err(error) = HANDLERS.install(signal, handle) {
+            node.signal.store(FREE, Ordering::Release);
+            return Err(error);
+        }
         if handlers::of(&MISSED, signal).is_some_and(|missed| missed.swap(false, Ordering::AcqRel))
         {
-            place.0.ring();
+            node.ring();
         }
-        Ok(place)
+        Ok(Place(node))
     }
 
+    /// Empties the pipe; `WouldBlock` if there was nothing in it.
+    pub(super) fn take_bytes(&self) -> io::Result<()> {
+        self.0.take_bytes()
+    }
+}
+
+impl Node {
     /// A free node, or a new one. Called with the lock held, so nobody else takes the same.
-    fn take() -> io::Result<Place> {
-        let mut next = NODES.load(Ordering::Acquire).cast_const();
-        // SAFETY: nodes are never freed.
-        while let Some(node) = unsafe { next.as_ref() } {
-            if node.signal.load(Ordering::Acquire) == FREE {
-                return Ok(Place(node));
-            }
-            next = node.next;
+    fn take() -> io::Result<&'static Node> {
+        if let Some(node) = nodes().find(|node| node.is_for(FREE)) {
+            return Ok(node);
         }
         let (read, write) = pipe()?;
         let node = Box::leak(Box::new(Node {
             signal: AtomicI32::new(FREE),
+            last: AtomicI32::new(FREE),
             write,
             read,
             next: NODES.load(Ordering::Acquire),
         }));
         let node: &'static Node = node;
         NODES.store(ptr::from_ref(node).cast_mut(), Ordering::Release);
-        Ok(Place(node))
+        Ok(node)
     }
 
-    /// Empties the pipe; `WouldBlock` if there was nothing in it.
-    pub(super) fn take_bytes(&self) -> io::Result<()> {
+    fn is_for(&self, signal: i32) -> bool {
+        self.signal.load(Ordering::Acquire) == signal
+    }
+
+    /// If the node is free: keeps what its last listener was told of and has not taken, unless somebody else listens for
+    /// the same, who was told too. Called with the lock held.
+    fn keep_for_the_next(&self) {
+        let signal = self.last.load(Ordering::Relaxed);
+        if self.is_for(FREE)
+            && self.take_bytes().is_ok()
+            && !nodes().any(|node| node.is_for(signal))
+        {
+            note_missed(signal);
+        }
+    }
+
+    fn take_bytes(&self) -> io::Result<()> {
         let mut bytes = [0_u8; 64];
         let mut found = false;
         loop {
             // SAFETY: the buffer is there, and the descriptor is the node's own.
-            let n = unsafe { libc::read(self.as_raw_fd(), bytes.as_mut_ptr().cast(), bytes.len()) };
+            let n = unsafe {
+                libc::read(
+                    self.read.as_raw_fd(),
+                    bytes.as_mut_ptr().cast(),
+                    bytes.len(),
+                )
+            };
             match n {
                 1.. => found = true,
                 _ => {
@@ -139,7 +169,26 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
+        let _taking = TAKING.lock().unwrap_or_else(PoisonError::into_inner);
         self.0.signal.store(FREE, Ordering::Release);
+        self.0.keep_for_the_next();
+    }
+}
+
+/// All of them, newest first.
+fn nodes() -> impl Iterator<Item = &'static Node> {
+    let follow = |node: *const Node| {
+        // SAFETY: nodes are never freed.
+        unsafe { node.as_ref() }
+    };
+    let newest = follow(NODES.load(Ordering::Acquire));
+    std::iter::successors(newest, move |node| follow(node.next))
+}
+
+/// Nobody has heard of a signal; the next listener will.
+fn note_missed(signal: i32) {
+    if let Some(missed) = handlers::of(&MISSED, signal) {
+        missed.store(true, Ordering::Release);
     }
 }
 
@@ -157,19 +206,12 @@ fn check(signal: i32) -> io::Result<()> {
 extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, state: *mut libc::c_void) {
     let tell = || {
         let mut heard = false;
-        let mut next = NODES.load(Ordering::Acquire).cast_const();
-        // SAFETY: nodes are never freed.
-        while let Some(node) = unsafe { next.as_ref() } {
-            if node.signal.load(Ordering::Acquire) == signal {
-                node.ring();
-                heard = true;
-            }
-            next = node.next;
+        for node in nodes().filter(|node| node.is_for(signal)) {
+            node.ring();
+            heard = true;
         }
         if !heard {
-            if let Some(missed) = handlers::of(&MISSED, signal) {
-                missed.store(true, Ordering::Release);
-            }
+            note_missed(signal);
         }
     };
     // SAFETY: the arguments are the system's.

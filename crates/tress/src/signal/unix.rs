@@ -116,7 +116,8 @@ impl From<SignalKind> for std::os::raw::c_int {
 /// The first call for a signal in a process takes its usual effect away for good, also after all listeners
 /// are gone: the handler stays. One that somebody else had installed goes on being called. Any number may
 /// listen, in any number of runtimes; each hears of every signal that comes after this call. One that came
-/// while nobody listened, after the first call, is heard by the next who does.
+/// while nobody listened, after the first call, is heard by the next who does; so is one that the only listener was
+/// dropped with.
 ///
 /// ```
 /// use tress::signal::unix::{SignalKind, signal};
