@@ -3,7 +3,7 @@
 use super::header::Header;
 use super::id::Id;
 use super::run::TaskRef;
-use super::state::Snapshot;
+use super::state::{SHIELDS_APART, Snapshot};
 use std::fmt;
 use std::time::Duration;
 
@@ -65,8 +65,10 @@ impl fmt::Display for Description<'_> {
         if state.is_cancelled() {
             f.write_str(", cancelled")?;
         }
-        if state.shield_depth() > 0 {
-            write!(f, ", shielded {} deep", state.shield_depth())?;
+        match state.shield_depth() {
+            0 => {}
+            depth if depth > SHIELDS_APART => write!(f, ", shielded {depth} deep or more")?,
+            depth => write!(f, ", shielded {depth} deep")?,
         }
         if state.is_detached() {
             f.write_str(", detached")?;

@@ -669,11 +669,7 @@ fn shutdown_vs_shield() {
             let _ = unsafe { task.shut_down() };
         }
         worker.join().unwrap();
-        // A shield raised after the first walk: shutdown walks until nothing is left.
-        for task in depot.owner.live_tasks() {
-            // SAFETY: as above.
-            let _ = unsafe { task.shut_down() };
-        }
+        // A shield raised after the walk does not count.
         depot.drain();
         assert_eq!(drops.load(SeqCst), 1);
         assert!(result(handle).unwrap_err().is_cancelled());
@@ -768,6 +764,55 @@ fn abort_vs_shield_dropped_elsewhere() {
         });
         handle.abort();
         dropper.join().unwrap();
+        depot.drain();
+        assert_eq!(drops.load(SeqCst), 1);
+        assert!(result(handle).unwrap_err().is_cancelled());
+        depot.finish();
+    });
+}
+
+/// Shields beyond those that the word counts go down elsewhere while the task raises another one: an
+/// abort waits for that one, and for none that is gone.
+#[test]
+fn abort_vs_further_shields() {
+    explore(3, || {
+        let depot = Depot::new();
+        let (probe, drops) = Probe::new();
+        type Shielded = Pin<Box<dyn Future<Output = ()> + Send>>;
+        let shielded = || -> Option<Shielded> { Some(Box::pin(shield(std::future::pending()))) };
+        let slots = StdArc::new(Mutex::new([shielded(), shielded(), shielded()]));
+        let polls = StdArc::new(AtomicUsize::new(0));
+        let (polled, count) = (slots.clone(), polls.clone());
+        let handle = depot.spawn(poll_fn(move |cx| {
+            let _probe = &probe;
+            // The first poll raises two, the second one more.
+            let raised = 2 + count.fetch_add(1, SeqCst);
+            for slot in polled.lock().iter_mut().take(raised).flatten() {
+                assert!(slot.as_mut().poll(cx).is_pending());
+            }
+            if raised == 2 {
+                cx.waker().wake_by_ref();
+            }
+            Poll::<()>::Pending
+        }));
+        assert_eq!(depot.step(), Some(Ran::Requeue));
+        let dropper = {
+            let slots = slots.clone();
+            thread::spawn(move || {
+                for slot in [0, 1] {
+                    let shielded = slots.lock()[slot].take();
+                    drop(shielded);
+                }
+            })
+        };
+        handle.abort();
+        depot.drain();
+        dropper.join().unwrap();
+        depot.drain();
+        let third_is_up = polls.load(SeqCst) > 1;
+        assert_eq!(drops.load(SeqCst), usize::from(!third_is_up));
+        let third = slots.lock()[2].take();
+        drop(third);
         depot.drain();
         assert_eq!(drops.load(SeqCst), 1);
         assert!(result(handle).unwrap_err().is_cancelled());

@@ -7,6 +7,7 @@
 //! an ordinary spawn touches no shared count.
 
 use super::header::Header;
+use super::shield::Further;
 use super::slab::{Class, Keep, Slab};
 use crate::runtime::context;
 use crate::sys::{Mutex, MutexGuard};
@@ -28,6 +29,8 @@ pub(crate) struct Owner {
     vtable: &'static OwnerVTable,
     parent: AtomicPtr<()>,
     large: Mutex<LargeList>,
+    /// Shields that its tasks' state words have no room for.
+    pub(super) shields: Further,
 }
 
 // SAFETY: the slab's owner-only part is reached through unsafe functions whose callers promise to
@@ -56,6 +59,7 @@ impl Owner {
             large: Mutex::new(LargeList {
                 head: ptr::null_mut(),
             }),
+            shields: Further::new(),
         }
     }
 

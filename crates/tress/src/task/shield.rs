@@ -1,9 +1,11 @@
 use super::header::Header;
 use super::owner::Owner;
 use super::run::TaskRef;
-use super::state::Wake;
+use super::state::{SHIELDS_APART, Shielding, Wake};
 use crate::runtime::context;
+use crate::sys::Mutex;
 use pin_project_lite::pin_project;
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::ptr::NonNull;
@@ -12,8 +14,13 @@ use std::task::{Context, Poll};
 /// Defers cancellation of the running task until `inner` is done.
 ///
 /// An [`abort`](super::JoinHandle::abort) that arrives while the shielded part runs or waits takes
-/// effect at the task's first suspension after it. Shields nest, 255 deep. Shutdown of the runtime
-/// ignores them: it drops every task. Outside of a task (`block_on`) a shield does nothing.
+/// effect at the task's first suspension after it. A task may have any number of shields, one inside
+/// the other or side by side: the abort waits for the last of them. Shutdown of the runtime ignores
+/// them: it drops every task. Outside of a task (`block_on`) a shield does nothing.
+///
+/// A shield protects the task that polled it last. One that is moved to another task and polled there
+/// protects that one from then on, and the former no more. A shield that has been polled and is then
+/// forgotten ([`mem::forget`](std::mem::forget)) keeps the task that polled it from being aborted.
 ///
 /// ```
 /// use tress::task;
@@ -57,7 +64,10 @@ impl<F: Future> Future for Shield<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
-        if this.raised.is_none() {
+        let here = context::with(|cx| cx.task.get());
+        // The reference in `raised` keeps the address from being another task's.
+        if this.raised.as_ref().map(|raised| raised.task.as_raw()) != here {
+            // The new one is up before the former goes down.
             *this.raised = Raised::on_current();
         }
         let polled = this.inner.poll(cx);
@@ -76,28 +86,91 @@ impl<F> std::fmt::Debug for Shield<F> {
     }
 }
 
-/// One unit of shield depth on a task. Holds a reference: the future may be moved to another task
-/// and outlive the one it raised.
-pub(crate) struct Raised(TaskRef);
+/// One shield of a task. Holds a reference: the future may be moved to another task and outlive the one
+/// it shields.
+pub(crate) struct Raised {
+    task: TaskRef,
+    /// Counted in the state word by itself, not by the owner.
+    apart: bool,
+}
 
 impl Raised {
+    /// None outside of a task, and in one that is being shut down.
     pub(crate) fn on_current() -> Option<Raised> {
         let task: NonNull<Header> = context::with(|cx| cx.task.get())?;
-        // SAFETY: the running task is alive; the reference raised here is the result's.
+        // SAFETY: the running task is alive, and so is its owner; the reference raised here is the
+        // result's.
         unsafe {
             let header = task.as_ref();
-            header.state.shield();
+            let apart = match header.state.shield(SHIELDS_APART) {
+                Shielding::Raised => true,
+                Shielding::Full if header.owner.as_ref().shields.raise(task) => false,
+                Shielding::Full | Shielding::TooLate => return None,
+            };
             header.state.ref_inc();
-            Some(Raised(TaskRef::from_raw(task)))
+            let task = TaskRef::from_raw(task);
+            Some(Raised { task, apart })
         }
     }
 }
 
 impl Drop for Raised {
     fn drop(&mut self) {
-        if self.0.header().state.unshield() == Wake::Submit {
+        let header = self.task.header();
+        let owed = if self.apart {
+            header.state.unshield()
+        } else {
+            // SAFETY: an owner lives as long as its tasks' cells.
+            unsafe { header.owner.as_ref() }
+                .shields
+                .lower(self.task.as_raw())
+        };
+        if owed == Wake::Submit {
             // SAFETY: the transition made it READY, in no queue.
-            unsafe { Owner::schedule(self.0.as_raw()) };
+            unsafe { Owner::schedule(self.task.as_raw()) };
         }
+    }
+}
+
+/// How many shields the tasks of one owner have beyond those that their state words count. For each
+/// task in the map the word counts one more.
+pub(super) struct Further(Mutex<BTreeMap<NonNull<Header>, usize>>);
+
+impl Further {
+    pub(super) fn new() -> Further {
+        Further(Mutex::new(BTreeMap::new()))
+    }
+
+    /// False if the task is being shut down. The caller runs it.
+    fn raise(&self, task: NonNull<Header>) -> bool {
+        let mut counts = self.0.lock();
+        let count = counts.entry(task).or_insert(0);
+        if *count == 0 {
+            // SAFETY: the caller runs the task, which is therefore alive.
+            let state = unsafe { &task.as_ref().state };
+            if state.shield(SHIELDS_APART + 1) != Shielding::Raised {
+                counts.remove(&task);
+                return false;
+            }
+        }
+        *count += 1;
+        true
+    }
+
+    /// Undoes a `raise`. As for the state's `unshield`, the caller may have to queue the task; it
+    /// holds a reference to it.
+    fn lower(&self, task: NonNull<Header>) -> Wake {
+        let mut counts = self.0.lock();
+        let Some(count) = counts.get_mut(&task) else {
+            unreachable!("a shield that was counted is lowered once");
+        };
+        *count -= 1;
+        if *count > 0 {
+            return Wake::Nothing;
+        }
+        counts.remove(&task);
+        // With the lock: another one raised meanwhile would find the count of the word as it was.
+        // SAFETY: the caller holds a reference.
+        unsafe { &task.as_ref().state }.unshield()
     }
 }

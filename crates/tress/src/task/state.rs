@@ -30,6 +30,12 @@
 //! - `DETACHED`: the handle was dropped before the task completed. For diagnostics.
 //! - `JOIN_WAKER`: the join waker's slot is filled and belongs to whoever completes the task.
 //!   While it is clear and the task is not COMPLETE the slot belongs to the `JoinHandle`.
+//! - `SHUT_DOWN`: the owner goes away. The shield depth is 0 from then on: a poll that is going on
+//!   can raise no shield that would keep the task alive after it.
+//!
+//! **shield**: what keeps a cancellation from taking effect. Each of the first [`SHIELDS_APART`]
+//! shields of a task counts one; all further ones together count one more, and are counted by the
+//! task's owner (`owner.rs`).
 //!
 //! **pin**: 0, or one more than the index of the only worker that may run, drop or tear down the task.
 //! Set once, by the task's own first poll or before it is queued at all, and kept for life. It is in
@@ -64,9 +70,14 @@ const CANCELLED: u64 = 1 << 25;
 const JOIN_INTEREST: u64 = 1 << 26;
 const DETACHED: u64 = 1 << 27;
 const JOIN_WAKER: u64 = 1 << 28;
+const SHUT_DOWN: u64 = 1 << 29;
 
 const SHIELD_ONE: u64 = 1 << 32;
 const SHIELD: u64 = 0xFF << 32;
+
+/// Shields of a task that are counted one by one. One less than the field holds; few in a model, so
+/// that it gets past them.
+pub(super) const SHIELDS_APART: u8 = if cfg!(loom) { 1 } else { 254 };
 
 const REF_ONE: u64 = 1 << 40;
 /// Half of the 24-bit range: far from real use, and far enough from the wrap that no number of
@@ -111,6 +122,17 @@ pub(crate) enum Park {
     Requeue,
     /// Cancelled and unshielded: still READY, drop the future and complete.
     Cancel,
+}
+
+/// What became of an attempt to raise the shield.
+#[must_use]
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Shielding {
+    Raised,
+    /// As many as are counted one by one are raised already.
+    Full,
+    /// The task is being shut down, whatever shields it.
+    TooLate,
 }
 
 /// What shutting a task down owes.
@@ -368,7 +390,7 @@ impl State {
             if s.is_complete() {
                 return (ShutDown::Nothing, None);
             }
-            let next = Snapshot((s.0 | CANCELLED) & !SHIELD);
+            let next = Snapshot((s.0 | CANCELLED | SHUT_DOWN) & !SHIELD);
             match (s.lifecycle(), s.pinned()) {
                 (IDLE, None) => (ShutDown::Mine, Some(next.with_lifecycle(READY))),
                 (IDLE, Some(_)) => (ShutDown::Submit, Some(next.with_lifecycle(READY))),
@@ -496,17 +518,21 @@ impl State {
         prev.ref_count() == 1
     }
 
-    /// Raises the shield by one. Only the running task does this to itself.
-    pub(crate) fn shield(&self) {
-        let prev = Snapshot(self.0.fetch_add(SHIELD_ONE, Ordering::AcqRel));
-        if prev.shield_depth() == u8::MAX {
-            // The carry went into the reference count.
-            std::process::abort();
-        }
+    /// Raises the shield by one, up to `most`. Only the running task does this to itself.
+    pub(crate) fn shield(&self, most: u8) -> Shielding {
+        self.update(|s| {
+            if s.0 & SHUT_DOWN != 0 {
+                (Shielding::TooLate, None)
+            } else if s.shield_depth() >= most {
+                (Shielding::Full, None)
+            } else {
+                (Shielding::Raised, Some(s.0 + SHIELD_ONE))
+            }
+        })
     }
 
     /// Lowers the shield by one. If that uncovers a cancelled task that idles, the caller must
-    /// queue it. A shutdown may have zeroed the depth before.
+    /// queue it. A shutdown may have zeroed the depth before, for good.
     pub(crate) fn unshield(&self) -> Wake {
         self.update(|s| {
             if s.shield_depth() == 0 {
@@ -530,7 +556,7 @@ mod tests {
     fn layout_is_the_seeds() {
         assert_eq!(REF_ONE, 1 << 40);
         assert_eq!(SHIELD, 0xFF << 32);
-        let flags = NOTIFIED | CANCELLED | JOIN_INTEREST | DETACHED | JOIN_WAKER;
+        let flags = NOTIFIED | CANCELLED | JOIN_INTEREST | DETACHED | JOIN_WAKER | SHUT_DOWN;
         assert_eq!(flags & !(0xFF << 24), 0);
         assert_eq!(LIFECYCLE, 0xFF << 16);
     }
@@ -595,8 +621,9 @@ mod tests {
     fn shield_defers_until_zero() {
         let s = State::new();
         assert_eq!(s.start(), Start::Poll);
-        s.shield();
-        s.shield();
+        assert_eq!(s.shield(2), Shielding::Raised);
+        assert_eq!(s.shield(2), Shielding::Raised);
+        assert_eq!(s.shield(2), Shielding::Full);
         assert_eq!(s.cancel(), Wake::Nothing);
         assert_eq!(s.park(false), Park::Idle);
         assert_eq!(s.wake_by_ref(), Wake::Submit);
@@ -653,11 +680,20 @@ mod tests {
     fn shutdown_ignores_the_shield() {
         let s = State::new();
         assert_eq!(s.start(), Start::Poll);
-        s.shield();
+        assert_eq!(s.shield(9), Shielding::Raised);
         assert_eq!(s.park(false), Park::Idle);
         assert_eq!(s.shut_down(), ShutDown::Mine);
         assert_eq!(s.unshield(), Wake::Nothing);
         assert_eq!(s.shut_down(), ShutDown::Nothing);
+    }
+
+    #[test]
+    fn a_shield_raised_after_a_shutdown_does_not_defer_it() {
+        let s = State::new();
+        assert_eq!(s.start(), Start::Poll);
+        assert_eq!(s.shut_down(), ShutDown::Nothing, "the poll's end sees it");
+        assert_eq!(s.shield(9), Shielding::TooLate);
+        assert_eq!(s.park(false), Park::Cancel);
     }
 
     #[test]
