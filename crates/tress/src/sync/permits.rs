@@ -25,7 +25,8 @@
 //! all that it wants, so a large request is not starved by small ones behind it. Whoever gives
 //! permits back while there are waiters hands them to the queue, under its lock. A waiter that has
 //! all its permits *owns* them from that moment, before it has been polled; a future that is dropped
-//! passes on what it owns or has gathered.
+//! passes on what it owns or has gathered, and so does one that finds the counter closed when it is
+//! polled next.
 //!
 //! # Why no wake-up is lost
 //! A waiter sets `WAITERS` by a compare-exchange on the word in which the permits are, after having
@@ -525,10 +526,15 @@ impl<'a> Take<'a> {
         };
         ready!(coop::poll_proceed(cx)).made_progress();
         self.waiter.set_phase(IDLE);
-        Poll::Ready(match outcome {
-            GRANTED => Ok(()),
-            _ => Err(Closed),
-        })
+        if outcome != GRANTED {
+            return Poll::Ready(Err(Closed));
+        }
+        if self.permits.is_closed() {
+            // Closed between the grant and this poll: nobody gets permits after that.
+            self.permits.give_back(self.n);
+            return Poll::Ready(Err(Closed));
+        }
+        Poll::Ready(Ok(()))
     }
 
     fn poll_first(&self, cx: &mut Context<'_>) -> Poll<Result<(), Closed>> {

@@ -437,8 +437,8 @@ impl Semaphore {
         )
     }
 
-    /// Gives out no permits any more: those who wait, and those who come, get an error. Permits
-    /// that are out stay valid.
+    /// Gives out no permits any more: those who wait, and those who come, get an error; also one whose
+    /// turn had come and who was not polled since. Permits that are out stay valid.
     ///
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {

@@ -236,12 +236,17 @@ fn random_operations_agree_with_the_reference() {
                     let granted = reference.granted.iter().position(|g| g == id);
                     match poll(take, &waker) {
                         Poll::Ready(Ok(())) => {
+                            assert!(!reference.closed);
                             reference.granted.remove(granted.expect("not its turn"));
                             held += *n;
                             drop(takes.remove(at));
                         }
                         Poll::Ready(Err(Closed)) => {
-                            assert!(reference.closed && granted.is_none());
+                            assert!(reference.closed);
+                            if let Some(granted) = granted {
+                                reference.granted.remove(granted);
+                                reference.add(*n);
+                            }
                             drop(takes.remove(at));
                         }
                         Poll::Pending => assert!(!reference.closed && granted.is_none()),
