@@ -441,9 +441,12 @@ impl Builder {
         let budget = self.budget.and_then(Budget::of).unwrap_or(Budget::DEFAULT);
         let start = Instant::now();
         let seeds = SeedGenerator::new(self.seed.unwrap_or_else(SeedGenerator::entropy));
+        let clock = Arc::new(Clock::new(self.kind == Kind::Current));
         let scheduler = match self.kind {
             Kind::Multi => Scheduler::Multi(Multi::new(config, start, &seeds, || self.new_io())?),
-            Kind::Current => Scheduler::Current(Current::new(config, start, self.new_io())?),
+            Kind::Current => {
+                Scheduler::Current(Current::new(config, start, clock.clone(), self.new_io())?)
+            }
         };
         let shared = Arc::new(Shared {
             scheduler,
@@ -460,7 +463,7 @@ impl Builder {
             }),
             #[cfg(not(loom))]
             views: crate::dispatch::Views::default(),
-            clock: Clock::new(self.kind == Kind::Current),
+            clock,
             seeds,
             forced_yields: Counter::default(),
             budget,

@@ -70,7 +70,7 @@ pub(crate) struct Shared {
     pub(crate) blocking: Pool<BlockingTask>,
     #[cfg(not(loom))]
     pub(crate) views: crate::dispatch::Views,
-    pub(crate) clock: Clock,
+    pub(crate) clock: Arc<Clock>,
     pub(crate) seeds: SeedGenerator,
     pub(crate) forced_yields: Counter,
     /// What each poll of a task begins with.
@@ -380,6 +380,13 @@ pub(crate) fn check_blocking_allowed(what: &str) {
 
 /// A runtime to arm timers in.
 pub(crate) struct TimersHandle(Arc<Shared>);
+
+impl TimersHandle {
+    /// Now, by that runtime's clock.
+    pub(crate) fn now(&self) -> crate::time::Instant {
+        crate::time::Instant::from_std(self.0.clock.now())
+    }
+}
 
 #[cold]
 #[track_caller]

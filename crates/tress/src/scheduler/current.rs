@@ -14,7 +14,7 @@ use crate::task::coop;
 use crate::task::{
     self, Header, Id, JoinHandle, Keep, Origin, Owner, OwnerVTable, Ran, Slab, Source, TaskRef,
 };
-use crate::time::{Armed, Timers};
+use crate::time::{Armed, Clock, Timers};
 use crate::trace::Recorder;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -153,7 +153,12 @@ fn with_driving<R>(shared: *const Shared, f: impl FnOnce(&Driving) -> R) -> Opti
 }
 
 impl Current {
-    pub(crate) fn new(config: Config, start: Instant, io: Io) -> io::Result<Current> {
+    pub(crate) fn new(
+        config: Config,
+        start: Instant,
+        clock: Arc<Clock>,
+        io: Io,
+    ) -> io::Result<Current> {
         let slow_polls = config.slow_polls.as_ref();
         let monitor = slow_polls.map(|slow| Monitor::new(Some(slow)));
         let rest = Arc::new(Rest::new(io));
@@ -171,7 +176,7 @@ impl Current {
             outside: Outside::new(&OWNER_VTABLE),
             blocking: Outside::new(&OWNER_VTABLE),
             inject: Inject::new(),
-            timers: Arc::new(Timers::new(start, rest.clone())),
+            timers: Arc::new(Timers::with_clock(start, rest.clone(), clock)),
             root: Arc::new(Root {
                 woken: AtomicBool::new(false),
                 rest,

@@ -110,7 +110,13 @@ impl Clock {
     pub(crate) fn advance(&self, by: Duration) {
         let mut time = self.virtual_time.lock();
         match &mut *time {
-            Some(v) if v.running_since.is_none() => v.base += by,
+            Some(v) if v.running_since.is_none() => {
+                let Some(moved) = v.base.checked_add(by) else {
+                    drop(time);
+                    panic!("the clock cannot be moved on by {by:?}: it does not go that far");
+                };
+                v.base = moved;
+            }
             _ => {
                 drop(time);
                 panic!("time is not paused: call time::pause() before time::advance()");

@@ -113,7 +113,7 @@ impl Interval {
         ready!(self.sleep.as_mut().poll(cx));
         let scheduled = self.sleep.deadline();
         let now = Instant::now();
-        let next = if now > scheduled + TOLERANCE {
+        let next = if now.saturating_duration_since(scheduled) > TOLERANCE {
             self.missed.next(scheduled, now, self.period)
         } else {
             after(scheduled, self.period)

@@ -82,7 +82,8 @@ pub fn resume() {
 /// The tasks that wait for them are ready when this returns, but have not necessarily run.
 ///
 /// # Panics
-/// Outside of a current-thread runtime, and if the clock is not stopped.
+/// Outside of a current-thread runtime, if the clock is not stopped, and if it does not go as far as
+/// `duration` from where it stands.
 ///
 /// # Cancel safety
 /// The clock has been moved even if the future is dropped after its first poll.

@@ -101,8 +101,9 @@ impl Sleep {
 
     /// Sets another deadline.
     ///
-    /// Whether it has ended or not, it will end at the new one. Nobody is woken by this: poll it to
-    /// be woken at the new deadline if it had ended.
+    /// Whether it has ended or not, it will end at the new one. One that waits and is reset to a
+    /// deadline that has passed ends, and wakes, at once. One that had ended wakes nobody: poll it to be
+    /// woken at the new deadline.
     pub fn reset(self: Pin<&mut Self>, deadline: Instant) {
         let this = self.project();
         *this.deadline = deadline;
@@ -142,9 +143,14 @@ impl Sleep {
                 // It fired just now.
                 continue;
             }
-            // The wheel stands where it was turned to last, and takes what is later than that. A
-            // bound one goes by a clock that need not be this thread's.
-            if !new && this.bound.is_none() && *this.deadline <= Instant::now() {
+            // The wheel stands where it was turned to last, and takes what is later than that.
+            if !new
+                && *this.deadline
+                    <= this
+                        .bound
+                        .as_ref()
+                        .map_or_else(Instant::now, TimersHandle::now)
+            {
                 entry.mark_fired();
                 continue;
             }

@@ -148,7 +148,8 @@ impl<T> Timeout<T> {
     /// # });
     /// ```
     ///
-    /// Like [`reset`](Timeout::reset) it takes effect with the next poll.
+    /// If the time is up already, this is `more` from now, and takes effect with the next poll as for
+    /// [`reset`](Timeout::reset).
     ///
     /// # Panics
     /// As [`timeout`], if it has been polled.
@@ -170,7 +171,8 @@ impl<T> Timeout<T> {
 
     /// Gives the future until `deadline`, whether its time is up or not.
     ///
-    /// Whoever waits is not woken by this: poll it for the new deadline to count.
+    /// Whoever waits is woken at the new deadline; at once, if that has passed. If the time was up already
+    /// nobody waits any more: poll it for the new deadline to count.
     ///
     /// ```
     /// use std::future::pending;
@@ -189,6 +191,7 @@ impl<T> Timeout<T> {
         let mut delay = self.project().delay;
         match delay.as_mut().project() {
             DelayProjection::Until { sleep } => sleep.reset(deadline),
+            DelayProjection::Counting { entry } if entry.as_ref().move_to(deadline.into_std()) => {}
             _ => delay.set(Delay::Until {
                 sleep: Sleep::new(deadline),
             }),

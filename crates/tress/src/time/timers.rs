@@ -15,6 +15,7 @@
 //! thread. A future that reads FIRED with acquire therefore has the entry to itself and needs no
 //! lock; one that reads ARMED must take it and look again.
 
+use super::clock::Clock;
 use super::wheel::{Expiry, Node, Wheel};
 use crate::scheduler::Counter;
 use crate::scheduler::Rest;
@@ -37,6 +38,8 @@ const AT_ONCE: u64 = 0;
 /// The timers of one worker. See the module documentation.
 pub(crate) struct Timers {
     start: Instant,
+    /// What the runtime's time is; the machine's if there is none.
+    clock: Option<Arc<Clock>>,
     wheel: Mutex<Inner>,
     /// When the wheel next has something to do, in ticks. Written under the lock, read without.
     next: AtomicU64,
@@ -97,6 +100,7 @@ impl Timers {
     pub(crate) fn new(start: Instant, rest: Arc<Rest>) -> Timers {
         Timers {
             start,
+            clock: None,
             rest,
             wheel: Mutex::new(Inner {
                 wheel: Wheel::new(0),
@@ -106,10 +110,28 @@ impl Timers {
         }
     }
 
+    /// As `new`, on a runtime whose time may be stopped.
+    pub(crate) fn with_clock(start: Instant, rest: Arc<Rest>, clock: Arc<Clock>) -> Timers {
+        Timers {
+            clock: Some(clock),
+            ..Timers::new(start, rest)
+        }
+    }
+
+    fn now(&self) -> Instant {
+        match &self.clock {
+            Some(clock) => clock.now(),
+            None => Instant::now(),
+        }
+    }
+
     /// The tick that has begun at `now`.
     fn tick_at(&self, now: Instant) -> u64 {
         let since = now.saturating_duration_since(self.start);
-        since.as_secs().saturating_mul(1000) + u64::from(since.subsec_millis())
+        since
+            .as_secs()
+            .saturating_mul(1000)
+            .saturating_add(u64::from(since.subsec_millis()))
     }
 
     /// The first tick at which `deadline` has passed.
@@ -145,7 +167,7 @@ impl Timers {
             let mut n = 0;
             let mut inner = self.wheel.lock();
             if inner.wheel.has_unsettled() {
-                inner.wheel.settle(tick + 1);
+                inner.wheel.settle(tick.saturating_add(1));
             }
             while n < BATCH {
                 let Some(node) = inner.wheel.pop_due(tick) else {
@@ -364,36 +386,44 @@ impl Entry {
         self.state.store(ARMED, Ordering::Release);
     }
 
-    /// Moves an armed entry to another deadline.
-    pub(crate) fn move_to(self: Pin<&Self>, deadline: Instant) {
+    /// Moves an armed entry to another deadline; one that has passed lets it fire at once. False if it
+    /// had left the wheel already: it is unarmed then, and the next poll has to arm it anew.
+    pub(crate) fn move_to(self: Pin<&Self>, deadline: Instant) -> bool {
         // SAFETY: as in `with_armed`.
         let timers = unsafe { self.timers.with(|slot| (*slot).as_ref()) };
-        let Some(timers) = timers else { return };
+        let Some(timers) = timers else { return false };
         let tick = timers.tick_after(deadline);
         let mut waker = None;
         let moved = self.with_armed(|inner| {
             let node = NonNull::from(self.get_ref()).cast::<Node>();
             // SAFETY: armed, and the lock is held.
             unsafe {
+                let earlier = match inner.wheel.expiry(node) {
+                    Expiry::At(former) => tick < former,
+                    Expiry::After(_) => true,
+                };
                 inner.wheel.remove(node);
-                match inner.wheel.insert(node, tick) {
-                    Ok(()) => timers.note_earlier(&inner.wheel),
-                    Err(_) => {
-                        waker = Entry::unlink(node.cast(), FIRED);
-                        Armed::Due
-                    }
+                // The wheel stands where something was due last. A later deadline costs no look at
+                // the clock: idle timeouts are put off again and again.
+                let passed = earlier && deadline <= timers.now();
+                if !passed && inner.wheel.insert(node, tick).is_ok() {
+                    timers.note_earlier(&inner.wheel)
+                } else {
+                    waker = Entry::unlink(node.cast(), FIRED);
+                    Armed::Due
                 }
             }
         });
         match moved {
             Some(Armed::First) => timers.rest.unpark(),
             Some(_) => {}
-            // It fired or was closed meanwhile: the next poll arms it anew.
+            // It fired or was closed meanwhile.
             None => self.state.store(UNARMED, Ordering::Relaxed),
         }
         if let Some(waker) = waker {
             waker.wake();
         }
+        moved.is_some()
     }
 
     /// How long from `now` until an entry fires that was armed before; nothing if it has.
@@ -489,7 +519,12 @@ impl Entry {
         // only one to change it at all.
         let timers = unsafe { self.timers.with(|slot| (*slot).as_ref()) }?;
         let mut inner = timers.wheel.lock();
-        let result = self.is_armed().then(|| f(&mut inner));
+        // Not by `then`, whose closure would drop an uncalled `f`, and the waker in it, under the lock.
+        let result = if self.is_armed() {
+            Some(f(&mut inner))
+        } else {
+            None
+        };
         drop(inner);
         result
     }

@@ -1,1 +1,557 @@
 //! Timers, shields and what differs from Tokio.
+
+use crate::child;
+use std::future::{Future, pending, poll_fn};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::task::{Context, Poll, Wake, Waker};
+use tress::runtime::{Builder, Runtime};
+use tress::sync::{Semaphore, oneshot};
+use tress::task::{self, shield};
+use tress::time::{self, Duration, Instant};
+
+fn current_thread() -> Runtime {
+    Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+fn multi_thread() -> Runtime {
+    let mut builder = Builder::new_multi_thread();
+    builder.worker_threads(2).enable_all().build().unwrap()
+}
+
+fn paused() -> Runtime {
+    let mut builder = Builder::new_current_thread();
+    builder.enable_all().start_paused(true).build().unwrap()
+}
+
+/// Counts how often it is woken.
+struct Count(AtomicUsize);
+
+impl Wake for Count {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, SeqCst);
+    }
+}
+
+fn counting() -> (Arc<Count>, Waker) {
+    let count = Arc::new(Count(AtomicUsize::new(0)));
+    (count.clone(), Waker::from(count))
+}
+
+fn poll<F: Future + ?Sized>(future: Pin<&mut F>, waker: &Waker) -> Poll<F::Output> {
+    future.poll(&mut Context::from_waker(waker))
+}
+
+/// Polls a future to the end from this thread, which the task that it waits for runs on another.
+async fn within_a_minute<F: Future>(what: &str, future: F) -> F::Output {
+    match time::timeout(Duration::from_secs(60), future).await {
+        Ok(output) => output,
+        Err(_) => panic!("{what} hangs"),
+    }
+}
+
+/// A task with so many shields, all of them up; they end with what is sent, and the number of those that
+/// got there is returned. After them the task waits for ever.
+fn shielded_task(
+    rt: &Runtime,
+    nested: bool,
+    shields: usize,
+) -> (
+    task::JoinHandle<()>,
+    oneshot::Receiver<()>,
+    Arc<Semaphore>,
+    Arc<AtomicUsize>,
+) {
+    let (up, is_up) = oneshot::channel();
+    let end = Arc::new(Semaphore::new(0));
+    let ended = Arc::new(AtomicUsize::new(0));
+    let (wait, count) = (end.clone(), ended.clone());
+    let one = move || {
+        let (wait, count) = (wait.clone(), count.clone());
+        async move {
+            drop(wait.acquire().await);
+            count.fetch_add(1, SeqCst);
+        }
+    };
+    let handle = rt.spawn(async move {
+        let mut all: Vec<Pin<Box<dyn Future<Output = ()> + Send>>> = Vec::new();
+        if nested {
+            let mut inner: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(one());
+            for _ in 0..shields {
+                inner = Box::pin(shield(inner));
+            }
+            all.push(inner);
+        } else {
+            all.extend((0..shields).map(|_| Box::pin(shield(one())) as Pin<Box<_>>));
+        }
+        let mut up = Some(up);
+        poll_fn(|cx| {
+            all.retain_mut(|one| one.as_mut().poll(cx).is_pending());
+            if let Some(up) = up.take() {
+                let _ = up.send(());
+            }
+            match all.is_empty() {
+                true => Poll::Ready(()),
+                false => Poll::Pending,
+            }
+        })
+        .await;
+        pending::<()>().await;
+    });
+    (handle, is_up, end, ended)
+}
+
+#[test]
+fn any_number_of_shields_side_by_side_defers_an_abort() {
+    for rt in [current_thread(), multi_thread()] {
+        for shields in [1, 254, 255, 256, 300, 100_000] {
+            let (handle, is_up, end, ended) = shielded_task(&rt, false, shields);
+            rt.block_on(async {
+                is_up.await.unwrap();
+                handle.abort();
+                // Each one passes it on to the next.
+                end.add_permits(1);
+                let result = within_a_minute("an aborted task", handle).await;
+                assert!(result.unwrap_err().is_cancelled());
+            });
+            assert_eq!(ended.load(SeqCst), shields);
+        }
+    }
+}
+
+#[test]
+fn any_depth_of_shields_defers_an_abort() {
+    // As deep as the stack allows: each of them is a frame or two.
+    for shields in [255, 256, 1_000] {
+        let rt = multi_thread();
+        let (handle, is_up, end, ended) = shielded_task(&rt, true, shields);
+        rt.block_on(async {
+            is_up.await.unwrap();
+            handle.abort();
+            end.add_permits(1);
+            let result = within_a_minute("an aborted task", handle).await;
+            assert!(result.unwrap_err().is_cancelled());
+        });
+        assert_eq!(ended.load(SeqCst), 1);
+    }
+}
+
+#[test]
+fn shields_that_are_dropped_in_any_order_uncover_the_task() {
+    let rt = multi_thread();
+    for (first, step) in [(0, 1), (599, 599), (7, 13)] {
+        let (send, receive) = std::sync::mpsc::channel();
+        let handle = rt.spawn(async move {
+            let mut all: Vec<_> = (0..600)
+                .map(|_| Box::pin(shield(pending::<()>())))
+                .collect();
+            poll_fn(|cx| {
+                for one in &mut all {
+                    assert!(one.as_mut().poll(cx).is_pending());
+                }
+                Poll::Ready(())
+            })
+            .await;
+            send.send(all).unwrap();
+            pending::<()>().await;
+        });
+        let mut all: Vec<_> = receive.recv().unwrap().into_iter().map(Some).collect();
+        handle.abort();
+        for i in 0..600 {
+            assert!(!handle.is_finished(), "{i} of 600 were dropped");
+            assert!(all[(first + i * step) % 600].take().is_some());
+        }
+        let result = rt.block_on(within_a_minute("an uncovered task", handle));
+        assert!(result.unwrap_err().is_cancelled());
+    }
+}
+
+#[test]
+fn a_runtime_with_a_shielded_task_can_be_dropped() {
+    for nested in [false, true] {
+        for rt in [current_thread(), multi_thread()] {
+            let (handle, is_up, end, ended) = shielded_task(&rt, nested, 300);
+            rt.block_on(is_up).unwrap();
+            drop(rt);
+            assert!(handle.is_finished());
+            assert_eq!(ended.load(SeqCst), 0);
+            assert_eq!(Arc::strong_count(&end), 1);
+        }
+    }
+}
+
+/// A shield goes from the task that polls it first to another one, and protects that one.
+#[test]
+fn a_shield_protects_the_task_that_polls_it() {
+    for rt in [current_thread(), multi_thread()] {
+        let (send, receive) = oneshot::channel();
+        let (up, is_up) = oneshot::channel();
+        let (end, wait) = oneshot::channel::<()>();
+        let (ended, has_ended) = oneshot::channel();
+        let former = rt.spawn(async move {
+            let mut shielded = Box::pin(shield(async move {
+                wait.await.unwrap();
+                ended.send(()).unwrap();
+            }));
+            assert!(
+                poll_fn(|cx| Poll::Ready(shielded.as_mut().poll(cx)))
+                    .await
+                    .is_pending()
+            );
+            send.send(shielded).map_err(|_| "gone").unwrap();
+            pending::<()>().await;
+        });
+        let latter = rt.spawn(async move {
+            let mut shielded = receive.await.unwrap();
+            let mut up = Some(up);
+            poll_fn(|cx| {
+                let polled = shielded.as_mut().poll(cx);
+                if let Some(up) = up.take() {
+                    up.send(()).unwrap();
+                }
+                polled
+            })
+            .await;
+            pending::<()>().await;
+        });
+        rt.block_on(within_a_minute("a shield", async {
+            is_up.await.unwrap();
+            latter.abort();
+            former.abort();
+            assert!(former.await.unwrap_err().is_cancelled(), "it has no shield");
+            assert!(!latter.is_finished(), "it has one");
+            end.send(()).unwrap();
+            has_ended.await.unwrap();
+            assert!(latter.await.unwrap_err().is_cancelled());
+        }));
+    }
+}
+
+/// Polled in a task, and then outside of any: that protects nobody, and the task no more.
+#[test]
+fn a_shield_that_leaves_its_task_uncovers_it() {
+    let rt = multi_thread();
+    let (send, receive) = oneshot::channel();
+    let task = rt.spawn(async move {
+        let mut shielded = Box::pin(shield(pending::<()>()));
+        assert!(
+            poll_fn(|cx| Poll::Ready(shielded.as_mut().poll(cx)))
+                .await
+                .is_pending()
+        );
+        send.send(shielded).map_err(|_| "gone").unwrap();
+        pending::<()>().await;
+    });
+    let mut shielded = rt.block_on(receive).unwrap();
+    task.abort();
+    assert!(!task.is_finished());
+    let (_, waker) = counting();
+    assert!(poll(shielded.as_mut(), &waker).is_pending());
+    let result = rt.block_on(within_a_minute("an uncovered task", task));
+    assert!(result.unwrap_err().is_cancelled());
+}
+
+/// The task of a `LocalSet` is uncovered from another thread, and so is one whose runtime is gone.
+#[test]
+fn a_shield_may_outlive_its_task_and_runtime() {
+    let rt = current_thread();
+    let local = task::LocalSet::new();
+    let (send, receive) = std::sync::mpsc::channel();
+    let handle = local.block_on(&rt, async move {
+        let handle = task::spawn_local(async move {
+            let mut shielded = Box::pin(shield(pending::<()>()));
+            assert!(
+                poll_fn(|cx| Poll::Ready(shielded.as_mut().poll(cx)))
+                    .await
+                    .is_pending()
+            );
+            send.send(shielded).unwrap();
+            pending::<()>().await;
+        });
+        task::yield_now().await;
+        handle
+    });
+    let shielded = receive.recv().unwrap();
+    handle.abort();
+    assert!(!handle.is_finished());
+    std::thread::spawn(move || drop(shielded)).join().unwrap();
+    let result = local.block_on(&rt, within_a_minute("an uncovered task", handle));
+    assert!(result.unwrap_err().is_cancelled());
+
+    let (send, receive) = std::sync::mpsc::channel();
+    let handle = rt.spawn(async move {
+        let mut all: Vec<_> = (0..300)
+            .map(|_| Box::pin(shield(pending::<()>())))
+            .collect();
+        poll_fn(|cx| {
+            for one in &mut all {
+                assert!(one.as_mut().poll(cx).is_pending());
+            }
+            Poll::Ready(())
+        })
+        .await;
+        send.send(all).unwrap();
+        pending::<()>().await;
+    });
+    rt.block_on(task::yield_now());
+    let all = receive.recv().unwrap();
+    drop(local);
+    drop(rt);
+    assert!(handle.is_finished());
+    drop(all);
+}
+
+/// Forgotten shields keep an abort away; nothing else suffers.
+#[test]
+fn forgotten_shields_keep_the_task_shielded() {
+    for shields in [1, 300] {
+        let rt = current_thread();
+        let task = rt.spawn(async move {
+            for _ in 0..shields {
+                let mut shielded = Box::pin(shield(pending::<()>()));
+                poll_fn(|cx| Poll::Ready(shielded.as_mut().poll(cx).is_pending())).await;
+                std::mem::forget(shielded);
+            }
+            pending::<()>().await;
+        });
+        rt.block_on(task::yield_now());
+        task.abort();
+        rt.block_on(task::yield_now());
+        assert!(!task.is_finished());
+        drop(rt);
+        assert!(task.is_finished());
+    }
+}
+
+#[test]
+fn a_timeout_put_off_between_polls_ends_at_its_new_time() {
+    child::passes("clocks::put_off_between_polls", "all");
+}
+
+#[test]
+fn put_off_between_polls() {
+    if child::case().is_none() {
+        return;
+    }
+    for rt in [current_thread(), multi_thread()] {
+        for at in [false, true] {
+            for extend in [false, true] {
+                for first in [10, 3_600_000] {
+                    let handle = rt.spawn(async move {
+                        let first = Duration::from_millis(first);
+                        let timeout = match at {
+                            true => time::timeout_at(Instant::now() + first, pending::<()>()),
+                            false => time::timeout(first, pending::<()>()),
+                        };
+                        let mut timeout = pin!(timeout);
+                        let mut polled = false;
+                        poll_fn(|cx| {
+                            let ready = timeout.as_mut().poll(cx);
+                            if !std::mem::replace(&mut polled, true) {
+                                let more = Duration::from_millis(20);
+                                if extend && first < more {
+                                    timeout.as_mut().extend(more);
+                                } else {
+                                    timeout.as_mut().reset(Instant::now() + more);
+                                }
+                            }
+                            ready
+                        })
+                        .await
+                        .unwrap_err();
+                    });
+                    rt.block_on(handle).unwrap();
+                }
+            }
+        }
+    }
+}
+
+/// The time of a timeout on a worker counts from its tick: moved into the past it must be up at once.
+#[test]
+fn a_timeout_reset_into_the_past_is_up() {
+    for rt in [current_thread(), multi_thread()] {
+        let handle = rt.spawn(async {
+            let mut timeout = pin!(time::timeout(Duration::from_secs(3600), pending::<()>()));
+            let (wakes, waker) = counting();
+            assert!(poll(timeout.as_mut(), &waker).is_pending());
+            timeout.as_mut().reset(Instant::now());
+            assert_eq!(wakes.0.load(SeqCst), 1);
+            assert!(poll(timeout.as_mut(), &waker).is_ready());
+            // And put off again after it was up.
+            timeout
+                .as_mut()
+                .reset(Instant::now() + Duration::from_millis(1));
+            assert!(timeout.await.is_err());
+        });
+        rt.block_on(handle).unwrap();
+    }
+}
+
+/// An armed timer that is reset into the past has ended, whether or not its wheel has been turned to there.
+#[test]
+fn a_sleep_reset_into_the_past_has_ended() {
+    let ms = Duration::from_millis;
+    for rt in [paused(), current_thread()] {
+        rt.block_on(async {
+            let start = Instant::now();
+            let (wakes, waker) = counting();
+            for past in [0, 1, 5, 20] {
+                let mut sleep = pin!(time::sleep(Duration::from_secs(3600)));
+                assert!(poll(sleep.as_mut(), &waker).is_pending());
+                // The clock moves on with nothing to fire.
+                time::sleep_until(start + ms(25)).await;
+                let woken = wakes.0.load(SeqCst);
+                let deadline = Instant::now() - ms(past);
+                sleep.as_mut().reset(deadline);
+                assert_eq!(wakes.0.load(SeqCst), woken + 1);
+                assert!(sleep.is_elapsed());
+                assert!(poll(sleep.as_mut(), &waker).is_ready());
+                assert_eq!(sleep.deadline(), deadline);
+            }
+        });
+    }
+}
+
+#[test]
+fn an_interval_reset_into_the_past_ticks() {
+    let ms = Duration::from_millis;
+    type Reset = fn(&mut time::Interval);
+    let resets: [Reset; 3] = [
+        |interval| interval.reset_immediately(),
+        |interval| interval.reset_at(Instant::now() - Duration::from_millis(3)),
+        |interval| interval.reset_after(Duration::ZERO),
+    ];
+    for rt in [paused(), current_thread()] {
+        rt.block_on(async {
+            for reset in resets {
+                let mut interval = time::interval(Duration::from_secs(3600));
+                interval.tick().await;
+                let (wakes, waker) = counting();
+                let mut cx = Context::from_waker(&waker);
+                assert!(interval.poll_tick(&mut cx).is_pending());
+                time::sleep(ms(25)).await;
+                reset(&mut interval);
+                assert_eq!(wakes.0.load(SeqCst), 1);
+                assert!(interval.poll_tick(&mut cx).is_ready());
+                assert!(interval.poll_tick(&mut cx).is_pending());
+            }
+        });
+    }
+}
+
+/// A timer goes by the clock of its runtime, also when it is reset from a thread without one.
+#[test]
+fn a_reset_from_outside_goes_by_the_runtimes_clock() {
+    let rt = paused();
+    let (_, waker) = counting();
+    let mut sleep = Box::pin({
+        let _entered = rt.enter();
+        time::sleep(Duration::from_secs(3600))
+    });
+    assert!(poll(sleep.as_mut(), &waker).is_pending());
+    let now = rt.block_on(async { Instant::now() });
+    // The machine's clock goes past this while the runtime's stands still.
+    let soon = now + Duration::from_millis(1);
+    while std::time::Instant::now() <= soon.into_std() {
+        std::hint::spin_loop();
+    }
+    let mut sleep = std::thread::spawn(move || {
+        sleep.as_mut().reset(soon);
+        assert!(!sleep.is_elapsed(), "early");
+        sleep
+    })
+    .join()
+    .unwrap();
+    rt.block_on(async {
+        assert_eq!(Instant::now(), now);
+        sleep.as_mut().await;
+        assert_eq!(Instant::now(), soon);
+    });
+}
+
+#[test]
+fn a_grant_is_worth_nothing_once_the_semaphore_is_closed() {
+    let (_, waker) = counting();
+    for n in [1, 3] {
+        let semaphore = Arc::new(Semaphore::new(0));
+        let mut borrowed = pin!(semaphore.acquire_many(n));
+        let mut owned = pin!(semaphore.clone().acquire_many_owned(n));
+        assert!(poll(borrowed.as_mut(), &waker).is_pending());
+        assert!(poll(owned.as_mut(), &waker).is_pending());
+        semaphore.add_permits(2 * n as usize);
+        assert_eq!(semaphore.available_permits(), 0);
+        semaphore.close();
+        let Poll::Ready(Err(_)) = poll(borrowed.as_mut(), &waker) else {
+            panic!("closed before it was polled");
+        };
+        assert_eq!(semaphore.available_permits(), n as usize, "given back");
+        let Poll::Ready(Err(_)) = poll(owned.as_mut(), &waker) else {
+            panic!("closed before it was polled");
+        };
+        assert_eq!(semaphore.available_permits(), 2 * n as usize);
+    }
+}
+
+#[test]
+fn times_without_end_end_nothing() {
+    let rt = paused();
+    rt.block_on(async {
+        let (wakes, waker) = counting();
+        let mut all: Vec<Pin<Box<dyn Future<Output = ()>>>> = vec![
+            Box::pin(time::sleep(Duration::MAX)),
+            Box::pin(async { drop(time::timeout(Duration::MAX, pending::<()>()).await) }),
+            Box::pin(async {
+                let start = Instant::now() + Duration::from_secs(1 << 40);
+                time::interval_at(start, Duration::MAX).tick().await;
+            }),
+            Box::pin(async {
+                let mut interval = time::interval(Duration::MAX);
+                interval.tick().await;
+                interval.tick().await;
+            }),
+            Box::pin(async {
+                let mut interval = time::interval(Duration::MAX);
+                interval.reset_after(Duration::MAX);
+                interval.tick().await;
+            }),
+        ];
+        for one in &mut all {
+            assert!(poll(one.as_mut(), &waker).is_pending());
+        }
+        time::advance(Duration::from_secs(86_400 * 365)).await;
+        for one in &mut all {
+            assert!(poll(one.as_mut(), &waker).is_pending());
+        }
+        assert_eq!(wakes.0.load(SeqCst), 0);
+    });
+}
+
+#[test]
+fn the_clock_can_go_as_far_as_it_goes() {
+    let rt = paused();
+    rt.block_on(async {
+        let mut far = pin!(time::sleep(Duration::from_secs(1 << 40)));
+        let (wakes, waker) = counting();
+        assert!(poll(far.as_mut(), &waker).is_pending());
+        // Off the whole second: the tick past which none can be counted has a rest.
+        time::advance(Duration::from_millis(7)).await;
+        let mut to_the_end = Duration::from_secs(1 << 62);
+        while to_the_end > Duration::from_secs(1_000_000) {
+            match Instant::now().checked_add(to_the_end) {
+                Some(_) => time::advance(to_the_end).await,
+                None => to_the_end /= 2,
+            }
+        }
+        assert_eq!(wakes.0.load(SeqCst), 1);
+        assert!(poll(far.as_mut(), &waker).is_ready());
+        time::sleep(Duration::from_millis(1)).await;
+    });
+    let too_far = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        rt.block_on(time::advance(Duration::MAX));
+    }));
+    assert!(too_far.is_err());
+    // The clock is as it was.
+    rt.block_on(time::advance(Duration::from_millis(1)));
+}
