@@ -72,6 +72,8 @@ pin_project! {
     #[must_use = "futures do nothing unless awaited"]
     pub struct Sleep {
         deadline: Instant,
+        // Reset since it was armed last: its time counts although nobody has polled it since.
+        reset: bool,
         // The runtime it was made in, if this thread does not drive one.
         bound: Option<TimersHandle>,
         #[pin]
@@ -79,11 +81,17 @@ pin_project! {
     }
 }
 
+/// Now, by the clock of the runtime that a timer goes by.
+fn now(bound: Option<&TimersHandle>) -> Instant {
+    bound.map_or_else(Instant::now, TimersHandle::now)
+}
+
 impl Sleep {
     #[track_caller]
     pub(crate) fn new(deadline: Instant) -> Sleep {
         Sleep {
             deadline,
+            reset: false,
             bound: runtime::check_time(),
             entry: Entry::new(),
         }
@@ -95,8 +103,12 @@ impl Sleep {
     }
 
     /// True once the deadline has passed and the runtime has noticed.
+    ///
+    /// The time of a new one counts from its first poll: before that it is false. The time of one that
+    /// was [reset](Sleep::reset) counts from then.
     pub fn is_elapsed(&self) -> bool {
         self.entry.has_fired()
+            || self.reset && !self.entry.is_armed() && self.deadline <= now(self.bound.as_ref())
     }
 
     /// Sets another deadline.
@@ -109,8 +121,9 @@ impl Sleep {
         *this.deadline = deadline;
         let entry = this.entry.as_ref();
         if entry.is_armed() {
-            entry.move_to(deadline.into_std());
+            *this.reset = !entry.move_to(deadline.into_std());
         } else {
+            *this.reset = true;
             entry.disarm();
         }
     }
@@ -144,13 +157,7 @@ impl Sleep {
                 continue;
             }
             // The wheel stands where it was turned to last, and takes what is later than that.
-            if !new
-                && *this.deadline
-                    <= this
-                        .bound
-                        .as_ref()
-                        .map_or_else(Instant::now, TimersHandle::now)
-            {
+            if !new && *this.deadline <= now(this.bound.as_ref()) {
                 entry.mark_fired();
                 continue;
             }

@@ -414,6 +414,30 @@ fn a_sleep_reset_into_the_past_has_ended() {
     }
 }
 
+/// The time of a sleep that was reset counts, also if nobody has polled it since.
+#[test]
+fn a_sleep_that_is_reset_need_not_be_polled_to_elapse() {
+    let ms = Duration::from_millis;
+    paused().block_on(async {
+        let (_, waker) = counting();
+        let mut sleep = pin!(time::sleep(ms(5)));
+        time::advance(ms(10)).await;
+        assert!(!sleep.is_elapsed(), "not begun");
+        sleep.as_mut().reset(Instant::now() + ms(5));
+        assert!(!sleep.is_elapsed());
+        time::advance(ms(5)).await;
+        assert!(sleep.is_elapsed());
+        assert!(poll(sleep.as_mut(), &waker).is_ready());
+        sleep.as_mut().reset(Instant::now() + ms(5));
+        assert!(!sleep.is_elapsed());
+        assert!(poll(sleep.as_mut(), &waker).is_pending());
+        time::advance(ms(5)).await;
+        assert!(sleep.is_elapsed());
+        sleep.as_mut().reset(Instant::now() - ms(1));
+        assert!(sleep.is_elapsed());
+    });
+}
+
 #[test]
 fn an_interval_reset_into_the_past_ticks() {
     let ms = Duration::from_millis;
