@@ -1,0 +1,12 @@
+//! The programs on Tokio.
+
+pub use ::real as tokio;
+
+#[path = "programs/locks.rs"]
+pub mod locks;
+#[path = "programs/queues.rs"]
+pub mod queues;
+#[path = "programs/timers.rs"]
+pub mod timers;
+#[path = "programs/values.rs"]
+pub mod values;
