@@ -15,10 +15,13 @@ const KINDS: &[(&str, Program, Program)] = &[
     ("locks", real::locks::run, ours::locks::run),
     ("queues", real::queues::run, ours::queues::run),
     ("values", real::values::run, ours::values::run),
+    ("tasks", real::tasks::run, ours::tasks::run),
     ("timers", real::timers::run, ours::timers::run),
 ];
 
 fn main() {
+    // Programs panic on purpose; a panic that is not caught there is part of the log.
+    std::panic::set_hook(Box::new(|_| {}));
     let args: Vec<String> = std::env::args().skip(1).collect();
     let number = |at: usize, or: u64| match args.get(at) {
         Some(text) => text.parse().expect("a number"),

@@ -6,6 +6,8 @@ pub use ::real as tokio;
 pub mod locks;
 #[path = "programs/queues.rs"]
 pub mod queues;
+#[path = "programs/tasks.rs"]
+pub mod tasks;
 #[path = "programs/timers.rs"]
 pub mod timers;
 #[path = "programs/values.rs"]
