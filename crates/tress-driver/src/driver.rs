@@ -1,5 +1,6 @@
 use crate::config::{Backend, Choice, Config, Resolved};
 use crate::gone::Gone;
+use crate::handover::Attendance;
 use crate::interest::Interest;
 use crate::loan::{Happened, Kept, Loan};
 use crate::ready::Ready;
@@ -69,6 +70,7 @@ pub struct Driver {
     owes: AtomicBool,
     /// Threads that drain the driver: while there are any, a park does not wait.
     draining: AtomicUsize,
+    pub(crate) attendance: Attendance,
     counters: Counters,
 }
 
@@ -186,6 +188,7 @@ impl Driver {
             lent: AtomicBool::new(false),
             owes: AtomicBool::new(false),
             draining: AtomicUsize::new(0),
+            attendance: Attendance::default(),
             counters: Counters::default(),
         })
     }
@@ -227,6 +230,7 @@ impl Driver {
     /// What the selector says. Interruptions by signals are not errors.
     pub fn park(&self, timeout: Option<Duration>) -> io::Result<Turn> {
         let mut selector = self.selector.lock();
+        self.attendance.attend();
         let mut wakers = self.spare_wakers();
         let (result, unparked) = match self.token.begin() {
             Begin::Notified => (
@@ -278,6 +282,9 @@ impl Driver {
         let Some(mut selector) = self.selector.try_lock() else {
             return Ok(None);
         };
+        if by == By::Keeper {
+            self.attendance.attend();
+        }
         let mut wakers = self.spare_wakers();
         let result = self.look(&mut selector, Some(Duration::ZERO), by, &mut wakers);
         let events = self.finish(selector, wakers, by, result)?;
@@ -363,12 +370,12 @@ impl Driver {
         self.owes.load(Ordering::Relaxed)
     }
 
-    fn spare_wakers(&self) -> Wakers {
+    pub(crate) fn spare_wakers(&self) -> Wakers {
         std::mem::take(&mut *self.spare.lock())
     }
 
     /// Wakes all; no lock may be held.
-    fn wake(&self, mut wakers: Wakers) {
+    pub(crate) fn wake(&self, mut wakers: Wakers) {
         if let Some(ring) = &self.ring {
             ring.bury();
         }

@@ -55,6 +55,7 @@
 mod config;
 mod driver;
 mod gone;
+mod handover;
 mod interest;
 mod loan;
 mod ready;

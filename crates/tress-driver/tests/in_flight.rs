@@ -116,12 +116,9 @@ fn a_receive_is_dropped_at_every_point() {
             assert_eq!(dropped.load(Ordering::Acquire), step);
         }
         drop(receive);
-        if step < 4 {
-            // The buffer is the kernel's until the last result is in.
-            assert_eq!(driver.metrics().orphaned, 1);
-            assert_eq!(dropped.load(Ordering::Acquire), step);
-        }
-        settle(&driver);
+        // On the thread that has handed it over it is over at once: nothing is left for a later turn.
+        let metrics = driver.metrics();
+        assert_eq!((metrics.orphaned, metrics.in_flight), (0, 0));
         assert_eq!(dropped.load(Ordering::Acquire), step + 1);
     }
     assert_eq!(descriptors(), before);
@@ -351,7 +348,8 @@ fn closing_ends_what_is_under_way() {
     driver.turn().unwrap();
     drop(receives.split_off(10));
     let report = driver.close(Duration::from_secs(10));
-    assert_eq!((report.cancelled, report.remaining), (20, 0));
+    // Those that were dropped were over before.
+    assert_eq!((report.cancelled, report.remaining), (10, 0));
     for receive in receives {
         let (result, _) = block_on(&driver, receive);
         assert!(Gone::is_in(&result.unwrap_err()));

@@ -2,9 +2,11 @@
 //!
 //! `ring` talks to the kernel, `table` knows what is under way, `finished` what is to be dropped, `cell` is one
 //! operation between its future and the kernel, `spare` has cells for the next ones, `op` says what can be asked
-//! for, `buffer` with what memory, `multi` are operations with many results, and `pool` is where those find memory.
+//! for, `buffer` with what memory, `multi` are operations with many results, `pool` is where those find memory,
+//! `cancel` is for futures that go.
 
 mod buffer;
+mod cancel;
 mod cell;
 mod finished;
 mod multi;

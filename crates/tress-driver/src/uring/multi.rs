@@ -333,17 +333,13 @@ where
         Ok(())
     }
 
-    /// Asks the kernel to end what it has.
+    /// Asks the kernel to end what it has, with the driver's next turn.
     fn cancel(&self) {
-        self.cancel_key(self.key);
-    }
-
-    fn cancel_key(&self, key: Option<Key>) {
-        let (Some(ring), Some(key)) = (&self.driver.ring, key) else {
+        let Some(ring) = &self.driver.ring else {
             return;
         };
         let mut is_asleep = false;
-        ring.cancel(key, || is_asleep = self.driver.is_asleep());
+        ring.cancel(self.key.into_iter(), || is_asleep = self.driver.is_asleep());
         if is_asleep {
             self.driver.summon();
         }
@@ -363,15 +359,15 @@ where
         ring.orphan();
         ring.orphan();
         let left = self.cell.abandon();
-        if left.operation {
-            self.cancel();
-        } else {
-            ring.not_orphan();
+        let operation = self.key.filter(|_| left.operation);
+        let companion = self.companion.filter(|_| left.companion);
+        for key in [operation, companion] {
+            if key.is_none() {
+                ring.not_orphan();
+            }
         }
-        if left.companion && self.companion.is_some() {
-            self.cancel_key(self.companion);
-        } else {
-            ring.not_orphan();
+        if operation.is_some() || companion.is_some() {
+            self.driver.cancel(ring, [operation, companion]);
         }
     }
 }

@@ -406,9 +406,31 @@ impl Ring {
         self.orphaned.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// Asks the kernel to stop an operation; `queued` as in `start`.
-    pub(crate) fn cancel(&self, key: Key, queued: impl FnOnce()) {
-        self.push(&[Ring::cancellation(key)], queued);
+    /// Asks the kernel to stop operations; `queued` as in `start`.
+    pub(super) fn cancel(&self, keys: impl Iterator<Item = Key>, queued: impl FnOnce()) {
+        let mut state = self.state.lock();
+        for key in keys {
+            self.push_to(&mut state.queue, &[Ring::cancellation(key)]);
+        }
+        queued();
+    }
+
+    /// Is one of them still under way?
+    pub(super) fn has_any(&self, mut keys: impl Iterator<Item = Key>) -> bool {
+        let state = self.state.lock();
+        keys.any(|key| state.table.get(key).is_some())
+    }
+
+    /// Waits until there is a result, or for so long.
+    pub(super) fn wait(&self, patience: Duration) {
+        let mut poll = libc::pollfd {
+            fd: self.uring.as_raw_fd(),
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        let wait = i32::try_from(patience.as_millis().saturating_add(1)).unwrap_or(i32::MAX);
+        // SAFETY: one entry, which is there.
+        unsafe { libc::poll(&raw mut poll, 1, wait) };
     }
 
     fn cancellation(key: Key) -> Entry {
@@ -467,15 +489,8 @@ impl Ring {
             if left.is_zero() {
                 return false;
             }
-            let mut poll = libc::pollfd {
-                fd: self.uring.as_raw_fd(),
-                events: libc::POLLIN,
-                revents: 0,
-            };
-            let wait = i32::try_from(wait.as_millis() + 1).unwrap_or(i32::MAX);
-            // SAFETY: one entry, which is there. Nobody else takes results any more, so one that has
-            // arrived is still there for the call to find.
-            unsafe { libc::poll(&raw mut poll, 1, wait) };
+            // Nobody else takes results any more, so one that has arrived is still there to be found.
+            self.wait(wait);
         }
         true
     }

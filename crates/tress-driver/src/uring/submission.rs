@@ -66,6 +66,20 @@ impl<O: Operation> Submission<O> {
         }
     }
 
+    /// Does the kernel have the operation, or is it about to get it? If not, nothing becomes of it when the submission
+    /// is dropped.
+    pub fn is_under_way(&self) -> bool {
+        matches!(self.0, State::UnderWay { .. })
+    }
+
+    /// The driver that it was submitted to, while it is under way.
+    pub fn driver(&self) -> Option<&Arc<Driver>> {
+        match &self.0 {
+            State::UnderWay { driver, .. } => Some(driver),
+            State::Refused(_) | State::Over => None,
+        }
+    }
+
     fn refused(op: O, error: io::Error) -> Submission<O> {
         Submission(State::Refused(Box::new((op, error))))
     }
@@ -136,11 +150,7 @@ impl<O: Operation> Drop for Submission<O> {
         ring.orphan();
         match cell.abandon() {
             Abandoned::UnderWay => {
-                let mut is_asleep = false;
-                ring.cancel(*key, || is_asleep = driver.is_asleep());
-                if is_asleep {
-                    driver.summon();
-                }
+                driver.cancel(ring, [Some(*key), None]);
             }
             Abandoned::Done(value) => {
                 ring.not_orphan();

@@ -710,6 +710,8 @@ impl Driving {
 
 impl Drop for Driving {
     fn drop(&mut self) {
+        // SAFETY: `drive` borrows the runtime for longer than this.
+        unsafe { (*self.shared).current() }.root.rest.depart();
         context::with(|cx| {
             let (driving, slab) = self.previous.get();
             cx.driving.set(driving);

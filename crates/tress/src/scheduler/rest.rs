@@ -175,4 +175,11 @@ impl Rest {
             io::adopt(driver);
         }
     }
+
+    /// The worker goes, and may not come back: nothing stays behind that was to be handed to the kernel.
+    pub(crate) fn depart(&self) {
+        if let Some(driver) = self.io.made() {
+            io::depart(driver);
+        }
+    }
 }

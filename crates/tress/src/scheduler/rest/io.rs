@@ -10,6 +10,9 @@ use tress_driver::{Config, Driver, Gone};
 
 pub(super) use tress_driver::Loan;
 
+/// How long to wait for operations to end where no thread can be had to do so.
+const WITHOUT_A_THREAD: Duration = Duration::from_secs(1);
+
 #[derive(Debug)]
 pub(crate) struct Io {
     /// None: the runtime was built without I/O.
@@ -123,27 +126,34 @@ impl Io {
             return 0;
         };
         let remaining = driver.close(patience).remaining;
-        if remaining > driver.metrics().orphaned {
+        if remaining > 0 {
             see_to_the_end(driver.clone());
         }
         remaining
     }
 }
 
-/// For a driver without a runtime, with operations that somebody still waits for: whoever holds a future of
-/// one, outside of the runtime, would wait for ever if nobody fetched the results.
+/// For a driver without a runtime, with operations under way: whoever holds a future of one, outside of the
+/// runtime, would wait for ever if nobody fetched the results; and what they hold, descriptors and buffers, can be
+/// let go of only when the kernel has said that it is done with them.
 fn see_to_the_end(driver: Arc<Driver>) {
+    let fetched = driver.clone();
     let fetch = move || {
         // Nobody is there to hear of what remains, and nothing does.
-        let _ = driver.close(Duration::MAX);
+        let _ = fetched.close(Duration::MAX);
     };
     let started = std::thread::Builder::new()
         .name("tress-closing".into())
         .spawn(fetch);
     if let Err(error) = started {
-        eprintln!(
-            "tress: operations of a runtime that has shut down will never be told of their end: {error}"
-        );
+        // Mostly it takes a moment only.
+        let remaining = driver.close(WITHOUT_A_THREAD).remaining;
+        if remaining > 0 {
+            eprintln!(
+                "tress: {remaining} operations of a runtime that has shut down are left as they are, with what \
+                 they hold: {error}"
+            );
+        }
     }
 }
 
@@ -154,6 +164,10 @@ pub(super) fn park(driver: &Driver, timeout: Option<Duration>) {
 /// For the owner of a driver that is lent.
 pub(super) fn sleep_elsewhere(driver: &Driver, sleep: impl FnOnce() -> bool) {
     driver.sleep_elsewhere(sleep);
+}
+
+pub(super) fn depart(driver: &Driver) {
+    driver.depart();
 }
 
 pub(super) fn turn(driver: &Driver) {

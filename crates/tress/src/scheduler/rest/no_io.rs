@@ -65,6 +65,10 @@ pub(super) fn sleep_elsewhere(driver: &Driver, _: impl FnOnce() -> bool) {
     match *driver {}
 }
 
+pub(super) fn depart(driver: &Driver) {
+    match *driver {}
+}
+
 pub(super) fn turn(driver: &Driver) {
     match *driver {}
 }

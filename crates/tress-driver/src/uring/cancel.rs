@@ -1,0 +1,41 @@
+//! Operations whose futures go.
+
+use super::ring::Ring;
+use super::table::Key;
+use crate::driver::Driver;
+use std::time::{Duration, Instant};
+
+/// How long who drops an operation waits for the kernel to let go of it, where nobody else would see it do so.
+/// It takes microseconds, as long as the thread that has handed the operation over takes to enter the kernel.
+const PATIENCE: Duration = Duration::from_millis(200);
+/// Another thread may have taken the result meanwhile: how often to look.
+const SLICE: Duration = Duration::from_millis(2);
+
+impl Driver {
+    /// Asks the kernel to stop operations whose futures go. It has heard of it when this returns (unless it is
+    /// short of memory: then the owner tries again): from then on they take nothing. If this is the thread that
+    /// has handed them over, they are over.
+    pub(super) fn cancel(&self, ring: &Ring, keys: [Option<Key>; 2]) {
+        let keys = || keys.into_iter().flatten();
+        let mut is_asleep = false;
+        ring.cancel(keys(), || is_asleep = self.is_asleep());
+        self.hand_over(ring, is_asleep);
+        if self.attendance.is_departed() {
+            self.hurry(ring, || !ring.has_any(keys()));
+        }
+    }
+
+    /// Takes results until something is over, for a while. Returns whether it is. No lock may be held.
+    pub(super) fn hurry(&self, ring: &Ring, is_over: impl Fn() -> bool) -> bool {
+        let begin = Instant::now();
+        while !is_over() {
+            let left = PATIENCE.saturating_sub(begin.elapsed());
+            if left.is_zero() {
+                return false;
+            }
+            ring.wait(left.min(SLICE));
+            self.hand_over(ring, false);
+        }
+        true
+    }
+}
