@@ -110,6 +110,6 @@ pub use source::Source;
     )
 ))]
 pub use uring::{
-    AcceptMulti, MultiOperation, Multishot, Pool, PoolBuffer, RecvMulti, Submission, op,
+    AcceptMulti, Leftover, MultiOperation, Multishot, Pool, PoolBuffer, RecvMulti, Submission, op,
 };
 pub use uring::{Buffer, BufferMut, Slice};

@@ -13,9 +13,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 use tress::io::{
     AsyncReadExt, AsyncReadOwned, AsyncSeekExt, AsyncWriteExt, AsyncWriteOwned, Buffer, BufferMut,
+    Interest,
 };
 use tress::net::unix::pipe;
-use tress::net::{TcpListener, TcpStream, UnixStream};
+use tress::net::{Pooled, TcpListener, TcpStream, UnixStream};
 use tress::runtime::{IoBackend, Runtime};
 use tress::task::yield_now;
 
@@ -454,5 +455,246 @@ fn an_event_counter_is_read() {
             let (n, value) = read.await;
             assert_eq!((n.unwrap(), &value[..]), (8, &7_u64.to_ne_bytes()[..]));
         });
+    });
+}
+
+/// Numbers that look random, the same in every run of a seed.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 32) as usize % sides
+    }
+}
+
+/// Polls a few times and drops the future. What it returned, if it was ready.
+async fn a_few_times<F: Future>(times: usize, future: F) -> Option<F::Output> {
+    let mut future = pin!(future);
+    let mut left = times;
+    poll_fn(|cx| match future.as_mut().poll(cx) {
+        Poll::Ready(value) => Poll::Ready(Some(value)),
+        Poll::Pending if left == 0 => Poll::Ready(None),
+        Poll::Pending => {
+            left -= 1;
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        }
+    })
+    .await
+}
+
+/// A byte that depends on its place.
+fn byte(at: usize) -> u8 {
+    (at ^ (at >> 8) ^ (at >> 16)) as u8
+}
+
+/// Writes so many bytes in pieces, now and then.
+fn write_in_pieces(mut to: impl std::io::Write, total: usize, mut dice: Dice) {
+    let mut written = 0;
+    while written < total {
+        let n = (1 + dice.roll(40)).min(total - written);
+        let piece: Vec<u8> = (written..written + n).map(byte).collect();
+        to.write_all(&piece).unwrap();
+        written += n;
+        for _ in 0..dice.roll(30) {
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// One read of a random kind, dropped at a random poll. Returns what it took; `None` at the end.
+async fn some_read(stream: &mut TcpStream, dice: &mut Dice) -> Option<Vec<u8>> {
+    let room = 1 + dice.roll(48);
+    let times = dice.roll(4);
+    let mut bytes = vec![0; room];
+    let read = match dice.roll(8) {
+        0..=3 => match a_few_times(times, stream.read_owned(Vec::with_capacity(room))).await {
+            Some((read, filled)) => {
+                bytes = filled;
+                Some(read.unwrap())
+            }
+            None => None,
+        },
+        4 => a_few_times(times, stream.read(&mut bytes))
+            .await
+            .map(Result::unwrap),
+        5 => match stream.try_read(&mut bytes) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => None,
+            read => Some(read.unwrap()),
+        },
+        6 => {
+            let peeked = a_few_times(times, stream.peek(&mut bytes)).await;
+            let peeked = peeked.map(Result::unwrap);
+            if let Some(n @ 1..) = peeked {
+                // The next read brings the same.
+                let mut same = vec![0; n];
+                stream.read_exact(&mut same).await.unwrap();
+                assert_eq!(same, bytes[..n]);
+            }
+            peeked
+        }
+        _ => {
+            stream.readable().await.unwrap();
+            match stream.try_read(&mut bytes) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => None,
+                read => Some(read.unwrap()),
+            }
+        }
+    };
+    match read {
+        Some(0) => None,
+        Some(n) => Some(bytes[..n].to_vec()),
+        None => {
+            yield_now().await;
+            Some(Vec::new())
+        }
+    }
+}
+
+/// Reads are dropped at every point while the peer writes when it likes: no byte is lost, none comes twice.
+#[test]
+fn dropped_reads_lose_nothing() {
+    const TOTAL: usize = 20_000;
+    on_each_runtime(|rt| {
+        for seed in 1..4 {
+            let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+            let peer = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            peer.set_nodelay(true).unwrap();
+            let near = listener.accept().unwrap().0;
+            let dice = Dice(seed + 0x9E37_79B9_7F4A_7C15);
+            let writer = std::thread::spawn(move || write_in_pieces(peer, TOTAL, dice));
+            rt.block_on(async {
+                let mut dice = Dice(seed + 77);
+                let mut stream = TcpStream::from_std(near).unwrap();
+                let mut at = 0;
+                loop {
+                    // Some of the time on another worker than the one that has begun the last read.
+                    let is_moved = dice.roll(4) == 0;
+                    let round = async move {
+                        let read = some_read(&mut stream, &mut dice).await;
+                        (stream, dice, read)
+                    };
+                    let read;
+                    (stream, dice, read) = if is_moved {
+                        tress::spawn(round).await.unwrap()
+                    } else {
+                        round.await
+                    };
+                    let Some(bytes) = read else { break };
+                    for got in &bytes {
+                        assert_eq!(*got, byte(at), "seed {seed}, at {at}");
+                        at += 1;
+                    }
+                }
+                assert_eq!(at, TOTAL, "seed {seed}");
+            });
+            writer.join().unwrap();
+        }
+    });
+}
+
+/// What a dropped read has received is there for every kind of read, and for nobody who would miss it.
+#[test]
+fn what_a_dropped_read_has_received_is_read_next() {
+    on_each_runtime(|rt| {
+        rt.block_on(async {
+            for kind in 0..8 {
+                let (mut near, mut far) = connection().await;
+                let mut read = Box::pin(near.read_owned(vec![0; 16]));
+                assert!(once(&mut read).await.is_none());
+                far.write_all(b"early").await.unwrap();
+                // The kernel has had time for it: the answer comes after it.
+                for _ in 0..2 {
+                    let (mut one, mut other) = connection().await;
+                    one.write_all(b"x").await.unwrap();
+                    other.read_owned(vec![0; 1]).await.0.unwrap();
+                }
+                drop(read);
+                far.write_all(b"-late").await.unwrap();
+                let mut bytes = vec![0; 3];
+                match kind {
+                    0 => near.read_exact(&mut bytes).await.map(drop).unwrap(),
+                    1 => {
+                        let read;
+                        (read, bytes) = near.read_exact_owned(bytes).await;
+                        read.unwrap();
+                    }
+                    2 => {
+                        near.readable().await.unwrap();
+                        assert_eq!(near.try_read(&mut bytes).unwrap(), 3);
+                    }
+                    3 => {
+                        near.readable().await.unwrap();
+                        let mut parts = [std::io::IoSliceMut::new(&mut bytes)];
+                        assert_eq!(near.try_read_vectored(&mut parts).unwrap(), 3);
+                    }
+                    4 => {
+                        assert_eq!(near.peek(&mut bytes).await.unwrap(), 3);
+                        assert_eq!(bytes, b"ear");
+                        near.read_exact(&mut bytes).await.map(drop).unwrap();
+                    }
+                    5 => {
+                        let (mut reader, _writer) = near.split();
+                        reader.read_exact(&mut bytes).await.map(drop).unwrap();
+                    }
+                    6 => {
+                        // Foreign code sees the rest only once that is read.
+                        if near.try_io(Interest::READABLE, || Ok(())).is_err() {
+                            near.read_exact(&mut [0; 5]).await.unwrap();
+                        }
+                        let tried = near.try_io(Interest::READABLE, || Ok(()));
+                        let is_refused = |error: std::io::Error| error.kind() == ErrorKind::Other;
+                        assert!(!tried.is_err_and(is_refused));
+                        continue;
+                    }
+                    _ => {
+                        let mut pooled = Pooled::new(near);
+                        let mut all = Vec::new();
+                        while all.len() < 10 {
+                            all.extend_from_slice(&pooled.read_pooled().await.unwrap().unwrap());
+                        }
+                        assert_eq!(all, b"early-late");
+                        continue;
+                    }
+                }
+                assert_eq!(bytes, b"ear", "kind {kind}");
+                let mut rest = vec![0; 7];
+                near.read_exact(&mut rest).await.unwrap();
+                assert_eq!(rest, b"ly-late", "kind {kind}");
+                near.into_std().unwrap();
+            }
+        });
+    });
+}
+
+/// A stream of the standard library has no place for what a dropped read has received: it has all, or there is none.
+#[test]
+fn the_standard_library_gets_a_whole_stream_or_none() {
+    on_each_runtime(|rt| {
+        for turns in 0..4 {
+            rt.block_on(async {
+                let (mut near, mut far) = connection().await;
+                let mut read = Box::pin(near.read_owned(vec![0; 16]));
+                assert!(once(&mut read).await.is_none());
+                far.write_all(b"early").await.unwrap();
+                for _ in 0..turns {
+                    yield_now().await;
+                }
+                drop(read);
+                far.write_all(b"-late").await.unwrap();
+                match near.into_std() {
+                    Ok(mut std) => {
+                        std.set_nonblocking(false).unwrap();
+                        let mut bytes = [0; 10];
+                        std::io::Read::read_exact(&mut std, &mut bytes).unwrap();
+                        assert_eq!(&bytes, b"early-late");
+                    }
+                    Err(error) => assert!(error.to_string().contains("read them first")),
+                }
+            });
+        }
     });
 }

@@ -61,6 +61,8 @@ mod empty;
 #[cfg(feature = "hyper")]
 pub mod hyper;
 mod join;
+#[cfg(feature = "driver")]
+mod leftover;
 mod lines;
 pub(crate) mod offload;
 mod operation;

@@ -4,7 +4,9 @@ use super::owned::Refused;
 use super::source::Source;
 use std::future::Ready;
 use std::io;
+use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
+use std::task::{Context, Poll};
 
 /// Something that nobody shares.
 #[derive(Debug)]
@@ -24,6 +26,10 @@ impl<T> Held<T> {
         self.0
     }
 
+    pub(crate) fn leftover(&self) -> Option<&Leftover> {
+        None
+    }
+
     pub(crate) fn reclaim(self) -> io::Result<T> {
         Ok(self.0)
     }
@@ -40,6 +46,29 @@ impl<T> Deref for Held<T> {
 impl<T> DerefMut for Held<T> {
     fn deref_mut(&mut self) -> &mut T {
         &mut self.0
+    }
+}
+
+/// What dropped reads have received: they take nothing.
+#[derive(Debug)]
+pub(crate) enum Leftover {}
+
+impl Leftover {
+    pub(crate) fn poll(&self, _: &mut Context<'_>) -> Poll<bool> {
+        match *self {}
+    }
+
+    pub(crate) fn read(&self, _: &mut [MaybeUninit<u8>]) -> Option<io::Result<usize>> {
+        match *self {}
+    }
+
+    pub(crate) fn peek(&self, _: &mut [MaybeUninit<u8>]) -> Option<io::Result<usize>> {
+        match *self {}
+    }
+
+    #[cfg(feature = "net")]
+    pub(crate) fn take(&self) -> Option<io::Result<Box<[u8]>>> {
+        match *self {}
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::source::Source;
 use crate::task::coop;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::mem::MaybeUninit;
 use tress_driver::{Buffer, BufferMut, Interest};
@@ -36,12 +36,11 @@ pub trait AsyncReadOwned {
     /// What the system says; that the runtime has shut down. The buffer comes back in any case.
     ///
     /// # Cancel safety
-    /// Dropping the future cancels the read. The buffer is lost with it, but lives until the kernel is
-    /// done with it, as does the descriptor. **Bytes that the kernel had put into the buffer by then are
-    /// lost**, as it cannot take them back: after a read of a stream was dropped, the stream may have a gap. (Not
-    /// so with readiness, where nothing is taken before the poll that returns it; and not with files, which are
-    /// read at a position that moves when the read is over.) To wait for one of several things, keep the
-    /// future and go on polling it, or use [`AsyncReadExt::read`](super::AsyncReadExt::read).
+    /// Dropping the future cancels the read, and loses no byte: what the kernel had put into the buffer by then is
+    /// copied, and the next read of the stream returns it first, whichever kind of read that is. (A file is read at
+    /// a position that moves when the read is over.) The buffer is lost, but lives until the kernel is done with it,
+    /// as does the descriptor. A stream that is made one of the standard library's with such bytes unread returns
+    /// an error instead, as do `try_io` and `async_io`: read them first.
     fn read_owned<B: BufferMut>(
         &mut self,
         buffer: B,
@@ -68,7 +67,8 @@ pub trait AsyncReadOwned {
     /// `UnexpectedEof` at the end; else as for [`read_owned`](Self::read_owned).
     ///
     /// # Cancel safety
-    /// What was read is lost with the buffer.
+    /// What was read in full before is lost with the buffer: bytes that one read has returned, while it waited for
+    /// more.
     fn read_exact_owned<B: BufferMut>(
         &mut self,
         mut buffer: B,
@@ -169,7 +169,7 @@ pub(crate) fn room<B: BufferMut>(buffer: &mut B) -> &mut [MaybeUninit<u8>] {
 /// `read` initialises the bytes whose number it returns.
 pub(crate) async unsafe fn fill<T, B, F>(
     source: &Source<T>,
-    buffer: B,
+    mut buffer: B,
     start: impl FnOnce(&Source<T>, B) -> Result<F, Refused<B>>,
     mut read: impl FnMut(&T, &mut [MaybeUninit<u8>]) -> io::Result<usize>,
 ) -> (io::Result<usize>, B)
@@ -179,6 +179,11 @@ where
     F: Future<Output = (io::Result<usize>, B)>,
 {
     coop::consume_budget().await;
+    if source.leftover().is_some() {
+        if let Some(result) = fill_from_leftover(source, &mut buffer).await {
+            return (result, buffer);
+        }
+    }
     let mut buffer = match finish(start(source, buffer)).await {
         Ok(done) => return done,
         Err(buffer) => buffer,
@@ -191,6 +196,24 @@ where
         unsafe { buffer.set_filled(n) };
     }
     (result, buffer)
+}
+
+/// Reads what an earlier read has received that was dropped, once that is over. `None` if it is nothing.
+async fn fill_from_leftover<T, B>(source: &Source<T>, buffer: &mut B) -> Option<io::Result<usize>>
+where
+    T: tress_driver::Source,
+    B: BufferMut,
+{
+    let leftover = source.leftover()?;
+    if !poll_fn(|cx| leftover.poll(cx)).await {
+        return None;
+    }
+    let result = leftover.read(room(buffer))?;
+    if let Ok(n) = result {
+        // SAFETY: so many were initialised.
+        unsafe { buffer.set_filled(n) };
+    }
+    Some(result)
 }
 
 /// Writes by the operation that `start` makes (`ring::write`, or `ring::send` for a socket), or by readiness if

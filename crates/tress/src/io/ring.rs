@@ -3,25 +3,28 @@
 //! without io_uring is `no_ring`.
 
 mod held;
+mod reading;
 #[cfg(feature = "net")]
 mod receive;
 
+use held::Lent;
 pub(crate) use held::{Descriptor, Held};
+use reading::Reading;
 #[cfg(feature = "net")]
 pub(crate) use receive::{Next, Pool, Receive};
+pub(crate) use tress_driver::Leftover;
 #[cfg(feature = "net")]
 pub(crate) use tress_driver::PoolBuffer;
 
 use super::owned::Refused;
 use super::source::Source;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use tress_driver::op::{self, Operation};
 use tress_driver::{Buffer, BufferMut, Submission};
 
 impl<T: Descriptor> Source<T> {
     /// The descriptor, for an operation to keep open.
-    fn lend(&self) -> Arc<OwnedFd> {
+    fn lend(&self) -> Arc<Lent> {
         self.inner.lend()
     }
 }
@@ -31,10 +34,11 @@ impl<T: Descriptor> Source<T> {
 pub(crate) fn recv<T: Descriptor, B: BufferMut>(
     source: &Source<T>,
     buffer: B,
-) -> Result<Submission<op::Recv<Arc<OwnedFd>, B>>, Refused<B>> {
-    submit(source, buffer, |socket, buffer| {
-        op::Recv::new(socket, buffer, 0)
-    })
+) -> Result<Reading<op::Recv<Arc<Lent>, B>>, Refused<B>> {
+    let submitted = submit(source, buffer, |socket, buffer| {
+        op::Recv::new(socket, buffer, 0).keeping(kept_by)
+    });
+    submitted.map(|submission| Reading::new(source.lend(), submission))
 }
 
 /// Sends by a socket.
@@ -42,7 +46,7 @@ pub(crate) fn recv<T: Descriptor, B: BufferMut>(
 pub(crate) fn send<T: Descriptor, B: Buffer>(
     source: &Source<T>,
     buffer: B,
-) -> Result<Submission<op::Send<Arc<OwnedFd>, B>>, Refused<B>> {
+) -> Result<Submission<op::Send<Arc<Lent>, B>>, Refused<B>> {
     submit(source, buffer, |socket, buffer| {
         op::Send::new(socket, buffer, 0)
     })
@@ -52,22 +56,30 @@ pub(crate) fn send<T: Descriptor, B: Buffer>(
 pub(crate) fn read<T: Descriptor, B: BufferMut>(
     source: &Source<T>,
     buffer: B,
-) -> Result<Submission<op::Read<Arc<OwnedFd>, B>>, Refused<B>> {
-    submit(source, buffer, op::Read::next)
+) -> Result<Reading<op::Read<Arc<Lent>, B>>, Refused<B>> {
+    let submitted = submit(source, buffer, |fd, buffer| {
+        op::Read::next(fd, buffer).keeping(kept_by)
+    });
+    submitted.map(|submission| Reading::new(source.lend(), submission))
+}
+
+/// Where what a dropped read has received is kept.
+fn kept_by(lent: &Arc<Lent>) -> &Leftover {
+    lent.leftover()
 }
 
 /// Writes to something without a position.
 pub(crate) fn write<T: Descriptor, B: Buffer>(
     source: &Source<T>,
     buffer: B,
-) -> Result<Submission<op::Write<Arc<OwnedFd>, B>>, Refused<B>> {
+) -> Result<Submission<op::Write<Arc<Lent>, B>>, Refused<B>> {
     submit(source, buffer, op::Write::next)
 }
 
 fn submit<T: Descriptor, B, O: Operation>(
     source: &Source<T>,
     buffer: B,
-    make: impl FnOnce(Arc<OwnedFd>, B) -> O,
+    make: impl FnOnce(Arc<Lent>, B) -> O,
 ) -> Result<Submission<O>, Refused<B>> {
     let mut buffer = Some(buffer);
     let submitted = source.runtime().with_driver(|driver| {

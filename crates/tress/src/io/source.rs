@@ -118,7 +118,8 @@ impl<T: tress_driver::Source> Source<T> {
     /// As `into_inner`, for what may be lent to an operation that was dropped and is not over yet.
     ///
     /// # Errors
-    /// If a duplicate is needed for that, and there are no more descriptors.
+    /// If a duplicate is needed for that, and there are no more descriptors; if a read that was dropped has
+    /// received something that nobody has read.
     pub(crate) fn reclaim(self) -> io::Result<T>
     where
         T: Descriptor,
@@ -272,6 +273,9 @@ impl<T: tress_driver::Source> Source<T> {
         buf: &mut ReadBuf<'_>,
         mut f: impl FnMut(&T, &mut [std::mem::MaybeUninit<u8>]) -> io::Result<usize>,
     ) -> Poll<io::Result<()>> {
+        if let Some(read) = ready!(self.poll_leftover(cx, buf)) {
+            return Poll::Ready(read);
+        }
         // SAFETY: nothing is de-initialised: `f` only writes bytes into it.
         let room = unsafe { buf.unfilled_mut() };
         let wanted = room.len();
@@ -292,6 +296,9 @@ impl<T: tress_driver::Source> Source<T> {
         buf: &mut ReadBuf<'_>,
         mut f: impl FnMut(&T, &mut [std::mem::MaybeUninit<u8>]) -> io::Result<usize>,
     ) -> Poll<io::Result<()>> {
+        if let Some(read) = ready!(self.poll_leftover(cx, buf)) {
+            return Poll::Ready(read);
+        }
         // SAFETY: nothing is de-initialised: `f` only writes bytes into it.
         let room = unsafe { buf.unfilled_mut() };
         let n = ready!(self.poll_io(cx, Direction::Read, |inner| f(inner, room)))?;
@@ -327,6 +334,9 @@ impl<T: tress_driver::Source> Source<T> {
         uses_up: impl Fn(&R) -> bool,
         mut f: impl FnMut(&T) -> io::Result<R>,
     ) -> Poll<io::Result<R>> {
+        if direction == Direction::Read {
+            ready!(self.poll_settled(cx))?;
+        }
         loop {
             // Each time: a source may be said to be ready again and again, and never be.
             let progress = ready!(coop::poll_proceed(cx));
@@ -390,6 +400,9 @@ impl<T: tress_driver::Source> Source<T> {
     ) -> io::Result<R> {
         coop::consume_budget().await;
         self.note_urgency(interest);
+        if interest.is_readable() {
+            self.settled().await?;
+        }
         if let Some(result) = self.try_unregistered(&mut f) {
             return result;
         }
@@ -406,6 +419,9 @@ impl<T: tress_driver::Source> Source<T> {
         f: impl FnOnce(&T) -> io::Result<R>,
     ) -> io::Result<R> {
         self.note_urgency(interest);
+        if interest.is_readable() {
+            self.try_settled()?;
+        }
         match self.registration.get() {
             None => {
                 let result = f(&self.inner);
@@ -427,6 +443,14 @@ impl<T: tress_driver::Source> Source<T> {
         direction: Direction,
     ) -> Poll<io::Result<()>> {
         let progress = ready!(coop::poll_proceed(cx));
+        if direction == Direction::Read {
+            if let Some(leftover) = self.leftover() {
+                if ready!(leftover.poll(cx)) {
+                    progress.made_progress();
+                    return Poll::Ready(Ok(()));
+                }
+            }
+        }
         let result = ready!(
             self.registration_assuming(Ready::EMPTY)?
                 .poll_ready(cx, direction)
@@ -450,6 +474,13 @@ impl<T: tress_driver::Source> Source<T> {
     /// Waiting takes nothing.
     pub(crate) async fn ready(&self, interest: Interest) -> io::Result<Ready> {
         self.note_urgency(interest);
+        if interest == Interest::READABLE {
+            if let Some(leftover) = self.leftover() {
+                if std::future::poll_fn(|cx| leftover.poll(cx)).await {
+                    return Ok(Ready::READABLE);
+                }
+            }
+        }
         let event = self
             .registration_assuming(Ready::EMPTY)?
             .readiness(interest)

@@ -208,6 +208,15 @@ impl Receive {
             Some(next) => ready!(next),
             // Begun, or begun again, with the pool of the worker that this is.
             None => {
+                if let Some(leftover) = source.leftover() {
+                    // Of an owned read before the stream was pooled.
+                    if ready!(leftover.poll(cx)) {
+                        if let Some(bytes) = leftover.take() {
+                            progress.made_progress();
+                            return Poll::Ready(bytes.map(PooledBuf::of_own).map(Some));
+                        }
+                    }
+                }
                 let begun = source.runtime().with_pool(|pool| match pool {
                     Pool::Ring(pool) => of_ring(pool.begin(source, cx)),
                     Pool::Shelf(shelf) => (Receive::Shelf(Waiter(Box::new(shelf.clone()))), None),

@@ -127,6 +127,9 @@ macro_rules! stream_methods {
         /// # Errors
         /// `WouldBlock` if there is nothing; else what the system says.
         pub fn try_read(&self, buf: &mut [u8]) -> std::io::Result<usize> {
+            if let Some(read) = self.io.try_leftover(buf) {
+                return read;
+            }
             self.io
                 .try_io($crate::io::Interest::READABLE, |mut socket| {
                     $crate::io::uninterrupted(|| std::io::Read::read(&mut socket, buf))
@@ -141,6 +144,9 @@ macro_rules! stream_methods {
             &self,
             bufs: &mut [std::io::IoSliceMut<'_>],
         ) -> std::io::Result<usize> {
+            if let Some(read) = self.io.try_leftover_vectored(bufs) {
+                return read;
+            }
             self.io
                 .try_io($crate::io::Interest::READABLE, |mut socket| {
                     $crate::io::uninterrupted(|| std::io::Read::read_vectored(&mut socket, bufs))
@@ -153,6 +159,12 @@ macro_rules! stream_methods {
         /// As for [`try_read`](Self::try_read).
         #[cfg(feature = "bytes")]
         pub fn try_read_buf<B: bytes::BufMut>(&self, buf: &mut B) -> std::io::Result<usize> {
+            if self.io.leftover().is_some() {
+                // SAFETY: it initialises as many bytes as it says.
+                return unsafe {
+                    $crate::net::readiness::fill(buf, |room| self.io.try_leftover_uninit(room))
+                };
+            }
             self.io.try_io($crate::io::Interest::READABLE, |socket| {
                 // SAFETY: receiving initialises as many bytes as it says.
                 unsafe {

@@ -87,8 +87,9 @@ macro_rules! pipe {
             /// The descriptor, put back into blocking mode.
             ///
             /// # Errors
-            /// If that cannot be done, or an [owned](crate::io::AsyncReadOwned) operation that was
-            /// dropped still has the descriptor and it cannot be duplicated.
+            /// If that cannot be done; if an [owned](crate::io::AsyncReadOwned) read that was dropped has
+            /// received bytes that nobody has read since; if an owned operation that was dropped still has
+            /// the descriptor and it cannot be duplicated.
             pub fn into_owned_fd(self) -> io::Result<OwnedFd> {
                 let fd = self.0.reclaim()?;
                 set_nonblocking(&fd, false)?;

@@ -1,7 +1,8 @@
 //! Operations on open files.
 
-use super::{Operation, Prepare, descriptor, length};
+use super::{KeptBy, Operation, Prepare, descriptor, keep, length};
 use crate::uring::buffer::{Buffer, BufferMut};
+use crate::uring::leftover::Leftover;
 use io_uring::squeue::{Entry, Flags};
 use io_uring::{opcode, types};
 use std::io;
@@ -36,6 +37,7 @@ pub struct Read<F, B> {
     buffer: B,
     offset: u64,
     begin: Begin,
+    leftover: Option<KeptBy<F>>,
 }
 
 impl<F, B> Read<F, B> {
@@ -46,6 +48,7 @@ impl<F, B> Read<F, B> {
             buffer,
             offset,
             begin: Begin::AtOnce,
+            leftover: None,
         }
     }
 
@@ -63,6 +66,14 @@ impl<F, B> Read<F, B> {
             ..self
         }
     }
+
+    /// As [`Recv::keeping`](super::Recv::keeping).
+    pub fn keeping(self, leftover: fn(&F) -> &Leftover) -> Self {
+        Read {
+            leftover: Some(leftover),
+            ..self
+        }
+    }
 }
 
 impl<F: AsFd + Send + 'static, B: BufferMut> Prepare for Read<F, B> {
@@ -74,6 +85,13 @@ impl<F: AsFd + Send + 'static, B: BufferMut> Prepare for Read<F, B> {
             .offset(self.offset)
             .build()
             .flags(self.begin.flags())
+    }
+
+    unsafe fn discard(&mut self, value: i32) {
+        if let Some(leftover) = self.leftover {
+            // SAFETY: by the caller's promise it is the result.
+            unsafe { keep(leftover(&self.file), &mut self.buffer, value) };
+        }
     }
 }
 

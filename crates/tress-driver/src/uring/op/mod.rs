@@ -16,6 +16,8 @@ pub use socket::{Accept, Address, Connect, Recv, RecvMsg, Send, SendMsg, Shutdow
 
 pub(crate) use sealed::Prepare;
 
+use super::buffer::BufferMut;
+use super::leftover::{Leftover, Orphan};
 use io_uring::types;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -90,4 +92,21 @@ fn length(bytes: usize) -> u32 {
 
 pub(super) fn descriptor(fd: &impl AsFd) -> types::Fd {
     types::Fd(fd.as_fd().as_raw_fd())
+}
+
+/// Finds where the rest of a descriptor's reads is kept.
+type KeptBy<F> = fn(&F) -> &Leftover;
+
+/// Keeps what a read has received that nobody waits for.
+///
+/// # Safety
+/// It is the result of a read into this buffer.
+unsafe fn keep(leftover: &Leftover, buffer: &mut impl BufferMut, value: i32) {
+    Orphan::new(leftover).keep(value, |n| {
+        // With `MSG_TRUNC` the kernel reports more than there was room for.
+        let n = n.min(buffer.room());
+        // SAFETY: by the caller's promise the kernel has filled that much.
+        unsafe { buffer.set_filled(n) };
+        &buffer.bytes()[..n]
+    });
 }

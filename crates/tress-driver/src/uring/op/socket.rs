@@ -1,8 +1,9 @@
 //! Operations on sockets.
 
 use super::path::new_descriptor;
-use super::{AS_OFTEN_AS_IT_TAKES, Operation, Prepare, descriptor, length};
+use super::{AS_OFTEN_AS_IT_TAKES, KeptBy, Operation, Prepare, descriptor, keep, length};
 use crate::uring::buffer::{Buffer, BufferMut};
+use crate::uring::leftover::Leftover;
 use io_uring::opcode;
 use io_uring::squeue::Entry;
 use std::fmt;
@@ -201,6 +202,7 @@ pub struct Recv<F, B> {
     socket: F,
     buffer: B,
     flags: i32,
+    leftover: Option<KeptBy<F>>,
 }
 
 impl<F, B> Recv<F, B> {
@@ -211,6 +213,16 @@ impl<F, B> Recv<F, B> {
             socket,
             buffer,
             flags,
+            leftover: None,
+        }
+    }
+
+    /// What is received after the operation was dropped is kept there. Whoever drops the submission says so before,
+    /// by [`Leftover::expect`].
+    pub fn keeping(self, leftover: fn(&F) -> &Leftover) -> Self {
+        Recv {
+            leftover: Some(leftover),
+            ..self
         }
     }
 }
@@ -225,6 +237,13 @@ impl<F: AsFd + SendMarker + 'static, B: BufferMut> Prepare for Recv<F, B> {
         opcode::Recv::new(descriptor(&self.socket), self.buffer.pointer_mut(), room)
             .flags(self.flags)
             .build()
+    }
+
+    unsafe fn discard(&mut self, value: i32) {
+        if let Some(leftover) = self.leftover {
+            // SAFETY: by the caller's promise it is the result.
+            unsafe { keep(leftover(&self.socket), &mut self.buffer, value) };
+        }
     }
 }
 

@@ -2,15 +2,35 @@ use std::fmt;
 use std::io;
 use std::mem::{self, ManuallyDrop};
 use std::ops::{Deref, DerefMut};
-use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
+use tress_driver::Leftover;
 
 /// Something with a descriptor, which operations of a ring can share: then it is closed when the last
 /// of them is done with it. Until the first one asks, sharing costs nothing.
 pub(crate) struct Held<T> {
     inner: ManuallyDrop<T>,
     /// Owns the descriptor, once it is lent. `inner` is only its name from then on.
-    lent: OnceLock<Arc<OwnedFd>>,
+    lent: OnceLock<Arc<Lent>>,
+}
+
+/// A descriptor that operations have, with what dropped reads have received from it.
+#[derive(Debug)]
+pub(crate) struct Lent {
+    fd: OwnedFd,
+    leftover: Leftover,
+}
+
+impl Lent {
+    pub(crate) fn leftover(&self) -> &Leftover {
+        &self.leftover
+    }
+}
+
+impl AsFd for Lent {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
 }
 
 /// A descriptor, and nothing else.
@@ -44,6 +64,13 @@ impl<T> Held<T> {
         }
     }
 
+    /// What dropped reads have received, if there is anything to read or to wait for.
+    #[inline]
+    pub(crate) fn leftover(&self) -> Option<&Leftover> {
+        let leftover = self.lent.get()?.leftover();
+        (!leftover.is_empty()).then_some(leftover)
+    }
+
     /// Takes it out.
     ///
     /// # Panics
@@ -59,10 +86,13 @@ impl<T> Held<T> {
 
 impl<T: Descriptor> Held<T> {
     /// The descriptor, for an operation to keep open.
-    pub(crate) fn lend(&self) -> Arc<OwnedFd> {
+    pub(crate) fn lend(&self) -> Arc<Lent> {
         let lent = self.lent.get_or_init(|| {
-            // SAFETY: open, and from now on owned by this: `inner` is not dropped any more.
-            Arc::new(unsafe { OwnedFd::from_raw_fd(self.inner.as_raw_fd()) })
+            Arc::new(Lent {
+                // SAFETY: open, and from now on owned by this: `inner` is not dropped any more.
+                fd: unsafe { OwnedFd::from_raw_fd(self.inner.as_raw_fd()) },
+                leftover: Leftover::new(),
+            })
         });
         Arc::clone(lent)
     }
@@ -70,16 +100,19 @@ impl<T: Descriptor> Held<T> {
     /// Takes it out; or a duplicate, if an operation that was dropped still has it.
     ///
     /// # Errors
-    /// If there can be no duplicate.
+    /// If there can be no duplicate; if a dropped read has received something that nobody has read.
     pub(crate) fn reclaim(mut self) -> io::Result<T> {
+        if let Some(lent) = self.lent.get() {
+            lent.leftover.conclude()?;
+        }
         match self.lent.take().map(Arc::try_unwrap) {
             None => {}
             // `inner` is the owner again.
-            Some(Ok(only)) => drop(only.into_raw_fd()),
+            Some(Ok(only)) => drop(only.fd.into_raw_fd()),
             Some(Err(shared)) => {
                 // The operation closes it.
                 mem::forget(self);
-                return shared.try_clone().map(T::from);
+                return shared.fd.try_clone().map(T::from);
             }
         }
         Ok(self.into_inner())

@@ -1,9 +1,8 @@
 //! Receives that go on, into the pool of a driver.
 
-use super::Descriptor;
+use super::{Descriptor, Lent};
 use crate::io::source::Source;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use tress_driver::{Driver, Multishot, PoolBuffer, RecvMulti};
@@ -47,7 +46,7 @@ pub(crate) type Next = Poll<Option<io::Result<PoolBuffer>>>;
 
 /// A receive that goes on.
 #[derive(Debug)]
-pub(crate) struct Receive(Multishot<RecvMulti<Arc<OwnedFd>>>);
+pub(crate) struct Receive(Multishot<RecvMulti<Arc<Lent>>>);
 
 impl Receive {
     /// None if it has to be begun again.

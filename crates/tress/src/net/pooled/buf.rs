@@ -19,6 +19,8 @@ pub struct PooledBuf {
 enum Memory {
     Ring(ring::PoolBuffer),
     Shelf(ShelfBuffer),
+    /// Its own, of no pool.
+    Own(Box<[u8]>),
 }
 
 impl PooledBuf {
@@ -33,6 +35,13 @@ impl PooledBuf {
         PooledBuf {
             start: 0,
             memory: Memory::Shelf(buffer),
+        }
+    }
+
+    pub(super) fn of_own(bytes: Box<[u8]>) -> PooledBuf {
+        PooledBuf {
+            start: 0,
+            memory: Memory::Own(bytes),
         }
     }
 
@@ -55,6 +64,7 @@ impl Deref for PooledBuf {
         let all: &[u8] = match &self.memory {
             Memory::Ring(buffer) => buffer,
             Memory::Shelf(buffer) => buffer,
+            Memory::Own(bytes) => bytes,
         };
         &all[self.start..]
     }

@@ -7,6 +7,7 @@ use crate::net::readiness::{
 };
 use crate::task::coop;
 use socket2::SockRef;
+use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::task::{Context, Poll, ready};
@@ -149,8 +150,9 @@ impl TcpStream {
     /// [`set_nonblocking`](std::net::TcpStream::set_nonblocking) changes that.
     ///
     /// # Errors
-    /// If an [owned](crate::io::AsyncReadOwned) operation that was dropped still has the socket, and
-    /// it cannot be duplicated.
+    /// If an [owned](crate::io::AsyncReadOwned) read that was dropped has received bytes that nobody has read
+    /// since: read them first, until `try_read` finds none. If an owned operation that was dropped still has
+    /// the socket, and it cannot be duplicated.
     pub fn into_std(self) -> io::Result<std::net::TcpStream> {
         self.io.reclaim().map(Into::into)
     }
@@ -191,6 +193,10 @@ impl TcpStream {
     /// # Cancel safety
     /// Nothing is taken.
     pub async fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
+        let mut kept = ReadBuf::new(&mut *buf);
+        if let Some(n) = poll_fn(|cx| self.io.poll_peek_leftover(cx, &mut kept)).await {
+            return n;
+        }
         self.io
             .io(Interest::READABLE, |socket| {
                 uninterrupted(|| socket.peek(buf))
@@ -207,6 +213,9 @@ impl TcpStream {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<usize>> {
+        if let Some(n) = ready!(self.io.poll_peek_leftover(cx, buf)) {
+            return Poll::Ready(n);
+        }
         // SAFETY: nothing is de-initialised: `peek` only writes bytes into it.
         let room = unsafe { buf.unfilled_mut() };
         let n = ready!(self.io.poll_io(cx, Direction::Read, |socket| {

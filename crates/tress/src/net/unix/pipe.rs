@@ -197,8 +197,9 @@ macro_rules! end {
             /// Takes the descriptor out, in non-blocking mode.
             ///
             /// # Errors
-            /// If an [owned](crate::io::AsyncReadOwned) operation that was dropped still has the
-            /// descriptor, and it cannot be duplicated.
+            /// If an [owned](crate::io::AsyncReadOwned) read that was dropped has received bytes that
+            /// nobody has read since; if an owned operation that was dropped still has the descriptor,
+            /// and it cannot be duplicated.
             pub fn into_nonblocking_fd(self) -> std::io::Result<std::os::fd::OwnedFd> {
                 self.io.reclaim().map(Into::into)
             }

@@ -129,8 +129,9 @@ impl UnixStream {
     /// [`set_nonblocking`](net::UnixStream::set_nonblocking) changes that.
     ///
     /// # Errors
-    /// If an [owned](crate::io::AsyncReadOwned) operation that was dropped still has the socket, and
-    /// it cannot be duplicated.
+    /// If an [owned](crate::io::AsyncReadOwned) read that was dropped has received bytes that nobody has read
+    /// since: read them first, until `try_read` finds none. If an owned operation that was dropped still has
+    /// the socket, and it cannot be duplicated.
     pub fn into_std(self) -> io::Result<net::UnixStream> {
         self.io.reclaim().map(Into::into)
     }

@@ -53,6 +53,9 @@ impl Receiver {
     /// # Errors
     /// `WouldBlock` if there is nothing; else what the system says.
     pub fn try_read(&self, buf: &mut [u8]) -> io::Result<usize> {
+        if let Some(read) = self.io.try_leftover(buf) {
+            return read;
+        }
         self.io.try_io(Interest::READABLE, |mut pipe| {
             uninterrupted(|| pipe.read(buf))
         })
@@ -63,6 +66,9 @@ impl Receiver {
     /// # Errors
     /// As for [`try_read`](Self::try_read).
     pub fn try_read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        if let Some(read) = self.io.try_leftover_vectored(bufs) {
+            return read;
+        }
         self.io.try_io(Interest::READABLE, |mut pipe| {
             uninterrupted(|| pipe.read_vectored(bufs))
         })
@@ -74,6 +80,10 @@ impl Receiver {
     /// As for [`try_read`](Self::try_read).
     #[cfg(feature = "bytes")]
     pub fn try_read_buf<B: bytes::BufMut>(&self, buf: &mut B) -> io::Result<usize> {
+        if self.io.leftover().is_some() {
+            // SAFETY: it initialises as many bytes as it says.
+            return unsafe { fill(buf, |room| self.io.try_leftover_uninit(room)) };
+        }
         self.io.try_io(Interest::READABLE, |pipe| {
             // SAFETY: reading initialises as many bytes as it says.
             unsafe { fill(buf, |room| read(pipe, room)) }

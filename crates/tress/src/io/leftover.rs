@@ -1,0 +1,143 @@
+//! What dropped owned reads of a source have received: it is read before anything else.
+//!
+//! Each way to read looks here first, which costs a look at a flag, and only for sources that were ever read by
+//! an operation of a ring. What runs foreign code on the descriptor (`try_io`, `async_io`) cannot be given the
+//! bytes: it is refused until they are read.
+
+use super::ReadBuf;
+use super::ring::Leftover;
+use super::source::Source;
+use std::future::poll_fn;
+use std::io;
+#[cfg(feature = "net")]
+use std::io::IoSliceMut;
+use std::mem::MaybeUninit;
+use std::task::{Context, Poll, ready};
+
+#[cfg_attr(not(feature = "net"), allow(dead_code, reason = "mostly for sockets"))]
+impl<T: tress_driver::Source> Source<T> {
+    /// Where there is something, or somebody to wait for.
+    #[inline]
+    pub(crate) fn leftover(&self) -> Option<&Leftover> {
+        self.inner.leftover()
+    }
+
+    /// Reads into a buffer. `None` if there is nothing: then the source itself is to be read.
+    #[inline]
+    pub(crate) fn poll_leftover(
+        &self,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<Option<io::Result<()>>> {
+        match self.leftover() {
+            None => Poll::Ready(None),
+            Some(leftover) => poll_read(leftover, cx, buf),
+        }
+    }
+
+    /// Reads what there is, without waiting, as `try_read` does.
+    #[cfg(feature = "net")]
+    pub(crate) fn try_leftover(&self, buf: &mut [u8]) -> Option<io::Result<usize>> {
+        // SAFETY: only bytes that have a value are written to it.
+        let room = unsafe { &mut *(std::ptr::from_mut(buf) as *mut [MaybeUninit<u8>]) };
+        self.leftover()?.read(room)
+    }
+
+    /// As `try_leftover`, into the first buffer that has room.
+    #[cfg(feature = "net")]
+    pub(crate) fn try_leftover_vectored(
+        &self,
+        bufs: &mut [IoSliceMut<'_>],
+    ) -> Option<io::Result<usize>> {
+        self.leftover()?;
+        match bufs.iter_mut().find(|buf| !buf.is_empty()) {
+            Some(buf) => self.try_leftover(buf),
+            None => self.try_leftover(&mut []),
+        }
+    }
+
+    /// As `try_leftover`, into whatever room there is. The bytes whose number is returned are initialised.
+    #[cfg(all(feature = "net", feature = "bytes"))]
+    pub(crate) fn try_leftover_uninit(&self, room: &mut [MaybeUninit<u8>]) -> io::Result<usize> {
+        let read = self.leftover().and_then(|leftover| leftover.read(room));
+        // Else somebody has read it meanwhile.
+        read.unwrap_or_else(|| Err(io::ErrorKind::WouldBlock.into()))
+    }
+
+    /// As `poll_leftover`, and leaves the bytes there. Returns how many they are.
+    #[cfg(feature = "net")]
+    pub(crate) fn poll_peek_leftover(
+        &self,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<Option<io::Result<usize>>> {
+        let Some(leftover) = self.leftover() else {
+            return Poll::Ready(None);
+        };
+        if !ready!(leftover.poll(cx)) {
+            return Poll::Ready(None);
+        }
+        // SAFETY: nothing is de-initialised: bytes that have a value are written to it.
+        let peeked = leftover.peek(unsafe { buf.unfilled_mut() });
+        Poll::Ready(peeked.map(|peeked| filled(buf, peeked)))
+    }
+
+    /// Waits until foreign code may use the descriptor.
+    pub(super) async fn settled(&self) -> io::Result<()> {
+        match self.leftover() {
+            Some(leftover) if poll_fn(|cx| leftover.poll(cx)).await => Err(unread()),
+            _ => Ok(()),
+        }
+    }
+
+    /// As `settled`, by poll.
+    #[inline]
+    pub(super) fn poll_settled(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.leftover() {
+            None => Poll::Ready(Ok(())),
+            Some(leftover) => Poll::Ready(match ready!(leftover.poll(cx)) {
+                true => Err(unread()),
+                false => Ok(()),
+            }),
+        }
+    }
+
+    /// As `settled`, without waiting.
+    #[inline]
+    pub(super) fn try_settled(&self) -> io::Result<()> {
+        match self.leftover().map(|leftover| leftover.peek(&mut [])) {
+            None | Some(None) => Ok(()),
+            Some(Some(Err(error))) => Err(error),
+            Some(Some(Ok(_))) => Err(unread()),
+        }
+    }
+}
+
+fn poll_read(
+    leftover: &Leftover,
+    cx: &mut Context<'_>,
+    buf: &mut ReadBuf<'_>,
+) -> Poll<Option<io::Result<()>>> {
+    if !ready!(leftover.poll(cx)) {
+        return Poll::Ready(None);
+    }
+    // SAFETY: nothing is de-initialised: bytes that have a value are written to it.
+    let read = leftover.read(unsafe { buf.unfilled_mut() });
+    Poll::Ready(read.map(|read| filled(buf, read).map(drop)))
+}
+
+/// Counts what `Leftover` has put into a buffer.
+fn filled(buf: &mut ReadBuf<'_>, read: io::Result<usize>) -> io::Result<usize> {
+    let n = read?;
+    // SAFETY: so many were initialised.
+    unsafe { buf.assume_init(n) };
+    buf.advance(n);
+    Ok(n)
+}
+
+fn unread() -> io::Error {
+    io::Error::other(
+        "an owned read that was dropped has received bytes that were not read: read them first, by `try_read` \
+         or any other read",
+    )
+}
