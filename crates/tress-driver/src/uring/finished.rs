@@ -3,6 +3,7 @@
 
 use super::ring::Completion;
 use crate::sys::{Mutex, MutexGuard};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 #[derive(Default)]
@@ -15,7 +16,8 @@ impl Finished {
     }
 
     /// Drops all; no lock may be held. When it returns, so are (or will be, by another thread that is at it now)
-    /// all that were collected before.
+    /// all that were collected before. A buffer whose destructor panics keeps nobody from that: the thread has other
+    /// things to see to than somebody's buffer, and the panic hook has told of it.
     pub(super) fn bury(&self) {
         let mut finished = self.0.lock();
         if finished.is_empty() {
@@ -24,7 +26,15 @@ impl Finished {
         let mut dead = std::mem::take(&mut *finished);
         drop(finished);
         for operation in dead.drain(..) {
-            operation.bury();
+            let buried = catch_unwind(AssertUnwindSafe(move || {
+                operation.bury();
+                drop(operation);
+            }));
+            if let Err(payload) = buried {
+                // Foreign code too.
+                let dropped = catch_unwind(AssertUnwindSafe(move || drop(payload)));
+                dropped.unwrap_or_else(std::mem::forget);
+            }
         }
         // Keeps the memory for the next time.
         let mut finished = self.0.lock();
@@ -60,6 +70,43 @@ mod tests {
         fn bury(&self) {
             self.0.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// An operation whose buffer panics.
+    struct Panics;
+
+    impl Completion for Panics {
+        unsafe fn entry(&self) -> Entry {
+            unreachable!("it is over")
+        }
+
+        fn complete(&self, _: Arrived, _: &mut Wakers) -> Next {
+            unreachable!("it is over")
+        }
+
+        fn bury(&self) {
+            panic!("a buffer's own trouble")
+        }
+    }
+
+    impl Drop for Panics {
+        fn drop(&mut self) {
+            if !thread::panicking() {
+                panic!("the same again")
+            }
+        }
+    }
+
+    #[test]
+    fn a_burial_that_panics_keeps_nobody_from_theirs() {
+        let buried = Arc::new(AtomicUsize::new(0));
+        let finished = Finished::default();
+        for _ in 0..3 {
+            finished.collect().push(Arc::new(Panics));
+            finished.collect().push(Arc::new(Dead(buried.clone())));
+        }
+        finished.bury();
+        assert_eq!(buried.load(Ordering::Relaxed), 3);
     }
 
     fn is_asleep(thread: libc::pid_t) -> bool {

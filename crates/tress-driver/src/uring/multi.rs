@@ -2,7 +2,8 @@
 //!
 //! The kernel may end one at any time (its queue was full, the pool was empty), and we stop one whose
 //! results nobody fetches. Neither is an end: whoever asks for the next result starts it again. So a
-//! connection that is not read from holds a bounded number of results, and one that waits holds none.
+//! connection that is not read from holds a bounded number of results, and one that waits holds none. How the
+//! buffers of a pool are shared says `pool`.
 //!
 //! A receive has a companion, a poll for the peer's hanging up. Kernels up to (at least) 6.18 miss the end
 //! of a stream if it comes together with the last bytes: the two wake-ups count as one, the receive finds
@@ -12,7 +13,7 @@
 mod cell;
 
 use super::op::descriptor;
-use super::pool::{Pool, PoolBuffer};
+use super::pool::{Pool, PoolBuffer, Unread};
 use super::table::Key;
 use crate::driver::Driver;
 use crate::gone::Gone;
@@ -47,13 +48,27 @@ pub trait MultiOperation: sealed::Prepare {
     /// It is what the kernel has answered to this operation, and nobody has seen it before.
     #[doc(hidden)]
     unsafe fn item(&self, value: u32, flags: u32) -> Option<Self::Item>;
+
+    /// A copy of a result that holds nothing others wait for; `None` if there is none, or no need.
+    #[doc(hidden)]
+    fn copied(&self, _item: &Self::Item) -> Option<Self::Item> {
+        None
+    }
 }
 
 mod sealed {
+    use super::super::pool::Unread;
     use crate::driver::Driver;
     use io_uring::squeue::Entry;
-    use std::sync::Arc;
+    use std::sync::{Arc, Weak};
     use std::task::{Context, Poll};
+
+    /// Results that wait to be fetched before the kernel is asked to stop.
+    const BACKLOG: usize = if cfg!(loom) { 2 } else { 16 };
+
+    /// What knows the results that wait.
+    #[derive(Debug)]
+    pub struct Member(pub(in crate::uring) Weak<dyn Unread>);
 
     pub trait Prepare: Send + Sync + Sized + 'static {
         /// An operation that came with the same kernel.
@@ -83,7 +98,15 @@ mod sealed {
             Poll::Ready(())
         }
 
-        /// Nobody waits for that any more.
+        /// How many results may wait to be fetched before the kernel is asked to stop, as things are.
+        fn backlog(&self) -> usize {
+            BACKLOG
+        }
+
+        /// It is about to be submitted, where its results are known.
+        fn join(&self, _member: Member) {}
+
+        /// Nobody waits for any of that any more.
         fn leave(&self) {}
     }
 }
@@ -168,6 +191,14 @@ impl<F: AsFd + Send + Sync + 'static> sealed::Prepare for RecvMulti<F> {
         self.pool.poll_available(self.who(), cx)
     }
 
+    fn backlog(&self) -> usize {
+        self.pool.share()
+    }
+
+    fn join(&self, member: sealed::Member) {
+        self.pool.join(self.who(), member.0);
+    }
+
     fn leave(&self) {
         self.pool.leave(self.who());
     }
@@ -179,6 +210,10 @@ impl<F: AsFd + Send + Sync + 'static> MultiOperation for RecvMulti<F> {
     unsafe fn item(&self, value: u32, flags: u32) -> Option<PoolBuffer> {
         // SAFETY: a result of a receive into this pool, by the caller's promise.
         unsafe { self.pool.take(value, flags) }
+    }
+
+    fn copied(&self, item: &PoolBuffer) -> Option<PoolBuffer> {
+        item.copied()
     }
 }
 
@@ -390,8 +425,11 @@ impl Driver {
     where
         M::Item: Send,
     {
+        let cell = Arc::new(MultiCell::new(op));
+        let member: Arc<dyn Unread> = cell.clone();
+        cell.op.join(sealed::Member(Arc::downgrade(&member)));
         Multishot {
-            cell: Arc::new(MultiCell::new(op)),
+            cell,
             driver: Arc::clone(self),
             key: None,
             companion: None,

@@ -1,8 +1,20 @@
+//! Buffers that receives share.
+//!
+//! The kernel takes a buffer for whatever arrives, whoever it is for. So that those who do not read cannot take
+//! everything from those who do:
+//! - A receive is stopped when it has a share of results that nobody has fetched, 16 at most and the fewer the
+//!   fewer buffers are free, down to one; the rest stays in its socket until they are fetched. A result that
+//!   somebody waits for stops nothing.
+//! - If there is no buffer when one is needed, what was received and not fetched is copied to memory of its own,
+//!   and its buffers come back. The share bounds what that can be.
+//!
+//! Buffers in the hands of users stay there: those are waited for.
+
 use super::buffer::Buffer;
 use super::ring::Ring;
 use crate::driver::Driver;
 use crate::sys::Mutex;
-use crate::sys::atomic::{AtomicU32, Ordering};
+use crate::sys::atomic::{AtomicBool, AtomicU32, Ordering};
 use crate::wakers::Wakers;
 use io_uring::types::BufRingEntry;
 use io_uring::{cqueue, opcode};
@@ -62,17 +74,30 @@ struct Shared {
     layout: Layout,
     /// How often a buffer has left the ring, as far as is known: at first all are elsewhere.
     taken: AtomicU32,
+    /// How often a buffer was put into the ring. Written under the lock.
+    returned: AtomicU32,
+    /// Results were received since the last time that those nobody has fetched were copied.
+    received: AtomicBool,
     state: Mutex<State>,
 }
 
 struct State {
     /// Where the next free buffer goes.
     tail: u16,
-    /// How often a buffer was put into the ring.
-    returned: u32,
     /// Who waits for a buffer to come back, by whatever tells them apart.
     starving: BTreeMap<usize, Waker>,
+    /// Those that receive into the pool, by the same.
+    members: BTreeMap<usize, Weak<dyn Unread>>,
 }
+
+/// Results that wait to be fetched.
+pub(super) trait Unread: Send + Sync {
+    /// Copies them to memory of their own, and gives their buffers back. No lock may be held.
+    fn copy_out(&self);
+}
+
+/// Results of one receive that may wait to be fetched.
+const SHARE: usize = 16;
 
 // SAFETY: the memory is the pool's; what is written to it is written under the lock, by the kernel to
 // buffers that are in the ring, or not at all while a `PoolBuffer` has it.
@@ -120,7 +145,32 @@ impl Pool {
 
     /// How many buffers are neither filled nor in somebody's hands, as far as is known.
     pub fn available(&self) -> usize {
-        usize::from(self.0.count) - self.0.out(&self.0.state.lock())
+        let _counted = self.0.state.lock();
+        self.0.free()
+    }
+
+    /// How many results of one receive may wait to be fetched before it is stopped, as things are.
+    pub(super) fn share(&self) -> usize {
+        (self.0.free() * SHARE / usize::from(self.0.count)).max(1)
+    }
+
+    /// `who` receives into the pool from now on, until it `leave`s.
+    pub(super) fn join(&self, who: usize, member: Weak<dyn Unread>) {
+        let old = self.0.state.lock().members.insert(who, member);
+        drop(old);
+    }
+
+    /// Gets the buffers back that nobody has fetched. Whoever waits for one when it is called is woken by that, or
+    /// there are none.
+    fn reclaim(&self) {
+        // If another thread has just seen to it, it gives them back after who waits has come to be known.
+        if !self.0.received.swap(false, Ordering::AcqRel) {
+            return;
+        }
+        let members: Vec<_> = self.0.state.lock().members.values().cloned().collect();
+        for member in members.iter().filter_map(Weak::upgrade) {
+            member.copy_out();
+        }
     }
 
     pub(super) fn belongs_to(&self, driver: &Arc<Driver>) -> bool {
@@ -134,9 +184,17 @@ impl Pool {
     /// Waits until there is a buffer. `who` waits once, however often it asks, until it is woken or
     /// `leave`s.
     pub(super) fn poll_available(&self, who: usize, cx: &mut Context<'_>) -> Poll<()> {
+        if self.poll_returned(who, cx).is_ready() {
+            return Poll::Ready(());
+        }
+        self.reclaim();
+        self.poll_returned(who, cx)
+    }
+
+    fn poll_returned(&self, who: usize, cx: &mut Context<'_>) -> Poll<()> {
         let waker = cx.waker().clone();
         let mut state = self.0.state.lock();
-        if self.0.out(&state) < usize::from(self.0.count) {
+        if self.0.free() > 0 {
             return Poll::Ready(());
         }
         let old = state.starving.insert(who, waker);
@@ -145,9 +203,11 @@ impl Pool {
         Poll::Pending
     }
 
-    /// `who` does not wait any more.
+    /// `who` neither waits nor receives any more.
     pub(super) fn leave(&self, who: usize) {
-        let left = self.0.state.lock().starving.remove(&who);
+        let mut state = self.0.state.lock();
+        let left = (state.starving.remove(&who), state.members.remove(&who));
+        drop(state);
         drop(left);
     }
 
@@ -157,12 +217,16 @@ impl Pool {
     /// It is a result of a receive into this pool, and nobody has seen it before.
     pub(super) unsafe fn take(&self, length: u32, flags: u32) -> Option<PoolBuffer> {
         let id = cqueue::buffer_select(flags)?;
-        self.0.taken.fetch_add(1, Ordering::Relaxed);
-        Some(PoolBuffer {
+        // Before it is counted as taken: who then finds no buffer looks for it.
+        if !self.0.received.load(Ordering::Relaxed) {
+            self.0.received.store(true, Ordering::Release);
+        }
+        self.0.taken.fetch_add(1, Ordering::Release);
+        Some(PoolBuffer(Memory::Pool(Taken {
             pool: Arc::clone(&self.0),
             id,
             length: (length as usize).min(self.0.size),
-        })
+        })))
     }
 }
 
@@ -194,10 +258,12 @@ impl Shared {
             memory,
             layout,
             taken: AtomicU32::new(u32::from(count)),
+            returned: AtomicU32::new(0),
+            received: AtomicBool::new(false),
             state: Mutex::new(State {
                 tail: 0,
-                returned: 0,
                 starving: BTreeMap::new(),
+                members: BTreeMap::new(),
             }),
         };
         for id in 0..count {
@@ -227,12 +293,12 @@ impl Shared {
         unsafe { self.memory.as_ptr().add(offset) }
     }
 
-    /// How many buffers are not in the ring, as far as is known. Who puts one back has seen it being taken, and who
-    /// has the lock sees that too.
-    fn out(&self, state: &State) -> usize {
-        self.taken
-            .load(Ordering::Relaxed)
-            .wrapping_sub(state.returned) as usize
+    /// How many buffers are in the ring, as far as is known. Who puts one back has seen it being taken, and who
+    /// has the lock sees that too; without the lock it is a guess.
+    fn free(&self) -> usize {
+        let returned = self.returned.load(Ordering::Relaxed);
+        let out = self.taken.load(Ordering::Acquire).wrapping_sub(returned);
+        usize::from(self.count).saturating_sub(out as usize)
     }
 
     /// Puts a buffer into the ring, for the kernel to take.
@@ -251,7 +317,9 @@ impl Shared {
         // written by us only; the kernel reads it.
         let tail = unsafe { AtomicU16::from_ptr(BufRingEntry::tail(entries).cast_mut()) };
         tail.store(state.tail, Ordering::Release);
-        state.returned = state.returned.wrapping_add(1);
+        let returned = self.returned.load(Ordering::Relaxed);
+        self.returned
+            .store(returned.wrapping_add(1), Ordering::Relaxed);
         if state.starving.is_empty() {
             return;
         }
@@ -295,33 +363,66 @@ impl fmt::Debug for Pool {
 }
 
 /// Bytes that were received into a [`Pool`]; dropping them makes room for others.
-pub struct PoolBuffer {
+pub struct PoolBuffer(Memory);
+
+enum Memory {
+    Pool(Taken),
+    /// A copy: nobody had fetched it when its buffer was needed.
+    Own(Box<[u8]>),
+}
+
+/// A buffer that is not in the ring.
+struct Taken {
     pool: Arc<Shared>,
     id: u16,
     length: usize,
+}
+
+impl PoolBuffer {
+    /// Are few buffers of its pool left, so that one that is kept for long had better be copied? Never for a copy.
+    pub fn is_scarce(&self) -> bool {
+        match &self.0 {
+            Memory::Pool(taken) => taken.pool.free() < usize::from(taken.pool.count).div_ceil(8),
+            Memory::Own(_) => false,
+        }
+    }
+
+    /// A copy that takes no buffer of the pool; `None` if it is one.
+    pub(super) fn copied(&self) -> Option<PoolBuffer> {
+        match &self.0 {
+            Memory::Pool(_) => Some(PoolBuffer(Memory::Own((**self).into()))),
+            Memory::Own(_) => None,
+        }
+    }
 }
 
 impl Deref for PoolBuffer {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: the kernel has filled that much, and does not have the buffer until it is given back.
-        unsafe { std::slice::from_raw_parts(self.pool.buffer(self.id), self.length) }
+        match &self.0 {
+            Memory::Pool(taken) => {
+                let memory = taken.pool.buffer(taken.id);
+                // SAFETY: the kernel has filled that much, and does not have the buffer until it is given back.
+                unsafe { std::slice::from_raw_parts(memory, taken.length) }
+            }
+            Memory::Own(bytes) => bytes,
+        }
     }
 }
 
-// SAFETY: the buffer stays where it is, and the kernel does not fill it, until it is given back.
+// SAFETY: the bytes stay where they are, and nobody writes to them, until it is dropped.
 unsafe impl Buffer for PoolBuffer {
     fn pointer(&self) -> *const u8 {
-        self.pool.buffer(self.id)
+        self.as_ptr()
     }
 
     fn filled(&self) -> usize {
-        self.length
+        self.len()
     }
 }
 
-impl Drop for PoolBuffer {
+impl Drop for Taken {
     fn drop(&mut self) {
         self.pool.give_back(self.id);
     }
@@ -329,9 +430,13 @@ impl Drop for PoolBuffer {
 
 impl fmt::Debug for PoolBuffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let id = match &self.0 {
+            Memory::Pool(taken) => Some(taken.id),
+            Memory::Own(_) => None,
+        };
         f.debug_struct("PoolBuffer")
-            .field("id", &self.id)
-            .field("length", &self.length)
+            .field("id", &id)
+            .field("length", &self.len())
             .finish()
     }
 }

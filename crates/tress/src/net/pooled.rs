@@ -38,8 +38,10 @@ use tress_driver::Direction;
 /// the stream meanwhile (the writing half of one that was split has no reason to).
 ///
 /// How many buffers there are, and how large, says
-/// [`Builder::io_pool`](crate::runtime::Builder::io_pool). While all are taken nothing arrives; readers
-/// wait until one is dropped. Dropping the stream drops what has arrived.
+/// [`Builder::io_pool`](crate::runtime::Builder::io_pool). While all are in users' hands nothing arrives; readers
+/// wait until one is dropped. Connections that are not read from take nothing from others: what has arrived for
+/// one is up to 16 buffers, and the fewer the fewer are free; the rest stays with the system. When others need
+/// those buffers, what is in them is copied elsewhere. Dropping the stream drops what has arrived.
 ///
 /// # Examples
 /// An echo that copies nothing:
@@ -306,6 +308,9 @@ impl<S: PooledSource + Unpin> AsyncBufRead for Pooled<S> {
             rest.advance(amt);
             if rest.is_empty() {
                 self.rest = None;
+            } else if amt > 0 {
+                // It may be long before somebody comes for it.
+                rest.make_way();
             }
         } else {
             assert_eq!(amt, 0, "consumed more than there was");

@@ -2,6 +2,7 @@
 
 use super::MultiOperation;
 use crate::sys::Mutex;
+use crate::uring::pool::Unread;
 use crate::uring::ring::{Arrived, Completion, Next};
 use crate::uring::submission::to_result;
 use crate::wakers::Wakers;
@@ -10,9 +11,6 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::task::{Context, Waker};
-
-/// Results that wait to be fetched before the kernel is asked to stop.
-const BACKLOG: usize = if cfg!(loom) { 2 } else { 16 };
 
 pub(super) struct MultiCell<M: MultiOperation> {
     pub(super) op: M,
@@ -57,6 +55,10 @@ impl<R> Results<R> {
             self.first = self.others.pop_front();
         }
         first
+    }
+
+    fn iter_mut(&mut self) -> impl Iterator<Item = &mut R> {
+        self.first.iter_mut().chain(&mut self.others)
     }
 
     fn len(&self) -> usize {
@@ -307,9 +309,14 @@ where
                 }
             },
         };
+        // Somebody is there for it: then it does not wait.
+        let is_awaited = state.waker.is_some() && state.results.len() == 1;
         wakers.push(state.waker.take());
         if arrived.more && !over {
-            if state.results.len() >= BACKLOG && state.phase == Phase::Running {
+            if !is_awaited
+                && state.phase == Phase::Running
+                && state.results.len() >= self.op.backlog()
+            {
                 state.phase = Phase::Stopping;
                 return Next::Stop;
             }
@@ -326,6 +333,24 @@ where
 
     fn goes_on(&self) -> bool {
         true
+    }
+}
+
+impl<M: MultiOperation> Unread for MultiCell<M>
+where
+    M::Item: Send,
+{
+    fn copy_out(&self) {
+        let mut replaced = Vec::new();
+        let mut state = self.state.lock();
+        for item in state.results.iter_mut().flatten() {
+            if let Some(copy) = self.op.copied(item) {
+                replaced.push(std::mem::replace(item, copy));
+            }
+        }
+        drop(state);
+        // Without the lock: those who wait for buffers are woken.
+        drop(replaced);
     }
 }
 

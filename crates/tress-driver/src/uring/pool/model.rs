@@ -41,6 +41,13 @@ impl Kernel {
     }
 }
 
+fn id(buffer: &PoolBuffer) -> u16 {
+    match &buffer.0 {
+        Memory::Pool(taken) => taken.id,
+        Memory::Own(_) => unreachable!("nobody copies here"),
+    }
+}
+
 /// Receives that find the pool dry, one after the other, and whoever has its only buffer: each gets it once,
 /// however they meet. (A wake-up that is lost would hang here.)
 #[test]
@@ -93,8 +100,8 @@ fn model_buffers_come_back_from_everywhere() {
         }
         assert_eq!(pool.available(), 2);
         let mut ids = [
-            kernel.fill(&pool).unwrap().id,
-            kernel.fill(&pool).unwrap().id,
+            id(&kernel.fill(&pool).unwrap()),
+            id(&kernel.fill(&pool).unwrap()),
         ];
         ids.sort_unstable();
         assert_eq!(ids, [0, 1]);
@@ -144,5 +151,63 @@ fn model_closing_beside_one_who_starves() {
         }));
         closer.join().unwrap();
         drop(buffer);
+    });
+}
+
+/// One that receives and does not read.
+#[derive(Default)]
+struct Stalled(crate::sys::Mutex<Option<PoolBuffer>>);
+
+impl Stalled {
+    /// A result, as it comes off the ring.
+    fn receive(&self, pool: &Pool, kernel: &Kernel) {
+        let mut unread = self.0.lock();
+        *unread = kernel.fill(pool);
+    }
+}
+
+impl Unread for Stalled {
+    fn copy_out(&self) {
+        let mut unread = self.0.lock();
+        let old = unread.as_ref().and_then(PoolBuffer::copied);
+        let old = old.and_then(|copy| unread.replace(copy));
+        drop(unread);
+        drop(old);
+    }
+}
+
+/// Receives that nobody reads take the only buffer beside two who need one: both get it, whenever it is taken and
+/// whichever of them has it copied. (Else it would hang here.)
+#[test]
+fn model_a_buffer_that_nobody_fetches_is_had_by_who_waits() {
+    loom::model(|| {
+        let shared = LoomArc::new((pool(1), Kernel::new()));
+        let stalled = Arc::new(Stalled::default());
+        let member: Weak<dyn Unread> = {
+            let weak: Weak<Stalled> = Arc::downgrade(&stalled);
+            weak
+        };
+        shared.0.join(3, member);
+        let waiters: Vec<_> = (1..=2)
+            .map(|who| {
+                let shared = shared.clone();
+                thread::spawn(move || {
+                    let (pool, kernel) = &*shared;
+                    loop {
+                        loom::future::block_on(poll_fn(|cx| pool.poll_available(who, cx)));
+                        if let Some(buffer) = kernel.fill(pool) {
+                            drop(buffer);
+                            return;
+                        }
+                        thread::yield_now();
+                    }
+                })
+            })
+            .collect();
+        stalled.receive(&shared.0, &shared.1);
+        for waiter in waiters {
+            waiter.join().unwrap();
+        }
+        shared.0.leave(3);
     });
 }

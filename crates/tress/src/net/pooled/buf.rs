@@ -45,6 +45,14 @@ impl PooledBuf {
         }
     }
 
+    /// Goes to memory of its own if its pool has few buffers left.
+    pub(super) fn make_way(&mut self) {
+        if matches!(&self.memory, Memory::Ring(buffer) if buffer.is_scarce()) {
+            let bytes = Box::from(&**self);
+            *self = PooledBuf::of_own(bytes);
+        }
+    }
+
     /// Forgets the first `n` bytes.
     ///
     /// # Panics

@@ -39,6 +39,10 @@ impl MultiOperation for Numbers {
     unsafe fn item(&self, value: u32, _: u32) -> Option<Item> {
         (value != 0).then(|| Item(value, self.0.clone()))
     }
+
+    fn copied(&self, item: &Item) -> Option<Item> {
+        Some(Item(item.0, self.0.clone()))
+    }
 }
 
 /// What the kernel was asked for.
@@ -335,5 +339,69 @@ fn model_a_stop_beside_a_result() {
         assert_eq!(scene.cell.try_next().unwrap().unwrap().0, 7);
         receive.join().unwrap();
         watch.join().unwrap();
+    });
+}
+
+/// Somebody needs the buffers of results that nobody has fetched, beside results that arrive and one who fetches: all
+/// are fetched in order, and each buffer that was exchanged is given back once.
+#[test]
+fn model_copies_beside_results_and_who_fetches() {
+    loom::model(|| {
+        let scene = Scene::new();
+        let (kernel, needy) = (scene.clone(), scene.clone());
+        let kernel = thread::spawn(move || {
+            kernel.asked.wait(Request::Start);
+            let stopped = [1, 2].map(|number| kernel.complete(number, true) == Next::Stop);
+            if stopped.contains(&true) {
+                kernel.asked.wait(Request::Cancel);
+                assert_eq!(kernel.complete(-libc::ECANCELED, false), Next::Finish);
+                kernel.asked.wait(Request::Start);
+            }
+            assert_eq!(kernel.complete(0, false), Next::Finish);
+        });
+        let needy = thread::spawn(move || {
+            needy.cell.copy_out();
+        });
+        assert_eq!(scene.fetch(), [1, 2]);
+        kernel.join().unwrap();
+        needy.join().unwrap();
+        assert!((2..=4).contains(&scene.dropped.load(Ordering::Relaxed)));
+    });
+}
+
+/// The same beside one who goes: nothing is given back twice, nothing is kept.
+#[test]
+fn model_copies_beside_one_who_goes() {
+    loom::model(|| {
+        let scene = Scene::new();
+        scene.cell.run();
+        assert_eq!(scene.complete(7, true), Next::Wait);
+        let (needy, ring) = (scene.clone(), scene.clone());
+        let needy = thread::spawn(move || needy.cell.copy_out());
+        let ring = thread::spawn(move || {
+            let _ = ring.complete(8, true);
+            ring.cell.bury();
+        });
+        let left = scene.cell.abandon();
+        needy.join().unwrap();
+        ring.join().unwrap();
+        assert!(left.operation);
+        assert_eq!(scene.cell.pending(), 0);
+        scene.cell.bury();
+        assert!((2..=4).contains(&scene.dropped.load(Ordering::Relaxed)));
+    });
+}
+
+/// A result that somebody waits for stops nothing; one that nobody does, where a share is one, does.
+#[test]
+fn model_a_share_counts_what_nobody_waits_for() {
+    loom::model(|| {
+        let scene = Scene::new();
+        let mut cx = Context::from_waker(Waker::noop());
+        assert!(scene.poll_next(&mut cx).is_pending());
+        assert_eq!(scene.complete(1, true), Next::Wait);
+        assert_eq!(scene.complete(2, true), Next::Stop);
+        assert_eq!(scene.complete(3, true), Next::Wait);
+        assert_eq!(scene.cell.phase(), Phase::Stopping);
     });
 }
