@@ -205,6 +205,174 @@ fn yielding_tasks_give_way_to_the_main_future() {
     assert!(!rt.metrics().worker(0).busy.is_zero());
 }
 
+/// Tasks that compute for a millisecond and yield, for ever, and how often they have. Stop when dropped.
+struct Hogs {
+    polls: Arc<AtomicU64>,
+    stop: Arc<AtomicBool>,
+}
+
+/// A task from outside waits for so many of their polls at the most. Before the runtime has seen that polls are
+/// long, the first look comes after four. Each turn of the global queue then runs one of a burst at
+/// least; more, unless the thread has lost its core meanwhile.
+const WAIT: u64 = 4;
+
+impl Hogs {
+    fn start(hogs: u64) -> Hogs {
+        let all = Hogs {
+            polls: Arc::default(),
+            stop: Arc::default(),
+        };
+        for _ in 0..hogs {
+            let (polls, stop) = (all.polls.clone(), all.stop.clone());
+            tress::spawn(async move {
+                while !stop.load(Ordering::Relaxed) {
+                    compute();
+                    polls.fetch_add(1, Ordering::Relaxed);
+                    yield_now().await;
+                }
+            });
+        }
+        all
+    }
+
+    fn polls(&self) -> u64 {
+        self.polls.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Hogs {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+fn compute() {
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_millis(1) {}
+}
+
+/// Spawns a burst from another thread in the middle of a poll of this task, and returns how many polls of the hogs
+/// there were before all of it had run.
+async fn burst_among(hogs: &Hogs, burst: usize) -> u64 {
+    let (tx, rx) = mpsc::channel();
+    let handle = tress::runtime::Handle::current();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..burst {
+                let (tx, polls) = (tx.clone(), hogs.polls.clone());
+                handle.spawn(async move { tx.send(polls.load(Ordering::Relaxed)).unwrap() });
+            }
+        });
+    });
+    let before = hogs.polls();
+    // On another worker it may have run before this look.
+    let mut last = before;
+    for _ in 0..burst {
+        let polls = loop {
+            match rx.try_recv() {
+                Ok(polls) => break polls,
+                Err(_) => yield_now().await,
+            }
+        };
+        last = last.max(polls);
+    }
+    last - before
+}
+
+const BURST: usize = 6;
+
+#[test]
+fn on_a_current_thread_runtime_long_polls_hold_nothing_from_outside() {
+    let rt = Builder::new_current_thread().enable_all().build().unwrap();
+    let waits: Vec<u64> = rt.block_on(async {
+        let hogs = Hogs::start(50);
+        let mut waits = Vec::new();
+        let task = async move {
+            for _ in 0..20 {
+                waits.push(burst_among(&hogs, BURST).await);
+            }
+            waits
+        };
+        tress::spawn(task).await.unwrap()
+    });
+    let most = WAIT + BURST as u64;
+    assert!(waits.iter().all(|&wait| wait <= most), "{waits:?}");
+}
+
+#[test]
+fn long_polls_on_every_worker_hold_nothing_from_outside() {
+    const WORKERS: u64 = 2;
+    let rt = runtime(WORKERS as usize);
+    let waits: Vec<u64> = on_worker(&rt, async {
+        let hogs = Hogs::start(50);
+        let mut waits = Vec::new();
+        for _ in 0..20 {
+            waits.push(burst_among(&hogs, BURST).await);
+        }
+        waits
+    });
+    let most = WORKERS * (WAIT + BURST as u64);
+    assert!(waits.iter().all(|&wait| wait <= most), "{waits:?}");
+}
+
+/// Neither the main future, nor a timer, nor both.
+#[test]
+fn on_a_current_thread_runtime_long_polls_hold_neither_the_main_future_nor_timers() {
+    let rt = Builder::new_current_thread().enable_all().build().unwrap();
+    rt.block_on(async {
+        let hogs = Hogs::start(100);
+        // Until it has been seen that polls are long.
+        while hogs.polls() < 10 {
+            yield_now().await;
+        }
+        for _ in 0..20 {
+            let before = hogs.polls();
+            yield_now().await;
+            let polls = hogs.polls() - before;
+            assert!(polls <= WAIT, "yielding: {polls}");
+        }
+        for _ in 0..20 {
+            let before = hogs.polls();
+            sleep(Duration::from_millis(1)).await;
+            // Two milliseconds at the most until it is due.
+            let polls = hogs.polls() - before;
+            assert!(polls <= 3 + WAIT, "sleeping: {polls}");
+        }
+    });
+}
+
+/// The main future computes, and one task yields: neither holds timers and what comes from outside.
+#[test]
+fn a_main_future_with_long_polls_holds_nothing() {
+    let rt = Builder::new_current_thread().enable_all().build().unwrap();
+    rt.block_on(async {
+        let stop = Arc::new(AtomicBool::new(false));
+        yielders(1, &stop);
+        let (tx, rx) = mpsc::channel();
+        for _ in 0..10 {
+            let timers = tx.clone();
+            tress::spawn(async move {
+                sleep(Duration::from_millis(1)).await;
+                timers.send(()).unwrap();
+            });
+            let (handle, outside) = (tress::runtime::Handle::current(), tx.clone());
+            std::thread::scope(|scope| {
+                scope.spawn(|| drop(handle.spawn(async move { outside.send(()).unwrap() })));
+            });
+            let mut polls = 0;
+            let mut come = 0;
+            while come < 2 {
+                compute();
+                polls += 1;
+                yield_now().await;
+                come += rx.try_iter().count();
+            }
+            assert!(polls <= 3 + 2 * WAIT, "{polls}");
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+}
+
 /// Blocks one worker in a poll, until the returned sender is used, after `before` ran in that poll.
 fn block_a_worker(rt: &Runtime, before: impl FnOnce() + Send + 'static) -> mpsc::Sender<()> {
     let (release, released) = mpsc::channel();

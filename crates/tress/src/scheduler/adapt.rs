@@ -9,9 +9,8 @@ pub(crate) const MAX_TICK: u32 = 128;
 const TARGET_TICK_NS: u64 = 200_000;
 /// A task in the global queue should not wait longer than this behind local work.
 const TARGET_GLOBAL_NS: u64 = 1_000_000;
-/// The seed's is 8: with polls of a millisecond that would be eight milliseconds, not one.
-const MIN_INTERVAL: u64 = 1;
-const MAX_INTERVAL: u64 = 255;
+/// The seed's least is 8: with polls of a millisecond that would be eight milliseconds, not one.
+const MAX_INTERVAL: u32 = 255;
 /// Before anything was measured (seed 002's `DEFAULT_AVG_TASK_NS`): an interval of 20.
 const INITIAL_NS: u64 = 50_000;
 
@@ -29,6 +28,8 @@ pub(crate) struct Adapt {
     mean_ns: Cell<u64>,
     fixed_interval: Option<u32>,
     fixed_tick: Option<u32>,
+    most_interval: u32,
+    most_tick: u32,
 }
 
 impl Adapt {
@@ -38,6 +39,17 @@ impl Adapt {
             mean_ns: Cell::new(INITIAL_NS),
             fixed_interval,
             fixed_tick,
+            most_interval: MAX_INTERVAL,
+            most_tick: MAX_TICK,
+        }
+    }
+
+    /// Keeps what is not fixed at or below these.
+    pub(crate) fn at_most(self, interval: u32, tick: u32) -> Adapt {
+        Adapt {
+            most_interval: interval,
+            most_tick: tick,
+            ..self
         }
     }
 
@@ -65,15 +77,20 @@ impl Adapt {
 
     /// Polls after which the global queue is asked before the local one.
     pub(crate) fn global_interval(&self) -> u32 {
-        self.fixed_interval.unwrap_or_else(|| {
-            (TARGET_GLOBAL_NS / self.average_ns.get()).clamp(MIN_INTERVAL, MAX_INTERVAL) as u32
-        })
+        self.fixed_interval
+            .unwrap_or_else(|| self.in_a_wait().min(self.most_interval))
+    }
+
+    /// Polls that somebody may have to wait for who is not in the queue: about a millisecond's worth.
+    pub(crate) fn in_a_wait(&self) -> u32 {
+        let polls = TARGET_GLOBAL_NS / self.average_ns.get();
+        polls.clamp(1, u64::from(MAX_INTERVAL)) as u32
     }
 
     /// Polls until the worker looks at the clock again.
     pub(crate) fn tick(&self) -> u32 {
         self.fixed_tick.unwrap_or_else(|| {
-            (TARGET_TICK_NS / self.average_ns.get()).clamp(1, u64::from(MAX_TICK)) as u32
+            (TARGET_TICK_NS / self.average_ns.get()).clamp(1, u64::from(self.most_tick)) as u32
         })
     }
 
@@ -116,6 +133,16 @@ mod tests {
                 "{us} us: {got}, not {interval}"
             );
         }
+    }
+
+    #[test]
+    fn a_smaller_most_is_kept() {
+        let adapt = settled(Duration::from_micros(1)).at_most(31, 61);
+        assert_eq!((adapt.global_interval(), adapt.tick()), (31, 61));
+        assert_eq!(adapt.in_a_wait(), 255);
+        let adapt = settled(Duration::from_millis(1)).at_most(31, 61);
+        assert_eq!((adapt.global_interval(), adapt.tick()), (1, 1));
+        assert_eq!(adapt.in_a_wait(), 1);
     }
 
     #[test]

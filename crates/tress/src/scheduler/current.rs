@@ -2,12 +2,14 @@
 //! which they became ready.
 
 use super::Config;
-use super::inject::Inject;
+use super::adapt::Adapt;
+use super::inject::{Inject, MIN_BATCH, share};
 use super::monitor::Monitor;
 use super::outside::Outside;
 use super::rest::{Io, Rest};
 use super::spin::Spin;
 use super::stats::{Counter, WorkerStats};
+use super::turn::{GlobalTurn, LONG_TICK};
 use crate::runtime::{Shared, context};
 use crate::sys::Mutex;
 use crate::task::coop;
@@ -27,10 +29,12 @@ use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
-/// Polls between two looks at timers and I/O.
+/// Polls between two looks at timers and I/O, at most.
 const EVENT_INTERVAL: u32 = 61;
-/// Every so many polls a task from outside goes first.
+/// Every so many polls, at the latest, tasks from outside go first.
 const GLOBAL_INTERVAL: u32 = 31;
+/// Polls of a tick after which the clock is looked at, in case they are longer than the last ones: 4 and 16.
+const CLOCK_AT: u64 = 1 << 4 | 1 << 16;
 /// Looks at the mail, while it spins, between two at its I/O.
 const LOOKS_PER_TURN: u32 = 8;
 
@@ -67,11 +71,13 @@ struct CoreSlot {
 struct Core {
     queue: RefCell<VecDeque<NonNull<Header>>>,
     spin: Spin,
-    until_global: Cell<u32>,
+    adapt: Adapt,
+    /// The turns of the tasks from outside.
+    global: GlobalTurn,
+    /// How many of them the present turn is for, if polls are short.
+    share: Cell<u32>,
     recorder: Recorder,
-    /// Moving average of the time a poll takes.
-    mean: Cell<Duration>,
-    /// Polls that are in it.
+    /// Polls that have been taken into account.
     noted: Cell<u64>,
 }
 
@@ -165,9 +171,11 @@ impl Current {
         let core = Core {
             queue: RefCell::new(VecDeque::new()),
             spin: Spin::new(config.spin, config.cores),
-            until_global: Cell::new(GLOBAL_INTERVAL),
+            adapt: Adapt::new(config.global_interval, config.event_interval)
+                .at_most(GLOBAL_INTERVAL, EVENT_INTERVAL),
+            global: GlobalTurn::after(config.global_interval.unwrap_or(GLOBAL_INTERVAL)),
+            share: Cell::new(0),
             recorder: Recorder::new(config.tracer.clone(), 0),
-            mean: Cell::new(Duration::ZERO),
             noted: Cell::new(0),
         };
         Ok(Current {
@@ -414,14 +422,17 @@ impl Current {
         self.root.woken.store(true, Ordering::Release);
         let waker = Waker::from(self.root.clone());
         let mut cx = Context::from_waker(&waker);
-        let interval = self.config.event_interval.unwrap_or(EVENT_INTERVAL);
         // Tasks that were queued when the future last had its turn, and go before the next one.
         let mut ahead = 0;
         loop {
-            let mut polls = 0;
-            let mut start = None;
+            let tick = core.adapt.tick();
+            // Of tasks, and of the future too.
+            let (mut polls, mut all_polls) = (0, 0);
+            // The tick began, and tasks have been run since.
+            let (mut began, mut start) = (None, None);
             let mut record_at = 0;
-            while polls < interval {
+            let mut is_dry = false;
+            while all_polls < tick {
                 if ahead == 0 {
                     if self.root.take_woken() {
                         self.note_busy(core, start.take());
@@ -429,15 +440,20 @@ impl Current {
                         if let Poll::Ready(output) = polled {
                             return output;
                         }
+                        all_polls += 1;
                     }
                     ahead = core.queue.borrow().len();
+                    ahead = ahead.min(core.adapt.in_a_wait() as usize);
                 }
                 let Some(task) = self.next(core) else {
                     ahead = 0;
+                    is_dry = true;
                     break;
                 };
                 let begun = *start.get_or_insert_with(Instant::now);
+                began.get_or_insert(begun);
                 polls += 1;
+                all_polls += 1;
                 ahead = ahead.saturating_sub(1);
                 if polls == 1 {
                     record_at = self.begin_recording(core, begun);
@@ -448,10 +464,20 @@ impl Current {
                 } else {
                     self.run_task(core, task);
                 }
+                if CLOCK_AT >> (all_polls & 63) & 1 == 1 && begun_long_ago(began) {
+                    break;
+                }
             }
             self.queue_depth.set(core.queue.borrow().len() as u64);
-            self.note_busy(core, start.take());
-            if polls < interval {
+            let ended = self.note_busy(core, start.take());
+            if let (Some(began), Some(ended)) = (began, ended) {
+                if ended - began >= LONG_TICK {
+                    core.global.hurry();
+                }
+            }
+            // Polls may have become longer than they were.
+            ahead = ahead.min(core.adapt.in_a_wait() as usize);
+            if is_dry {
                 self.park(shared, core);
             } else {
                 self.root.rest.turn();
@@ -460,35 +486,45 @@ impl Current {
         }
     }
 
-    /// Tasks have been run since then.
-    fn note_busy(&self, core: &Core, since: Option<Instant>) {
-        let Some(since) = since else { return };
-        let took = since.elapsed();
+    /// Tasks have been run since then. Returns the time.
+    fn note_busy(&self, core: &Core, since: Option<Instant>) -> Option<Instant> {
+        let since = since?;
+        let now = Instant::now();
+        let took = now - since;
         self.stats.busy_ns.add(took.as_nanos() as u64);
         let polled = self.stats.polled.get();
-        let polls = polled - core.noted.replace(polled);
-        if let Some(mean) = took.checked_div(polls as u32) {
-            core.mean.set((core.mean.get() * 9 + mean) / 10);
+        let polls = (polled - core.noted.replace(polled)) as u32;
+        if let Some(mean) = took.checked_div(polls) {
+            core.spin.record_polls(&core.adapt, polls, took);
             self.stats
                 .mean_poll_ns
-                .set(core.mean.get().as_nanos() as u64);
+                .set(core.adapt.average().as_nanos() as u64);
             self.stats.max_poll_ns.raise(mean.as_nanos() as u64);
         }
+        Some(now)
     }
 
     fn next(&self, core: &Core) -> Option<NonNull<Header>> {
-        let until = core.until_global.get();
-        if until == 0 {
-            let interval = self.config.global_interval.unwrap_or(GLOBAL_INTERVAL);
-            core.until_global.set(interval);
-            if let Some(task) = self.inject.pop() {
+        if core.global.is_now() {
+            if let Some(task) = self.next_from_outside(core) {
                 return Some(task);
             }
-        } else {
-            core.until_global.set(until - 1);
+            core.global.end(&core.adapt);
         }
         let local = core.queue.borrow_mut().pop_front();
         local.or_else(|| self.inject.pop())
+    }
+
+    /// It is the turn of the tasks from outside: of a batch of them, and where polls are long of as many as
+    /// there is time for.
+    fn next_from_outside(&self, core: &Core) -> Option<NonNull<Header>> {
+        if core.global.begins() {
+            let most = core.adapt.tick().max(MIN_BATCH);
+            core.share.set(share(self.inject.len(), 1).min(most));
+        }
+        let task = self.inject.pop()?;
+        core.global.took(1, core.share.get(), &core.adapt);
+        Some(task)
     }
 
     fn run_task(&self, core: &Core, task: NonNull<Header>) {
@@ -677,6 +713,11 @@ impl Current {
         self.outside.retire();
         self.blocking.retire();
     }
+}
+
+/// Has a tick that began then lasted long enough?
+fn begun_long_ago(began: Option<Instant>) -> bool {
+    began.is_some_and(|began: Instant| began.elapsed() >= LONG_TICK)
 }
 
 /// A thread that waits in `block_on` while another one drives.

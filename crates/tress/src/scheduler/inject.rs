@@ -151,8 +151,8 @@ impl Inject {
         let mut list = self.list.lock();
         let len = self.len.load(Ordering::Relaxed);
         let first = list.pop()?;
-        let share = (len / workers).clamp(MIN_BATCH as usize, MAX_BATCH);
-        let share = share.min(most as usize).min(len);
+        let share = share(len, workers).min(most) as usize;
+        let share = share.min(len);
         let mut taken = 1;
         // The ring only gains room while we fill it: nobody else pushes.
         while taken < share && taken <= room {
@@ -164,6 +164,11 @@ impl Inject {
         self.len.store(len - taken, Ordering::Release);
         Some((first, taken as u32))
     }
+}
+
+/// How many of so many tasks are one worker's fair share, to be worth the lock and no more than a few.
+pub(super) fn share(len: usize, workers: usize) -> u32 {
+    (len / workers).clamp(MIN_BATCH as usize, MAX_BATCH) as u32
 }
 
 impl List {

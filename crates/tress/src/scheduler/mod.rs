@@ -16,6 +16,7 @@ mod queue;
 mod rest;
 mod spin;
 mod stats;
+mod turn;
 mod worker;
 
 #[cfg(all(test, loom))]

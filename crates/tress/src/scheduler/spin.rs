@@ -11,7 +11,9 @@
 //! woken at once. Nor does it spin on a machine without cores to spare: see `crowd.rs`. A spin that
 //! lasted much longer than its window was preempted, and spinning stops until a wait has been short again.
 
+use super::adapt::Adapt;
 use super::crowd::Crowd;
+use super::turn::LONG_TICK;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -65,9 +67,16 @@ impl Spin {
         self.crowd.forget(now);
     }
 
-    /// A stretch of time, until now, without that in which others had the core.
-    pub(crate) fn on_core(&self, took: Duration) -> Duration {
-        self.crowd.on_core(took)
+    /// Takes in how long polls took, until now. Of what seems long, the time in which others had the core is taken
+    /// off: a worker that is kept waiting would wake others, which keep it waiting.
+    #[inline(always)]
+    pub(super) fn record_polls(&self, adapt: &Adapt, polls: u32, took: Duration) {
+        let took = if took >= LONG_TICK {
+            self.crowd.on_core(took)
+        } else {
+            took
+        };
+        adapt.record(polls, took);
     }
 
     /// Until when they are believed to.

@@ -11,6 +11,7 @@ use super::inject::MIN_BATCH;
 use super::multi::{Multi, Remote};
 use super::queue::{Local, Steal};
 use super::spin::Spin;
+use super::turn::{GlobalTurn, LONG_TICK};
 use super::{Config, call};
 use crate::runtime::context;
 use crate::runtime::{Shared, enter_driving};
@@ -27,15 +28,8 @@ use std::time::{Duration, Instant};
 
 /// Tasks taken from the LIFO slot in a row before it is flushed to the ring (seed 002).
 pub(crate) const MAX_LIFO_STREAK: u8 = 3;
-/// A tick that took this long is followed by a look at the global queue.
-const LONG_TICK: Duration = Duration::from_micros(200);
-/// Where polls are long, the global queue's turn lasts so long: a batch would be over in no time, and what
-/// came in a burst would wait for several long polls.
-const GLOBAL_TURN: Duration = LONG_TICK;
 /// A worker that is busy looks after its I/O so often, at the end of a tick.
 const TURN_EVERY: Duration = Duration::from_micros(50);
-/// Polls that take this long on average have others woken for every queue behind them.
-const LONG_POLL: Duration = Duration::from_micros(100);
 /// Polls of a tick after which the clock is looked at: 1, 4, 16 and 64.
 const CLOCK_AT: u128 = 1 << 1 | 1 << 4 | 1 << 16 | 1 << 64;
 /// A spinning thief takes the only task of a ring whose owner has been in one poll this long. Before
@@ -66,12 +60,7 @@ pub(crate) struct Core {
     spin: Spin,
     lifo_limit: u8,
     lifo_streak: Cell<u8>,
-    /// Polls until it is the global queue's turn.
-    until_global: Cell<u32>,
-    /// Tasks fetched in the global queue's present turn.
-    turn: Cell<u32>,
-    /// When that turn began; kept where polls are long.
-    turn_began: Cell<Instant>,
+    global: GlobalTurn,
     /// When it last looked after its I/O.
     last_turn: Cell<Instant>,
     /// There is no core for another worker, and polls are short: one is woken for a long queue only.
@@ -110,9 +99,7 @@ impl Core {
             spin: Spin::new(config.spin, config.cores),
             lifo_limit: config.lifo_limit,
             lifo_streak: Cell::new(0),
-            until_global: Cell::new(0),
-            turn: Cell::new(0),
-            turn_began: Cell::new(Instant::now()),
+            global: GlobalTurn::after(0),
             last_turn: Cell::new(Instant::now()),
             holds_back: Cell::new(false),
             last_help: Cell::new(Instant::now()),
@@ -184,12 +171,7 @@ impl Core {
     /// a worker that is kept waiting would wake others, which keep it waiting.
     #[inline(always)]
     fn record(&self, polls: u32, took: Duration) {
-        let took = if took >= LONG_TICK {
-            self.spin.on_core(took)
-        } else {
-            took
-        };
-        self.adapt.record(polls, took);
+        self.spin.record_polls(&self.adapt, polls, took);
     }
 
     /// Queues a task that ran here and is to run again: behind the others. It adds no work that was not
@@ -217,14 +199,11 @@ impl Core {
     /// The next task by the order of work: global now and then, LIFO slot, ring, global.
     #[inline(always)]
     fn next(&self, multi: &Multi, remote: &Remote) -> Option<NonNull<Header>> {
-        let until = self.until_global.get();
-        if until == 0 {
+        if self.global.is_now() {
             if let Some(task) = self.next_global(multi, remote) {
                 return Some(task);
             }
-            self.end_turn();
-        } else {
-            self.until_global.set(until - 1);
+            self.global.end(&self.adapt);
         }
         // Each of them is counted from its pin to its future's end.
         let has_pinned = self.pinned.get() > 0;
@@ -308,30 +287,15 @@ impl Core {
 
     /// Fetches no more than a tick's worth: behind a long poll in a ring a task may wait while
     /// somebody else could run it. The global queue's turn is one batch's length all the same, and
-    /// where polls are long it is `GLOBAL_TURN`.
+    /// where polls are long it lasts a time (`turn.rs`).
     fn next_global(&self, multi: &Multi, remote: &Remote) -> Option<NonNull<Header>> {
         let (task, taken) =
             multi
                 .inject
                 .pop_batch(&self.ring, multi.remotes.len(), self.adapt.tick())?;
         remote.stats.global_batches.bump();
-        let now = (self.adapt.average() >= LONG_POLL).then(Instant::now);
-        let before = self.turn.get();
-        if let (0, Some(now)) = (before, now) {
-            self.turn_began.set(now);
-        }
-        let had_its_time = now.is_none_or(|now| now - self.turn_began.get() >= GLOBAL_TURN);
-        if before + taken >= MIN_BATCH && had_its_time {
-            self.end_turn();
-        } else {
-            self.turn.set(before + taken);
-        }
+        self.global.took(taken, MIN_BATCH, &self.adapt);
         Some(task)
-    }
-
-    fn end_turn(&self) {
-        self.turn.set(0);
-        self.until_global.set(self.adapt.global_interval());
     }
 
     /// Takes half of the ring of somebody who has at least `min` tasks, beginning with a random
@@ -501,7 +465,7 @@ impl Worker {
             remote.stats.max_poll_ns.raise(mean);
             if took >= LONG_TICK {
                 // The global queue has waited long enough, whatever the number of polls.
-                core.until_global.set(0);
+                core.global.hurry();
             }
             // A worker that has run dry looks there anyway, unless work keeps coming from outside.
             let ran_dry = remote.queue_depth() == 0 && multi.inject.is_empty();

@@ -1,7 +1,8 @@
 //! When a worker wakes another one for what it has queued.
 
-use super::{Core, LONG_POLL, Worker};
+use super::{Core, Worker};
 use crate::scheduler::multi::{Multi, Remote};
+use crate::scheduler::turn::LONG_POLL;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
