@@ -224,7 +224,8 @@ impl Driver {
 
     /// The owner waits for I/O, an unpark or the timeout, and wakes who waited for what happened.
     /// It may also return for no reason. The timeout is rounded up to what the selector can do, a
-    /// millisecond with epoll. Wakers are woken on this thread, after all locks are released.
+    /// millisecond with epoll. Wakers are woken on this thread, after all locks are released; one that panics
+    /// keeps neither the others from being woken nor this thread from going on.
     ///
     /// # Errors
     /// What the selector says. Interruptions by signals are not errors.

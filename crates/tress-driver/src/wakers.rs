@@ -1,4 +1,4 @@
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Waker;
 
 /// Wakers collected under a lock, to be woken without it.
@@ -15,19 +15,25 @@ impl Wakers {
         self.0.extend(wakers);
     }
 
-    /// Wakes all. A waker that panics (foreign ones may) does not keep the others from being woken:
-    /// the panic goes on when all are.
+    /// Wakes all. A waker that panics (foreign ones may) keeps neither the others from being woken nor the
+    /// caller, who is in the middle of something, from going on.
     pub(crate) fn wake_all(&mut self) {
-        let mut first_panic = None;
-        for waker in self.0.drain(..) {
-            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
-                first_panic.get_or_insert(panic);
-            }
-        }
-        if let Some(panic) = first_panic {
-            resume_unwind(panic);
-        }
+        let mut wakers = self.0.drain(..);
+        // Each panic has taken one.
+        while !ends(|| wakers.by_ref().for_each(Waker::wake)) {}
     }
+}
+
+/// Runs code that may be foreign. False if it panicked: the panic hook has reported that.
+pub(crate) fn ends(foreign: impl FnOnce()) -> bool {
+    let Err(payload) = catch_unwind(AssertUnwindSafe(foreign)) else {
+        return true;
+    };
+    // The payload's destructor may panic too. The next payload's memory is given up.
+    if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        std::mem::forget(second);
+    }
+    false
 }
 
 impl FromIterator<Waker> for Wakers {
@@ -51,11 +57,20 @@ mod tests {
         }
     }
 
+    /// A payload whose destructor panics as well.
+    struct Bomb;
+
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("a payload's own trouble");
+        }
+    }
+
     struct Panics;
 
     impl Wake for Panics {
         fn wake(self: Arc<Self>) {
-            panic!("a waker's own trouble");
+            std::panic::panic_any(Bomb);
         }
     }
 
@@ -66,8 +81,9 @@ mod tests {
         wakers.push(Some(counts.clone().into()));
         wakers.push(Some(Arc::new(Panics).into()));
         wakers.push(None);
+        wakers.push(Some(Arc::new(Panics).into()));
         wakers.push(Some(counts.clone().into()));
-        assert!(catch_unwind(AssertUnwindSafe(|| wakers.wake_all())).is_err());
+        wakers.wake_all();
         assert_eq!(counts.0.load(Ordering::Relaxed), 2);
         wakers.wake_all();
         assert_eq!(counts.0.load(Ordering::Relaxed), 2);

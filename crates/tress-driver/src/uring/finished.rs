@@ -3,7 +3,7 @@
 
 use super::ring::Completion;
 use crate::sys::{Mutex, MutexGuard};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use crate::wakers::ends;
 use std::sync::Arc;
 
 #[derive(Default)]
@@ -26,15 +26,10 @@ impl Finished {
         let mut dead = std::mem::take(&mut *finished);
         drop(finished);
         for operation in dead.drain(..) {
-            let buried = catch_unwind(AssertUnwindSafe(move || {
+            ends(move || {
                 operation.bury();
                 drop(operation);
-            }));
-            if let Err(payload) = buried {
-                // Foreign code too.
-                let dropped = catch_unwind(AssertUnwindSafe(move || drop(payload)));
-                dropped.unwrap_or_else(std::mem::forget);
-            }
+            });
         }
         // Keeps the memory for the next time.
         let mut finished = self.0.lock();

@@ -63,12 +63,11 @@ pub(crate) use error::SpawnError;
 
 use self::state::{State, Summons};
 use crate::sys::atomic::{AtomicUsize, Ordering};
-use crate::sys::{Arc, CachePadded, Mutex, MutexGuard, Parker, thread};
+use crate::sys::{Arc, CachePadded, Mutex, MutexGuard, Parker, guarded, thread};
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::io;
 use std::ops::{Deref, DerefMut};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc as StdArc;
 // Nothing is decided from the gauges, so the model need not explore them.
 use std::sync::atomic::AtomicUsize as Gauge;
@@ -484,21 +483,4 @@ fn join(handle: Option<thread::JoinHandle<()>>) {
         // It catches every panic, and one that slipped through has been reported.
         let _ = handle.join();
     }
-}
-
-/// Runs foreign code. A panic has been reported by the panic hook and ends here.
-fn guarded<R>(foreign: impl FnOnce() -> R) -> Option<R> {
-    let mut payload = match catch_unwind(AssertUnwindSafe(foreign)) {
-        Ok(value) => return Some(value),
-        Err(payload) => payload,
-    };
-    // The payload's destructor may panic too, and so on. At some point we give up on the memory.
-    for _ in 0..4 {
-        match catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-            Ok(()) => return None,
-            Err(next) => payload = next,
-        }
-    }
-    std::mem::forget(payload);
-    None
 }

@@ -252,6 +252,9 @@ impl Builder {
         self.on_start = Some(Arc::new(f));
         self
     }
+    ///
+    /// If it panics, the panic is reported by the [panic hook](std::panic::set_hook) and the thread goes on; as for
+    /// the other hooks.
 
     /// Calls `f` on each thread of the runtime before it ends.
     pub fn on_thread_stop<F: Fn() + Send + Sync + 'static>(&mut self, f: F) -> &mut Self {

@@ -33,6 +33,7 @@ pub(crate) use spin::Spin;
 pub(crate) use stats::{Counter, WorkerStats};
 pub(crate) use worker::{MAX_LIFO_STREAK, Worker, block_in_place};
 
+use crate::sys::guarded;
 use crate::trace::{SlowPolls, Tracer};
 use std::sync::Arc;
 use std::time::Duration;
@@ -59,9 +60,9 @@ pub(crate) struct Config {
     pub(crate) slow_polls: Option<SlowPolls>,
 }
 
-/// Calls a user's hook.
+/// Calls a user's hook. If it panics, the panic hook has reported that, and the thread goes on.
 fn call(hook: &Option<Hook>) {
     if let Some(hook) = hook {
-        hook();
+        guarded(|| hook());
     }
 }

@@ -20,6 +20,7 @@ mod cache;
 mod cpu_clock;
 #[cfg(all(unix, any(not(loom), feature = "signal")))]
 mod errno;
+mod foreign;
 #[cfg(all(unix, any(not(loom), feature = "signal")))]
 pub(crate) mod handlers;
 mod park;
@@ -30,6 +31,7 @@ pub(crate) use cache::{CachePadded, prefetch, prefetch_to_write};
 pub(crate) use cpu_clock::{ThreadTimes, preemptions, thread_times};
 #[cfg(all(unix, any(not(loom), feature = "signal")))]
 pub(crate) use errno::keep_errno;
+pub(crate) use foreign::guarded;
 pub(crate) use park::Parker;
 pub(crate) use rand::{FastRand, SeedGenerator};
 pub(crate) use ticker::Ticker;

@@ -20,7 +20,7 @@ use super::wheel::{Expiry, Node, Wheel};
 use crate::scheduler::Counter;
 use crate::scheduler::Rest;
 use crate::sys::atomic::{AtomicU32, AtomicU64, Ordering};
-use crate::sys::{Mutex, UnsafeCell, prefetch};
+use crate::sys::{Mutex, UnsafeCell, guarded, prefetch};
 use crate::task::coop;
 use std::marker::PhantomPinned;
 use std::pin::Pin;
@@ -189,11 +189,7 @@ impl Timers {
             drop(inner);
             fired.add(n as u64);
             // Without the lock: a waker may do anything, also register or cancel a timer here.
-            for waker in &mut batch[..n] {
-                if let Some(waker) = waker.take() {
-                    waker.wake();
-                }
-            }
+            wake_all(&mut batch[..n]);
             if n < BATCH {
                 return;
             }
@@ -232,9 +228,7 @@ impl Timers {
             // SAFETY: a linked node belongs to a pinned entry, and the lock is held.
             let waker = unsafe { Entry::unlink(node.cast(), CLOSED) };
             drop(inner);
-            if let Some(waker) = waker {
-                waker.wake();
-            }
+            wake_all(&mut [waker]);
         }
     }
 
@@ -269,6 +263,13 @@ impl Timers {
     pub(crate) fn len(&self) -> usize {
         self.wheel.lock().wheel.len()
     }
+}
+
+/// Wakes all. One that panics, as foreign wakers may, keeps nobody from being woken, nor the worker from its work.
+fn wake_all(wakers: &mut [Option<Waker>]) {
+    let mut wakers = wakers.iter_mut().filter_map(Option::take);
+    // Each panic has taken one.
+    while guarded(|| wakers.by_ref().for_each(Waker::wake)).is_none() {}
 }
 
 /// A duration in ticks, rounded up.

@@ -5,10 +5,10 @@
 //! goes on handling it.
 
 use crate::runtime::Shared;
+use crate::sys::guarded;
 use crate::sys::handlers::{Handlers, UNFIT};
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 /// The end of the pipe that the handler writes to. Never closed.
@@ -84,8 +84,8 @@ fn dump_all() {
     for shared in alive() {
         let mut text = Vec::new();
         // Its sections are not ours: a panic of theirs has been printed, and must not end this thread.
-        let dumped = catch_unwind(AssertUnwindSafe(|| shared.dump(&mut text)));
-        if !matches!(dumped, Ok(Ok(()))) {
+        let dumped = guarded(|| shared.dump(&mut text));
+        if !matches!(dumped, Some(Ok(()))) {
             text.extend_from_slice(b"the dump ends here: a section has failed\n");
         }
         // In one piece, so that several processes may share the output. There is nobody to tell if

@@ -14,9 +14,11 @@ pub(crate) use capture::thread_id;
 
 use super::tracer::Tracer;
 use crate::runtime::Shared;
+use crate::sys::guarded;
 use crate::task;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::io::Write;
+use std::panic::Location;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -159,9 +161,10 @@ impl Detector {
         };
         drop(tasks);
         match &self.config.callback {
-            // Its panic has been printed, and must not end the monitor.
-            Some(callback) => drop(catch_unwind(AssertUnwindSafe(|| callback(&slow)))),
-            None => eprintln!("tress: slow poll: {slow}"),
+            // Its panic must not end the monitor.
+            Some(callback) => drop(guarded(|| callback(&slow))),
+            // Nor must an output that is closed.
+            None => drop(writeln!(std::io::stderr(), "tress: slow poll: {slow}")),
         }
     }
 }

@@ -1,9 +1,9 @@
 //! What one of the pool's threads does.
 
 use super::state::Seat;
-use super::{Inner, Job, Locked, SERVING, guarded, join};
+use super::{Inner, Job, Locked, SERVING, join};
 use crate::sys::atomic::Ordering;
-use crate::sys::{Arc, Parker, thread};
+use crate::sys::{Arc, Parker, guarded, thread};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
