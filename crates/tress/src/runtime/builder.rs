@@ -2,7 +2,7 @@ use super::diagnostics::Diagnostics;
 use super::handle::Id;
 use super::local_runtime::{LocalOptions, LocalRuntime};
 use super::runtime::Runtime;
-use super::{Scheduler, Shared};
+use super::{Scheduler, Shared, shutdown};
 use crate::blocking;
 use crate::scheduler::{self, Config, Counter, Current, Hook, Io, Multi};
 use crate::sys::SeedGenerator;
@@ -192,7 +192,10 @@ impl Builder {
     ///
     /// 0, the default, means one for every CPU this process may use: its affinity mask and its
     /// cgroup's quota are respected. At most 32,768. Their threads start when there is work for
-    /// them.
+    /// them. Where the system refuses one, the workers that have a thread do its work, and the start is
+    /// tried again later, when there is work for it. Where it refuses the first, there is nobody to run anything:
+    /// spawning a task and polling a timer in [`block_on`](Runtime::block_on) panic, sockets return the
+    /// error. With [`eager_start`](Builder::eager_start) it is [`build`](Builder::build) that says so.
     pub fn worker_threads(&mut self, n: usize) -> &mut Self {
         self.workers = n;
         self
@@ -219,14 +222,15 @@ impl Builder {
         self
     }
 
-    /// The name of the runtime's threads. Default: `tress-worker`.
+    /// The name of the runtime's threads, without NUL characters. Default: `tress-worker`.
     pub fn thread_name(&mut self, name: impl Into<String>) -> &mut Self {
         let name = name.into();
         self.thread_name = Arc::new(move || name.clone());
         self
     }
 
-    /// A function that names each thread as it starts.
+    /// A function that names each thread as it starts. A thread without a name, because the function panics or returns one
+    /// with a NUL in it, is not started.
     pub fn thread_name_fn<F>(&mut self, f: F) -> &mut Self
     where
         F: Fn() -> String + Send + Sync + 'static,
@@ -248,13 +252,13 @@ impl Builder {
     }
 
     /// Calls `f` on each thread of the runtime when it starts.
+    ///
+    /// If it panics, the panic is reported by the [panic hook](std::panic::set_hook) and the thread goes on; as for
+    /// the other hooks.
     pub fn on_thread_start<F: Fn() + Send + Sync + 'static>(&mut self, f: F) -> &mut Self {
         self.on_start = Some(Arc::new(f));
         self
     }
-    ///
-    /// If it panics, the panic is reported by the [panic hook](std::panic::set_hook) and the thread goes on; as for
-    /// the other hooks.
 
     /// Calls `f` on each thread of the runtime before it ends.
     pub fn on_thread_stop<F: Fn() + Send + Sync + 'static>(&mut self, f: F) -> &mut Self {
@@ -308,6 +312,9 @@ impl Builder {
 
     /// Starts the threads of all workers when the runtime is built, instead of when there is work
     /// for them. Default: false.
+    ///
+    /// [`build`](Builder::build) returns an error if no thread can be started. If some can, those workers do all
+    /// the work until the others' threads can be started as well.
     ///
     /// ```
     /// let rt = tress::runtime::Builder::new_multi_thread().eager_start(true).build()?;
@@ -482,17 +489,18 @@ impl Builder {
             home,
         });
         match &shared.scheduler {
-            Scheduler::Multi(multi) => {
-                multi.adopt(Arc::as_ptr(&shared));
-                if self.eager_start {
-                    for worker in 0..workers {
-                        multi.poke(worker);
-                    }
-                }
-            }
+            Scheduler::Multi(multi) => multi.adopt(Arc::as_ptr(&shared)),
             Scheduler::Current(current) => current.adopt(Arc::as_ptr(&shared)),
         }
-        diagnostics.install(&shared)?;
+        let started = match &shared.scheduler {
+            Scheduler::Multi(multi) if self.eager_start => multi.start_all(),
+            _ => Ok(()),
+        };
+        if let Err(error) = started.and_then(|()| diagnostics.install(&shared)) {
+            // Threads that run already hold it, and would for ever.
+            shutdown::run(&shared, Some(Duration::ZERO));
+            return Err(error);
+        }
         if self.start_paused {
             // The zero of the wheel too: sleeps of whole milliseconds then end on the dot.
             shared.clock.pause_at(start);
@@ -503,7 +511,8 @@ impl Builder {
     /// Builds the runtime.
     ///
     /// # Errors
-    /// An option is out of range, or the operating system refused something.
+    /// An option is out of range, or the operating system refused something. That a thread cannot be started is
+    /// found here only with [`eager_start`](Builder::eager_start), and if there is none at all.
     pub fn build(&mut self) -> io::Result<Runtime> {
         self.build_shared(None).map(Runtime::from_shared)
     }

@@ -68,6 +68,7 @@ impl Multi {
                 core.schedule_batch(worker, &new.tasks);
             }
             None => {
+                self.need_a_thread();
                 // SAFETY: by the caller's promise. Refused tasks are in no queue, and their futures
                 // may be dropped here, where they came from.
                 unsafe {

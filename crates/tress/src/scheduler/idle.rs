@@ -162,6 +162,17 @@ impl IdleSet {
         claimed
     }
 
+    /// Puts a claimed worker back that cannot run, and claims another one instead of those that can. Whoever saw
+    /// the first one search has woken nobody, and relies on it.
+    ///
+    /// It goes back first, with a fence, and then the others are looked at. Who relied on it has made its work
+    /// visible before. So one of the others that has not published its park by then sees the work after it has;
+    /// one that has published it is claimed here.
+    pub(crate) fn replace(&self, worker: usize, can_run: impl Fn(usize) -> bool) -> Option<usize> {
+        self.park(worker, true);
+        (0..self.workers).find(|&other| can_run(other) && self.claim_worker(other))
+    }
+
     /// Claims the one worker that may run a task which was just made visible to it. False if it is
     /// awake: it looks at its mail after it has published that it parks. The fence is the other half.
     pub(crate) fn claim_for_mail(&self, worker: usize) -> bool {
@@ -222,6 +233,23 @@ mod tests {
         assert_eq!(idle.claim_if_none_is_awake(), None);
         idle.park(0, false);
         assert_eq!(idle.claim_if_none_is_awake(), Some(0));
+    }
+
+    #[test]
+    fn one_that_cannot_run_is_replaced_by_one_that_can() {
+        let idle = IdleSet::all_parked(4);
+        let can_run = |worker| worker >= 2;
+        assert_eq!(idle.claim_for_work(), Some(0));
+        assert_eq!(idle.replace(0, can_run), Some(2));
+        assert!(idle.is_parked(0) && !idle.is_parked(2) && idle.is_parked(3));
+        // It searches now, so nobody else is claimed.
+        assert_eq!(idle.claim_for_work(), None);
+        assert!(idle.claim_worker(1));
+        assert_eq!(idle.replace(1, can_run), Some(3));
+        assert!(idle.claim_worker(1));
+        assert_eq!(idle.replace(1, can_run), None);
+        assert!(!idle.stop_searching() && idle.stop_searching());
+        assert_eq!(idle.claim_for_work(), Some(0));
     }
 
     #[test]

@@ -397,6 +397,8 @@ struct Floor {
     /// Of each worker, its own.
     mail: Vec<Inject>,
     closing: AtomicBool,
+    /// The worker that cannot have a thread, if there is one.
+    threadless: Option<usize>,
     /// Tasks run so far. Not loom's: it decides only when to close.
     done: AtomicUsize,
 }
@@ -459,6 +461,7 @@ impl Floor {
             rings: steals,
             mail: (0..workers).map(|_| Inject::new()).collect(),
             closing: AtomicBool::new(false),
+            threadless: None,
             done: AtomicUsize::new(0),
         };
         (Arc::new(floor), hands)
@@ -467,6 +470,18 @@ impl Floor {
     /// `Multi::notify`.
     fn notify(&self) {
         if let Some(worker) = self.idle.claim_for_work() {
+            self.wake(worker);
+        }
+    }
+
+    /// `Multi::wake`.
+    fn wake(&self, worker: usize) {
+        let has_thread = |worker| self.threadless != Some(worker);
+        let woken = match has_thread(worker) {
+            true => Some(worker),
+            false => self.idle.replace(worker, has_thread),
+        };
+        if let Some(worker) = woken {
             self.parkers[worker].unpark();
         }
     }
@@ -590,6 +605,9 @@ impl Floor {
     fn finish(self: Arc<Self>) {
         let floor = Arc::into_inner(self).expect("the threads have ended");
         assert_eq!(floor.idle.num_searching(), 0, "the searching count drifted");
+        if let Some(worker) = floor.threadless {
+            assert!(floor.idle.claim_worker(worker) && floor.idle.stop_searching());
+        }
         for worker in 0..floor.parkers.len() {
             assert!(!floor.idle.is_parked(worker));
             floor.idle.park(worker, false);
@@ -861,4 +879,33 @@ fn mail_vs_a_claim_for_other_work() {
         other.join().unwrap();
         floor.finish();
     });
+}
+
+/// Two workers, the first of which cannot have a thread. The second is awake, or sleeps.
+fn with_a_threadless(is_parked: bool, tasks: usize) -> (Arc<Floor>, Vec<Hand>) {
+    let (mut floor, mut hands) = Floor::parked(2, Rings::Unused, tasks);
+    Arc::get_mut(&mut floor).expect("not shared yet").threadless = Some(0);
+    hands.remove(0);
+    if !is_parked {
+        assert!(floor.idle.claim_worker(1));
+        hands[0].searching.set(true);
+        hands[0].parked = false;
+    }
+    (floor, hands)
+}
+
+/// The claim of a worker that cannot run holds back another producer, and the one that can run may be about to
+/// sleep.
+#[test]
+fn two_producers_vs_a_worker_without_a_thread() {
+    for is_parked in [true, false] {
+        explore(3, move || {
+            run_all(with_a_threadless(is_parked, 2), nothing, |floor| {
+                let other = floor.clone();
+                let producer = thread::spawn(move || other.push(0));
+                floor.push(1);
+                producer.join().unwrap();
+            });
+        });
+    }
 }

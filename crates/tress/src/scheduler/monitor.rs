@@ -64,10 +64,14 @@ impl Monitor {
             period: self.period,
         };
         self.ticker.arm(self.period);
-        let _ = std::thread::Builder::new()
+        let spawned = std::thread::Builder::new()
             .name("tress-monitor".into())
             .stack_size(self.stack_size)
             .spawn(move || watch.run());
+        if spawned.is_err() {
+            // The next worker to begin tries again.
+            self.started.store(false, Ordering::Release);
+        }
     }
 
     /// A worker is awake.

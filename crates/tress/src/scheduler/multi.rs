@@ -1,5 +1,8 @@
 //! The multi-thread scheduler's shared part: what every thread can reach.
 
+mod threads;
+
+use self::threads::Threads;
 use super::Config;
 use super::idle::IdleSet;
 use super::inject::Inject;
@@ -9,7 +12,7 @@ use super::outside::Outside;
 use super::queue::{self, Steal};
 use super::rest::{Io, Rest};
 use super::stats::{Counter, WorkerStats};
-use super::worker::{self, Core, Worker};
+use super::worker::{Core, Worker};
 use crate::runtime::{Shared, context};
 use crate::sys::{CachePadded, Mutex, SeedGenerator};
 use crate::task::{
@@ -19,8 +22,8 @@ use crate::time::{Armed, Timers};
 use std::future::Future;
 use std::io;
 use std::ptr::{self, NonNull};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, PoisonError};
 use std::time::Instant;
 
 pub(crate) struct Multi {
@@ -68,6 +71,7 @@ pub(crate) struct Remote {
     pub(crate) stats: WorkerStats,
     /// The core, while no thread has it: before the worker first runs, and in `block_in_place`.
     pub(super) core: AtomicPtr<Core>,
+    /// A thread runs it, or is about to. See `threads.rs`.
     started: AtomicBool,
     /// The thread that runs it, for metrics.
     pub(crate) thread: Mutex<Option<std::thread::ThreadId>>,
@@ -97,24 +101,6 @@ impl Remote {
             self.mail.len()
         )
     }
-}
-
-/// The worker threads' coming and going.
-struct Threads {
-    state: std::sync::Mutex<ThreadState>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct ThreadState {
-    running: usize,
-    start_failures: u64,
-    handles: Vec<std::thread::JoinHandle<()>>,
-    /// Workers waiting for a thread, and threads waiting for a worker: `block_in_place`.
-    orphans: Vec<usize>,
-    spares: usize,
-    /// No new threads, and spares leave.
-    closed: bool,
 }
 
 static OWNER_VTABLE: OwnerVTable = OwnerVTable {
@@ -225,10 +211,7 @@ impl Multi {
             next_turn: AtomicUsize::new(0),
             patience: AtomicUsize::new(0),
             lending: Mutex::new(()),
-            threads: Threads {
-                state: std::sync::Mutex::default(),
-                changed: Condvar::new(),
-            },
+            threads: Threads::new(),
             config,
         })
     }
@@ -285,6 +268,7 @@ impl Multi {
         id: Id,
         origin: Origin,
     ) -> JoinHandle<F::Output> {
+        self.need_a_thread();
         // SAFETY: by the caller's promise. A refused task is in no queue, and its future may be
         // dropped here, where it came from.
         unsafe {
@@ -310,6 +294,8 @@ impl Multi {
         id: Id,
         origin: Origin,
     ) -> JoinHandle<F::Output> {
+        // Before it runs: whoever wakes it later must find one.
+        self.need_a_thread();
         // SAFETY: by the caller's promise; the task is in no queue.
         unsafe {
             let (task, handle, accepted) = self.outside.make(future, id, origin);
@@ -397,157 +383,6 @@ impl Multi {
         }
     }
 
-    /// Wakes a worker that was claimed from the idle set, starting its thread if it has none.
-    #[cold]
-    pub(super) fn wake(&self, worker: usize) {
-        let remote = &self.remotes[worker];
-        if remote.started.load(Ordering::Acquire) {
-            remote.rest.unpark();
-            return;
-        }
-        // The claim makes us the only one here: an unstarted worker cannot park again by itself.
-        match self.start_thread(worker) {
-            Ok(()) => {}
-            Err(error) => {
-                let lone = {
-                    let mut threads = self.lock_threads();
-                    threads.start_failures += 1;
-                    threads.running == 0
-                };
-                // Claimable again: the next push retries.
-                self.idle.park(worker, true);
-                assert!(
-                    !lone || self.is_closing(),
-                    "tress cannot start its first worker thread: {error}; raise the process's \
-                     thread limit (ulimit -u, cgroup pids.max) or use a current-thread runtime"
-                );
-            }
-        }
-    }
-
-    /// Wakes a worker for a reason other than work: a timer, shutdown.
-    pub(crate) fn poke(&self, worker: usize) {
-        let remote = &self.remotes[worker];
-        if remote.started.load(Ordering::Acquire) {
-            remote.rest.unpark();
-        } else if self.idle.claim_worker(worker) {
-            self.wake(worker);
-        }
-    }
-
-    /// The runtime this is part of.
-    fn shared(&self) -> Arc<Shared> {
-        let raw = self.outside.owner().parent::<Shared>();
-        // SAFETY: `self` is inside the `Arc`, which is therefore alive.
-        unsafe {
-            Arc::increment_strong_count(raw);
-            Arc::from_raw(raw)
-        }
-    }
-
-    fn start_thread(&self, worker: usize) -> io::Result<()> {
-        let shared = self.shared();
-        let mut threads = self.lock_threads();
-        if threads.closed {
-            return Err(io::Error::other("the runtime is shutting down"));
-        }
-        let remote = &self.remotes[worker];
-        let free_spares = threads.spares > threads.orphans.len();
-        if free_spares && !remote.core.load(Ordering::Relaxed).is_null() {
-            threads.orphans.push(worker);
-            // Before a spare can run and park it: a claim would start another thread.
-            remote.started.store(true, Ordering::Release);
-            drop(threads);
-            self.threads.changed.notify_all();
-            return Ok(());
-        }
-        let mut builder = std::thread::Builder::new().name((self.config.thread_name)());
-        if let Some(size) = self.config.stack_size {
-            builder = builder.stack_size(size);
-        }
-        remote.started.store(true, Ordering::Release);
-        let spawned = builder.spawn(move || worker::thread_main(shared, worker));
-        match spawned {
-            Ok(handle) => {
-                threads.running += 1;
-                threads.handles.retain(|h| !h.is_finished());
-                threads.handles.push(handle);
-                Ok(())
-            }
-            Err(error) => {
-                remote.started.store(false, Ordering::Release);
-                Err(error)
-            }
-        }
-    }
-
-    /// Gives a core away while its thread blocks. Another thread takes over.
-    pub(super) fn hand_off(&self, core: Box<Core>) {
-        let worker = core.index();
-        self.in_place.fetch_add(1, Ordering::AcqRel);
-        let before = self.remotes[worker]
-            .core
-            .swap(Box::into_raw(core), Ordering::AcqRel);
-        debug_assert!(before.is_null());
-        if let Err(error) = self.start_thread(worker) {
-            // Nobody runs this worker until the blocked thread returns; say so in the metrics.
-            drop(error);
-            self.remotes[worker].started.store(true, Ordering::Release);
-            self.lock_threads().start_failures += 1;
-        }
-    }
-
-    /// Takes a core that lies around, if it still does.
-    pub(super) fn take_core(&self, worker: usize) -> Option<Box<Core>> {
-        let core = self.remotes[worker]
-            .core
-            .swap(ptr::null_mut(), Ordering::AcqRel);
-        // SAFETY: put there by `Box::into_raw`, and the swap took it for us alone.
-        (!core.is_null()).then(|| unsafe { Box::from_raw(core) })
-    }
-
-    /// A thread without a core waits here for one. None: the runtime is shutting down.
-    pub(super) fn wait_for_core(&self) -> Option<Box<Core>> {
-        let mut threads = self.lock_threads();
-        threads.spares += 1;
-        let core = loop {
-            if let Some(worker) = threads.orphans.pop() {
-                // Its former thread may have come back for it.
-                if let Some(core) = self.take_core(worker) {
-                    break Some(core);
-                }
-                continue;
-            }
-            // One spare per worker is plenty.
-            if threads.closed || threads.spares > self.config.workers {
-                break None;
-            }
-            threads = self
-                .threads
-                .changed
-                .wait(threads)
-                .unwrap_or_else(PoisonError::into_inner);
-        };
-        threads.spares -= 1;
-        core
-    }
-
-    pub(super) fn thread_exited(&self) {
-        self.lock_threads().running -= 1;
-        self.threads.changed.notify_all();
-    }
-
-    pub(crate) fn start_failures(&self) -> u64 {
-        self.lock_threads().start_failures
-    }
-
-    fn lock_threads(&self) -> std::sync::MutexGuard<'_, ThreadState> {
-        self.threads
-            .state
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Calls `f` with the timers this thread should use: its own worker's, or another's in turn.
     pub(crate) fn with_timers(
         &self,
@@ -561,11 +396,10 @@ impl Multi {
             // It looks at its timers before it parks.
             Some(index) => f(&self.remotes[index].timers),
             None => {
-                let turn = self.next_turn.fetch_add(1, Ordering::Relaxed);
-                let index = turn % self.remotes.len();
+                let index = self.next_in_turn().unwrap_or_else(|e| panic!("{e}"));
                 let armed = f(&self.remotes[index].timers);
                 if armed == Armed::First {
-                    self.poke(index);
+                    self.remotes[index].rest.unpark();
                 }
                 armed
             }
@@ -577,14 +411,25 @@ impl Multi {
     }
 
     /// Calls `f` with the I/O that this thread should use: its own worker's, or another's in turn.
+    ///
+    /// # Errors
+    /// There is no worker with a thread, and none can be started; or as `f`.
     #[cfg(feature = "driver")]
-    pub(crate) fn with_io<R>(&self, shared: &Shared, f: impl FnOnce(&Io) -> R) -> R {
+    pub(crate) fn with_io<R>(
+        &self,
+        shared: &Shared,
+        f: impl FnOnce(&Io) -> io::Result<R>,
+    ) -> io::Result<R> {
         self.with_io_for(shared, |index| index, f)
     }
 
     /// As `with_io`, but if that worker has lent its driver it is the keeper's.
     #[cfg(feature = "net")]
-    pub(crate) fn with_kept_io<R>(&self, shared: &Shared, f: impl FnOnce(&Io) -> R) -> R {
+    pub(crate) fn with_kept_io<R>(
+        &self,
+        shared: &Shared,
+        f: impl FnOnce(&Io) -> io::Result<R>,
+    ) -> io::Result<R> {
         let keeper = |index: usize| self.remotes[index].rest.keeper().unwrap_or(index);
         self.with_io_for(shared, keeper, f)
     }
@@ -595,19 +440,18 @@ impl Multi {
         &self,
         shared: &Shared,
         instead: impl FnOnce(usize) -> usize,
-        f: impl FnOnce(&Io) -> R,
-    ) -> R {
+        f: impl FnOnce(&Io) -> io::Result<R>,
+    ) -> io::Result<R> {
         let here = current_worker(shared)
             .and_then(Worker::core)
             .map(Core::index);
         match here {
             Some(index) => f(&self.remotes[instead(index)].rest.io),
             None => {
-                let turn = self.next_turn.fetch_add(1, Ordering::Relaxed);
-                let index = instead(turn % self.remotes.len());
+                let index = instead(self.next_in_turn()?);
                 let result = f(&self.remotes[index].rest.io);
                 // It may have to move to its driver.
-                self.poke(index);
+                self.remotes[index].rest.unpark();
                 result
             }
         }
@@ -666,11 +510,10 @@ impl Multi {
             return;
         }
         self.outside.close();
-        self.lock_threads().closed = true;
-        self.threads.changed.notify_all();
+        self.threads.close();
         self.monitor.stop();
         for remote in &self.remotes {
-            if remote.started.load(Ordering::Acquire) {
+            if remote.has_thread() {
                 remote.rest.unpark();
             }
         }
@@ -755,45 +598,6 @@ impl Multi {
         // spawned after that walk is cancelled here.
         unsafe { TaskRef::refuse(task) };
         self.outside_completed.add_shared(1);
-    }
-
-    /// Waits until all worker threads have done their work, or the deadline. True if they have.
-    pub(crate) fn wait_closed(&self, deadline: Option<Instant>) -> bool {
-        let mut threads = self.lock_threads();
-        while threads.running > 0 {
-            threads = match deadline {
-                None => self
-                    .threads
-                    .changed
-                    .wait(threads)
-                    .unwrap_or_else(PoisonError::into_inner),
-                Some(at) => {
-                    let left = at.saturating_duration_since(Instant::now());
-                    if left.is_zero() {
-                        return false;
-                    }
-                    self.threads
-                        .changed
-                        .wait_timeout(threads, left)
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .0
-                }
-            };
-        }
-        true
-    }
-
-    /// Waits until the threads that have done their work are gone. That takes as long as the kernel has
-    /// operations that they handed over.
-    pub(crate) fn join_threads(&self) {
-        let handles = std::mem::take(&mut self.lock_threads().handles);
-        for handle in handles {
-            if handle.thread().id() != std::thread::current().id() {
-                // A worker thread catches every panic of its tasks; its own would be a bug that
-                // has been printed already.
-                let _ = handle.join();
-            }
-        }
     }
 }
 

@@ -15,7 +15,7 @@ use super::turn::{GlobalTurn, LONG_TICK};
 use super::{Config, call};
 use crate::runtime::context;
 use crate::runtime::{Shared, enter_driving};
-use crate::sys::FastRand;
+use crate::sys::{FastRand, guarded};
 use crate::task::{self, Header, Owner, Ran};
 use crate::time::Timers;
 use crate::trace::Recorder;
@@ -167,8 +167,6 @@ impl Core {
         }
     }
 
-    /// Takes in how long polls took. Of what seems long, the time in which others had the core is taken off:
-    /// a worker that is kept waiting would wake others, which keep it waiting.
     #[inline(always)]
     fn record(&self, polls: u32, took: Duration) {
         self.spin.record_polls(&self.adapt, polls, took);
@@ -762,11 +760,13 @@ enum Spun {
 
 /// The life of a worker thread.
 pub(super) fn thread_main(shared: Arc<Shared>, index: usize) {
+    let multi = shared.multi();
+    multi.thread_begins(index);
+    let _ends = ThreadEnds(multi);
     let worker = Worker {
         shared: shared.clone(),
         core: Cell::new(None),
     };
-    let multi = shared.multi();
     call(&multi.config.on_start);
     {
         let _entered = enter_driving(&shared, true);
@@ -775,7 +775,11 @@ pub(super) fn thread_main(shared: Arc<Shared>, index: usize) {
         while let Some(held) = core.or_else(|| multi.wait_for_core()) {
             worker.adopt(held);
             multi.monitor.start(&shared);
-            worker.run();
+            if guarded(|| worker.run()).is_none() {
+                // Foreign code is guarded where it is called, so this is ours: I/O cannot be waited for any more, or
+                // a bug. Without this worker tasks would wait for ever; so they are told that it is over.
+                multi.close();
+            }
             // Closing, or the core was given away in `block_in_place`.
             if let Some(core) = worker.core() {
                 multi.drop_everything(true);
@@ -799,8 +803,15 @@ pub(super) fn thread_main(shared: Arc<Shared>, index: usize) {
         }
     }
     call(&multi.config.on_stop);
-    drop(worker);
-    multi.thread_exited();
+}
+
+/// Tells whoever waits for the threads, whatever this one ends by.
+struct ThreadEnds<'a>(&'a Multi);
+
+impl Drop for ThreadEnds<'_> {
+    fn drop(&mut self) {
+        self.0.thread_ends();
+    }
 }
 
 struct SetWorker;

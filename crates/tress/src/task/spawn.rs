@@ -79,7 +79,8 @@ where
 /// be stolen from it is left to the others.
 ///
 /// # Panics
-/// On a current-thread runtime and in a `LocalSet`, where no other thread can take over.
+/// On a current-thread runtime and in a `LocalSet`, where no other thread can take over; and if the system
+/// refuses a thread that would. The task may catch that panic: its worker goes on.
 #[track_caller]
 pub fn block_in_place<F, R>(f: F) -> R
 where

@@ -33,6 +33,9 @@ pub(crate) const DROPPED: &str = "a Runtime was dropped where blocking is not al
 /// A closure came after the blocking pool was shut down.
 pub(crate) const POOL_SHUT_DOWN: &str = "the runtime has shut down";
 
+/// The operating system refused a thread to the workers.
+pub(crate) const NO_WORKER_THREAD: &str = "no worker thread could be started";
+
 /// The operating system refused a thread to the blocking pool.
 pub(crate) const NO_THREAD: &str = "no thread could be started for the blocking pool";
 

@@ -36,8 +36,11 @@ pub(crate) const DROPPED: &str = "Cannot drop a runtime in asynchronous code: th
 /// A closure came after the blocking pool was shut down.
 pub(crate) const POOL_SHUT_DOWN: &str = "background task failed";
 
+/// The operating system refused a thread to the workers.
+pub(crate) const NO_WORKER_THREAD: &str = "OS can't spawn worker thread";
+
 /// The operating system refused a thread to the blocking pool.
-pub(crate) const NO_THREAD: &str = "OS can't spawn worker thread";
+pub(crate) const NO_THREAD: &str = NO_WORKER_THREAD;
 
 /// `spawn_local` without a place for local tasks.
 pub(crate) const NOT_LOCAL: &str =

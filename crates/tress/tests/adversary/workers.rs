@@ -11,6 +11,10 @@ use tress::runtime::{Builder, Runtime};
 use tress::task::spawn_blocking;
 use tress::time::{Instant, sleep, sleep_until};
 
+#[cfg(target_os = "linux")]
+#[path = "workers/threads.rs"]
+mod threads;
+
 /// What the destructor of a panic's payload says.
 const PAYLOAD: &str = "the payload";
 
@@ -64,7 +68,7 @@ fn explode() {
 
 #[test]
 fn hooks_that_panic_end_no_thread() {
-    for case in ["start", "stop", "park", "unpark"] {
+    for case in ["start", "stop", "park", "unpark", "name"] {
         child::passes("workers::hooks", case);
     }
 }
@@ -81,6 +85,20 @@ fn hooks() {
         ("stop", || with(|b| b.on_thread_stop(explode))),
         ("park", || with(|b| b.on_thread_park(explode))),
         ("unpark", || with(|b| b.on_thread_unpark(explode))),
+        // The first worker and the first thread of the pool get a name, the others do not.
+        ("name", || {
+            with(|b| {
+                let named = AtomicUsize::new(0);
+                b.thread_name_fn(move || match named.fetch_add(1, Ordering::Relaxed) {
+                    0 => "worker".into(),
+                    n if std::thread::current().name() == Some("worker") || n % 2 == 0 => {
+                        explode();
+                        unreachable!()
+                    }
+                    _ => "pool".into(),
+                })
+            });
+        }),
     ]);
 }
 

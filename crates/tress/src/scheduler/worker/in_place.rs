@@ -62,8 +62,17 @@ pub(crate) fn block_in_place<R>(f: impl FnOnce() -> R) -> R {
             // It cannot be searching while it runs a task; kept for the sake of the count.
             let _ = worker.multi().idle.stop_searching();
         }
-        worker.multi().hand_off(core);
-        Some((worker, index))
+        match worker.multi().hand_off(core) {
+            Ok(()) => Some((worker, index)),
+            Err((core, error)) => {
+                worker.adopt(core);
+                panic!(
+                    "{}: {error}; block_in_place needs one that takes over its worker: raise the process's \
+                     thread limit (ulimit -u, cgroup pids.max) or use `spawn_blocking`",
+                    words::NO_WORKER_THREAD
+                );
+            }
+        }
     });
     let _resume = Resume {
         entered,

@@ -1,0 +1,401 @@
+//! The worker threads: how they start, what is done without one that cannot be had, and how they end.
+//!
+//! A worker's thread is started by whoever claims the worker from the idle set. That may fail. The worker
+//! then goes back to the idle set and a worker that has a thread is woken instead: it takes over the search for
+//! work that the claim stood for. New attempts are made when there is work for the worker, but not before a
+//! while has passed, because each one that fails takes as long as many polls.
+//!
+//! The first thread is different: without any, nothing would run. Threads that are no workers see to it that
+//! there is one before they queue a task or register a timer or a socket, and say so if there cannot be one: sockets
+//! by an error, the others by a panic. From then on some worker always has a thread until the runtime closes: a thread gives its core away
+//! only if another one is there for it. Timers and sockets from outside are given to workers that have one.
+
+use super::{Multi, Remote};
+use crate::runtime::Shared;
+use crate::scheduler::worker::{self, Core};
+use crate::sys::{Mutex, guarded};
+use crate::words;
+use std::io;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// After a thread could not be started, the next attempt waits so long; each time twice as long,
+const FIRST_RETRY: Duration = Duration::from_millis(1);
+/// and at most so long.
+const LAST_RETRY: Duration = Duration::from_millis(100);
+
+/// The worker threads' coming and going.
+pub(super) struct Threads {
+    state: std::sync::Mutex<State>,
+    changed: Condvar,
+    /// Some worker has had a thread: some worker has one.
+    any: AtomicBool,
+    /// Held by whoever starts the first.
+    first: Mutex<()>,
+    made: Instant,
+    /// When the next attempt may be made, in nanoseconds since `made`.
+    retry_at: AtomicU64,
+}
+
+#[derive(Default)]
+struct State {
+    running: usize,
+    start_failures: u64,
+    /// How long the next attempt waits if one fails now.
+    retry_after: Duration,
+    handles: Vec<std::thread::JoinHandle<()>>,
+    /// Workers waiting for a thread, and threads waiting for a worker: `block_in_place`.
+    orphans: Vec<usize>,
+    spares: usize,
+    /// No new threads, and spares leave.
+    closed: bool,
+}
+
+/// What a start came to, if it has not failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Start {
+    Done,
+    /// The runtime is shutting down.
+    Closed,
+}
+
+impl Threads {
+    pub(super) fn new() -> Threads {
+        Threads {
+            state: std::sync::Mutex::new(State {
+                retry_after: FIRST_RETRY,
+                ..State::default()
+            }),
+            changed: Condvar::new(),
+            any: AtomicBool::new(false),
+            first: Mutex::new(()),
+            made: Instant::now(),
+            retry_at: AtomicU64::new(0),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        let woken = self.changed.wait(state);
+        woken.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has the time come to try again?
+    fn may_try(&self) -> bool {
+        let at = self.retry_at.load(Ordering::Relaxed);
+        at == 0 || self.made.elapsed().as_nanos() as u64 >= at
+    }
+
+    fn has_failed(&self) {
+        let mut state = self.lock();
+        state.start_failures += 1;
+        let at = self.made.elapsed() + state.retry_after;
+        self.retry_at.store(at.as_nanos() as u64, Ordering::Relaxed);
+        state.retry_after = (state.retry_after * 2).min(LAST_RETRY);
+    }
+
+    fn has_succeeded(&self) {
+        self.any.store(true, Ordering::Release);
+        if self.retry_at.swap(0, Ordering::Relaxed) != 0 {
+            self.lock().retry_after = FIRST_RETRY;
+        }
+    }
+
+    pub(super) fn close(&self) {
+        self.lock().closed = true;
+        self.changed.notify_all();
+    }
+}
+
+/// Why the first thread could not be started, and what to do about it.
+fn explain(error: io::Error) -> io::Error {
+    let text = format!(
+        "{}: {error}; without any the runtime cannot run: raise the process's thread limit (ulimit -u, \
+         cgroup pids.max) or use a current-thread runtime",
+        words::NO_WORKER_THREAD
+    );
+    io::Error::new(error.kind(), text)
+}
+
+impl Remote {
+    /// Does a thread run this worker, or is one about to?
+    #[inline]
+    pub(super) fn has_thread(&self) -> bool {
+        self.started.load(Ordering::Acquire)
+    }
+}
+
+impl Multi {
+    /// Sees to it that some worker has a thread. For whoever leaves something to the workers from outside.
+    ///
+    /// # Panics
+    /// If there is none, and none can be started.
+    #[inline]
+    pub(in crate::scheduler) fn need_a_thread(&self) {
+        if !self.threads.any.load(Ordering::Acquire) {
+            self.start_first();
+        }
+    }
+
+    #[cold]
+    fn start_first(&self) {
+        if let Err(error) = self.try_start_first() {
+            panic!("{error}");
+        }
+    }
+
+    #[cold]
+    fn try_start_first(&self) -> io::Result<()> {
+        let _one_at_a_time = self.threads.first.lock();
+        // Who is late is refused as ever.
+        while !self.threads.any.load(Ordering::Acquire) && !self.is_closing() {
+            if self.idle.claim_worker(0) {
+                return self.start_claimed(0).map_err(explain);
+            }
+            // Somebody else has claimed it, and is about to start it or to put it back.
+            std::thread::yield_now();
+        }
+        Ok(())
+    }
+
+    /// Starts the threads of all workers, or of as many as can be.
+    ///
+    /// # Errors
+    /// If there is none at all.
+    pub(crate) fn start_all(&self) -> io::Result<()> {
+        self.try_start_first()?;
+        for worker in 1..self.remotes.len() {
+            self.gets_a_thread(worker);
+        }
+        Ok(())
+    }
+
+    /// Wakes a worker that was claimed from the idle set, starting its thread if it has none. If it can have none,
+    /// another one is woken.
+    #[cold]
+    pub(in crate::scheduler) fn wake(&self, worker: usize) {
+        let remote = &self.remotes[worker];
+        if remote.has_thread() {
+            remote.rest.unpark();
+        } else if self.threads.may_try() {
+            // What it was claimed for is seen to in either case.
+            let _ = self.start_claimed(worker);
+        } else {
+            self.put_back(worker);
+        }
+    }
+
+    /// Starts the thread of a worker that was claimed and has none, or puts the worker back.
+    ///
+    /// The claim makes us the only one here: an unstarted worker cannot park again by itself.
+    fn start_claimed(&self, worker: usize) -> io::Result<()> {
+        match self.start_thread(worker) {
+            Ok(Start::Done) => Ok(()),
+            Ok(Start::Closed) => {
+                self.idle.park(worker, true);
+                Ok(())
+            }
+            Err(error) => {
+                self.threads.has_failed();
+                self.put_back(worker);
+                Err(error)
+            }
+        }
+    }
+
+    /// A claimed worker cannot run: wakes another one for what it was claimed for.
+    fn put_back(&self, worker: usize) {
+        let can_run = |other: usize| self.remotes[other].has_thread();
+        if let Some(other) = self.idle.replace(worker, can_run) {
+            self.remotes[other].rest.unpark();
+        }
+    }
+
+    /// Has the worker a thread, perhaps since now?
+    fn gets_a_thread(&self, worker: usize) -> bool {
+        let remote = &self.remotes[worker];
+        if !remote.has_thread() && self.threads.may_try() && self.idle.claim_worker(worker) {
+            // A failure has been counted; who asks does without.
+            let _ = self.start_claimed(worker);
+        }
+        remote.has_thread()
+    }
+
+    /// The worker whose turn it is to look after a timer or a socket of a thread that is none. It has a thread,
+    /// unless the runtime is closing.
+    ///
+    /// # Errors
+    /// There is none, and none can be started.
+    pub(super) fn next_in_turn(&self) -> io::Result<usize> {
+        if !self.threads.any.load(Ordering::Acquire) {
+            self.try_start_first()?;
+        }
+        let workers = self.remotes.len();
+        let turn = self.next_turn.fetch_add(1, Ordering::Relaxed) % workers;
+        if self.gets_a_thread(turn) {
+            return Ok(turn);
+        }
+        let other = (1..workers)
+            .map(|further| (turn + further) % workers)
+            .find(|&other| self.remotes[other].has_thread());
+        Ok(other.unwrap_or(turn))
+    }
+
+    /// The runtime this is part of.
+    fn shared(&self) -> Arc<Shared> {
+        let raw = self.outside.owner().parent::<Shared>();
+        // SAFETY: `self` is inside the `Arc`, which is therefore alive.
+        unsafe {
+            Arc::increment_strong_count(raw);
+            Arc::from_raw(raw)
+        }
+    }
+
+    fn start_thread(&self, worker: usize) -> io::Result<Start> {
+        let shared = self.shared();
+        // The name is the user's: it may panic, or come back to us.
+        let name = guarded(|| (self.config.thread_name)())
+            .ok_or_else(|| io::Error::other("naming the thread panicked"))?;
+        let mut threads = self.threads.lock();
+        if threads.closed {
+            return Ok(Start::Closed);
+        }
+        let remote = &self.remotes[worker];
+        let free_spares = threads.spares > threads.orphans.len();
+        if free_spares && !remote.core.load(Ordering::Relaxed).is_null() {
+            threads.orphans.push(worker);
+            // Before a spare can run and park it: a claim would start another thread.
+            remote.started.store(true, Ordering::Release);
+            drop(threads);
+            self.threads.changed.notify_all();
+            return Ok(Start::Done);
+        }
+        let mut builder = std::thread::Builder::new().name(name);
+        if let Some(size) = self.config.stack_size {
+            builder = builder.stack_size(size);
+        }
+        // A name with a NUL in it panics.
+        let handle = guarded(|| builder.spawn(move || worker::thread_main(shared, worker)))
+            .unwrap_or_else(|| Err(io::Error::other("the thread's name has a NUL in it")))?;
+        // Subtle: not before, since timers and sockets would be given to it. The thread does it as well, before
+        // it can park: a claim after that would start another one.
+        remote.started.store(true, Ordering::Release);
+        threads.running += 1;
+        threads.handles.retain(|h| !h.is_finished());
+        threads.handles.push(handle);
+        drop(threads);
+        self.threads.has_succeeded();
+        Ok(Start::Done)
+    }
+
+    /// The first thing that a thread does.
+    pub(in crate::scheduler) fn thread_begins(&self, worker: usize) {
+        self.remotes[worker].started.store(true, Ordering::Release);
+    }
+
+    /// Gives a core away while its thread blocks. Another thread takes over.
+    ///
+    /// # Errors
+    /// There is no other thread, and none can be started: the caller keeps the core.
+    pub(in crate::scheduler) fn hand_off(
+        &self,
+        core: Box<Core>,
+    ) -> Result<(), (Box<Core>, io::Error)> {
+        let worker = core.index();
+        self.in_place.fetch_add(1, Ordering::AcqRel);
+        let before = self.remotes[worker]
+            .core
+            .swap(Box::into_raw(core), Ordering::AcqRel);
+        debug_assert!(before.is_null());
+        let Err(error) = self.start_thread(worker) else {
+            return Ok(());
+        };
+        self.threads.has_failed();
+        // If it is gone, the runtime has begun to close and put it away.
+        self.take_core(worker).map_or(Ok(()), |core| {
+            self.in_place.fetch_sub(1, Ordering::AcqRel);
+            Err((core, error))
+        })
+    }
+
+    /// Takes a core that lies around, if it still does.
+    pub(in crate::scheduler) fn take_core(&self, worker: usize) -> Option<Box<Core>> {
+        let core = self.remotes[worker]
+            .core
+            .swap(ptr::null_mut(), Ordering::AcqRel);
+        // SAFETY: put there by `Box::into_raw`, and the swap took it for us alone.
+        (!core.is_null()).then(|| unsafe { Box::from_raw(core) })
+    }
+
+    /// A thread without a core waits here for one. None: the runtime is shutting down.
+    pub(in crate::scheduler) fn wait_for_core(&self) -> Option<Box<Core>> {
+        let mut threads = self.threads.lock();
+        threads.spares += 1;
+        let core = loop {
+            if let Some(worker) = threads.orphans.pop() {
+                // Its former thread may have come back for it.
+                if let Some(core) = self.take_core(worker) {
+                    break Some(core);
+                }
+                continue;
+            }
+            // One spare per worker is plenty.
+            if threads.closed || threads.spares > self.config.workers {
+                break None;
+            }
+            threads = self.threads.wait(threads);
+        };
+        threads.spares -= 1;
+        core
+    }
+
+    /// The last thing that a thread does.
+    pub(in crate::scheduler) fn thread_ends(&self) {
+        self.threads.lock().running -= 1;
+        self.threads.changed.notify_all();
+    }
+
+    pub(crate) fn start_failures(&self) -> u64 {
+        self.threads.lock().start_failures
+    }
+
+    /// Waits until all worker threads have done their work, or the deadline. True if they have.
+    pub(crate) fn wait_closed(&self, deadline: Option<Instant>) -> bool {
+        let mut threads = self.threads.lock();
+        while threads.running > 0 {
+            threads = match deadline {
+                None => self.threads.wait(threads),
+                Some(at) => {
+                    let left = at.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        return false;
+                    }
+                    self.threads
+                        .changed
+                        .wait_timeout(threads, left)
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .0
+                }
+            };
+        }
+        true
+    }
+
+    /// Waits until the threads that have done their work are gone. That takes as long as the kernel has
+    /// operations that they handed over.
+    pub(crate) fn join_threads(&self) {
+        let handles = std::mem::take(&mut self.threads.lock().handles);
+        for handle in handles {
+            if handle.thread().id() != std::thread::current().id() {
+                // A worker thread catches every panic of its tasks; its own would be a bug that
+                // has been printed already.
+                let _ = handle.join();
+            }
+        }
+    }
+}
