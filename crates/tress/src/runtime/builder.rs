@@ -2,7 +2,7 @@ use super::diagnostics::Diagnostics;
 use super::handle::Id;
 use super::local_runtime::{LocalOptions, LocalRuntime};
 use super::runtime::Runtime;
-use super::{Scheduler, Shared, shutdown};
+use super::{Scheduler, Shared, context, shutdown};
 use crate::blocking;
 use crate::scheduler::{self, Config, Counter, Current, Hook, Io, Multi};
 use crate::sys::SeedGenerator;
@@ -12,7 +12,7 @@ use crate::time::Clock;
 use crate::trace::{Sections, Tracer};
 use std::fmt;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 /// Most workers a runtime may have.
@@ -253,8 +253,8 @@ impl Builder {
 
     /// Calls `f` on each thread of the runtime when it starts.
     ///
-    /// If it panics, the panic is reported by the [panic hook](std::panic::set_hook) and the thread goes on; as for
-    /// the other hooks.
+    /// The runtime is the current one there. If `f` panics, the panic is reported by the
+    /// [panic hook](std::panic::set_hook) and the thread goes on. Both are true of the other hooks too.
     pub fn on_thread_start<F: Fn() + Send + Sync + 'static>(&mut self, f: F) -> &mut Self {
         self.on_start = Some(Arc::new(f));
         self
@@ -459,6 +459,17 @@ impl Builder {
                 Scheduler::Current(Current::new(config, start, clock.clone(), self.new_io())?)
             }
         };
+        // The pool is part of the runtime that its hooks are to find.
+        let place = Arc::new(OnceLock::<Weak<Shared>>::new());
+        let inside = |hook: &Option<Hook>| {
+            let (place, hook) = (place.clone(), hook.clone()?);
+            let inside: Hook = Arc::new(move || {
+                let shared = place.get().and_then(Weak::upgrade);
+                let _entered = shared.map(context::enter_runtime);
+                hook();
+            });
+            Some(inside)
+        };
         let shared = Arc::new(Shared {
             scheduler,
             blocking: blocking::Pool::new(blocking::Config {
@@ -467,8 +478,8 @@ impl Builder {
                 queue_bound: self.blocking_bound,
                 stack_size: self.stack_size,
                 name: self.thread_name.clone(),
-                on_start: self.on_start.clone(),
-                on_stop: self.on_stop.clone(),
+                on_start: inside(&self.on_start),
+                on_stop: inside(&self.on_stop),
                 spin: self.spin,
                 enter: Arc::new(|thread| thread()),
             }),
@@ -488,6 +499,7 @@ impl Builder {
             id: Id::next(),
             home,
         });
+        let _ = place.set(Arc::downgrade(&shared));
         match &shared.scheduler {
             Scheduler::Multi(multi) => multi.adopt(Arc::as_ptr(&shared)),
             Scheduler::Current(current) => current.adopt(Arc::as_ptr(&shared)),

@@ -767,42 +767,49 @@ pub(super) fn thread_main(shared: Arc<Shared>, index: usize) {
         shared: shared.clone(),
         core: Cell::new(None),
     };
+    // The hooks are in the runtime, but may block. If one of them ends the runtime it must not wait for itself.
+    let entered = context::enter_runtime(shared.clone());
+    let _worker = set_worker(&worker);
     call(&multi.config.on_start);
-    {
-        let _entered = enter_driving(&shared, true);
-        let _worker = set_worker(&worker);
-        let mut core = multi.take_core(index);
-        while let Some(held) = core.or_else(|| multi.wait_for_core()) {
-            worker.adopt(held);
-            multi.monitor.start(&shared);
-            if guarded(|| worker.run()).is_none() {
-                // Foreign code is guarded where it is called, so this is ours: I/O cannot be waited for any more, or
-                // a bug. Without this worker tasks would wait for ever; so they are told that it is over.
-                multi.close();
-            }
-            // Closing, or the core was given away in `block_in_place`.
-            if let Some(core) = worker.core() {
-                multi.drop_everything(true);
-                // What is pinned here nobody else may drop. Wake-ups in flight are waited for.
-                while core.pinned.get() > 0 {
-                    multi.drop_shared();
-                    while let Some(task) = core.pop_pinned(&multi.remotes[core.index]) {
-                        multi.drop_queued(task);
-                    }
-                    std::thread::yield_now();
-                }
-                if let Some(core) = worker.give_up() {
-                    multi.put_away(core);
-                }
-            } else if multi.is_closing() {
-                // The last core may have been put away while our task blocked in place. It can have
-                // woken others, but without a core it filled no slot and no ring.
-                multi.drop_shared();
-            }
-            core = None;
+    let driving = enter_driving(&shared, true);
+    let mut core = multi.take_core(index);
+    while let Some(held) = core.or_else(|| multi.wait_for_core()) {
+        worker.adopt(held);
+        multi.monitor.start(&shared);
+        if guarded(|| worker.run()).is_none() {
+            // Foreign code is guarded where it is called, so this is ours: I/O cannot be waited for any more, or
+            // a bug. Without this worker tasks would wait for ever; so they are told that it is over.
+            multi.close();
         }
+        // Closing, or the core was given away in `block_in_place`.
+        if let Some(core) = worker.core() {
+            multi.drop_everything(true);
+            // What is pinned here nobody else may drop. Wake-ups in flight are waited for.
+            while core.pinned.get() > 0 {
+                multi.drop_shared();
+                while let Some(task) = core.pop_pinned(&multi.remotes[core.index]) {
+                    multi.drop_queued(task);
+                }
+                std::thread::yield_now();
+            }
+            if let Some(core) = worker.give_up() {
+                multi.put_away(core);
+            }
+        } else if multi.is_closing() {
+            // The last core may have been put away while our task blocked in place. It can have
+            // woken others, but without a core it filled no slot and no ring.
+            multi.drop_shared();
+        }
+        core = None;
     }
+    leave(driving);
     call(&multi.config.on_stop);
+    leave(entered);
+}
+
+/// Leaves what the thread has entered. A task may have forgotten a guard of its own, which this one then misses.
+fn leave<T>(guard: T) {
+    guarded(|| drop(guard));
 }
 
 /// Tells whoever waits for the threads, whatever this one ends by.

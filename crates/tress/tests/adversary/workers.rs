@@ -11,6 +11,8 @@ use tress::runtime::{Builder, Runtime};
 use tress::task::spawn_blocking;
 use tress::time::{Instant, sleep, sleep_until};
 
+#[path = "workers/places.rs"]
+mod places;
 #[cfg(target_os = "linux")]
 #[path = "workers/threads.rs"]
 mod threads;
