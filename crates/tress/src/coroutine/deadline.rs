@@ -50,11 +50,18 @@ struct Expired(usize);
 /// The time was up.
 ///
 /// # Panics
-/// Outside of a coroutine, in a runtime built without `enable_time`, and with the panic of `f`.
+/// Outside of a coroutine, in a runtime built without `enable_time`, with the panic of `f`, and in a program
+/// built with `panic = "abort"`, where nothing can unwind.
 #[track_caller]
 pub fn timeout<R>(duration: Duration, f: impl FnOnce() -> R) -> Result<R, Elapsed> {
     let control = fiber::current("coroutine::timeout");
     control.check();
+    if cfg!(panic = "abort") {
+        panic!(
+            "coroutine::timeout cannot interrupt a coroutine in a program built with panic = \"abort\": put \
+             `time::timeout` around the futures that it waits for"
+        );
+    }
     let sleep = pin!(time::sleep(duration));
     let deadline = Deadline {
         sleep: RefCell::new(sleep),

@@ -64,8 +64,15 @@
 //! 32,000 stacks in a process; those that do not get one panic when they start, with a message that says
 //! so.
 //!
-//! Values of [`task_local!`](crate::task_local) are not set in a coroutine, and one must not wait inside
-//! [`sync_scope`](crate::task::LocalKey::sync_scope): other tasks of the thread would see the value.
+//! # Task-local values
+//! Values of [`task_local!`](crate::task_local) are not set in a coroutine when it starts. It sets them by
+//! [`sync_scope`](crate::task::LocalKey::sync_scope), inside of which it may wait: the value waits with it.
+//!
+//! # Panic = abort
+//! A program built with `panic = "abort"` can use coroutines, but they cannot unwind. One that is aborted, or
+//! suspended when its runtime ends, is left behind: it does not go on, its destructors do not run, and its stack
+//! and what it owns are never released. The children of a [`scope`] that is left behind so go on until they end or
+//! their runtime does. [`timeout`] panics when it is called.
 
 mod builder;
 mod deadline;
@@ -80,6 +87,7 @@ pub use deadline::timeout;
 pub use park::{Coroutine, current, park, park_timeout};
 pub use scope::{Scope, ScopedJoinHandle, scope};
 
+use crate::runtime::context::Held;
 use crate::task;
 #[cfg(doc)]
 use crate::task::JoinHandle;
@@ -126,19 +134,31 @@ use std::time::Duration;
 /// ```
 ///
 /// # Panics
-/// Outside of a coroutine. While its coroutine is being cancelled it unwinds.
+/// Outside of a coroutine; and where a coroutine cannot suspend: inside of a future that it polls itself, by this
+/// function or by a [`LocalSet`](crate::task::LocalSet) (use `.await` there), of
+/// [`block_in_place`](crate::task::block_in_place) and a `block_on` in it, and of
+/// [`LocalKey::with`](crate::task::LocalKey::with). While its coroutine is being cancelled it unwinds.
 // Inlined for the reason that `yield_now` is.
 #[track_caller]
 #[inline(always)]
 pub fn wait<F: IntoFuture>(future: F) -> F::Output {
-    let control = fiber::current("coroutine::wait");
-    control.check();
+    wait_as("coroutine::wait", future)
+}
+
+/// The same, for a function of another name.
+#[track_caller]
+#[inline(always)]
+fn wait_as<F: IntoFuture>(what: &str, future: F) -> F::Output {
+    let control = fiber::to_suspend(what);
     let mut future = pin!(future.into_future());
     // SAFETY: a coroutine's task outlives what runs on its stack.
     let waker = unsafe { task::borrowed_waker(control.task) };
     let mut cx = Context::from_waker(&waker);
     loop {
-        match future.as_mut().poll(&mut cx) {
+        let held = control.stack.hold(Held::Polling);
+        let polled = future.as_mut().poll(&mut cx);
+        drop(held);
+        match polled {
             Poll::Ready(output) => return output,
             Poll::Pending => control.suspend(),
         }
@@ -161,8 +181,7 @@ pub fn wait<F: IntoFuture>(future: F) -> F::Output {
 #[track_caller]
 #[inline(always)]
 pub fn yield_now() {
-    let control = fiber::current("coroutine::yield_now");
-    control.check();
+    let control = fiber::to_suspend("coroutine::yield_now");
     task::requeue_after_poll();
     control.suspend();
 }
@@ -182,7 +201,7 @@ pub fn yield_now() {
 /// As [`wait`], and in a runtime built without `enable_time`.
 #[track_caller]
 pub fn sleep(duration: Duration) {
-    wait(crate::time::sleep(duration));
+    wait_as("coroutine::sleep", crate::time::sleep(duration));
 }
 
 /// Runs a part of a coroutine that neither an abort nor a [`timeout`] around it interrupts, as
@@ -240,7 +259,7 @@ pub fn is_cancelled() -> bool {
     unsafe { control.task.as_ref() }.is_cancelled()
 }
 
-/// Is the caller a coroutine? If so it may [`wait`].
+/// Is the caller a coroutine that may [`wait`] here? Not inside of a future that it polls, for one.
 ///
 /// ```
 /// assert!(!tress::coroutine::is_current());

@@ -1,4 +1,6 @@
-use super::{fiber, wait};
+#[cfg(doc)]
+use super::wait;
+use super::{fiber, wait_as};
 use crate::sync::Notify;
 use crate::task::Id;
 use crate::time;
@@ -40,7 +42,12 @@ struct Identity {
 /// Outside of a coroutine.
 #[track_caller]
 pub fn current() -> Coroutine {
-    let control = fiber::current("coroutine::current");
+    identity("coroutine::current")
+}
+
+#[track_caller]
+fn identity(what: &str) -> Coroutine {
+    let control = fiber::current(what);
     let identity = control.identity.get_or_init(|| {
         // SAFETY: a coroutine's task outlives what runs on its stack.
         let task = unsafe { control.task.as_ref() };
@@ -62,8 +69,8 @@ pub fn current() -> Coroutine {
 /// As [`wait`].
 #[track_caller]
 pub fn park() {
-    let me = current();
-    wait(me.0.unparked.notified());
+    let me = identity("coroutine::park");
+    wait_as("coroutine::park", me.0.unparked.notified());
 }
 
 /// As [`park`], but for no longer than `duration`. True if it was unparked.
@@ -82,8 +89,9 @@ pub fn park() {
 /// As [`wait`], and in a runtime built without `enable_time`.
 #[track_caller]
 pub fn park_timeout(duration: Duration) -> bool {
-    let me = current();
-    wait(time::timeout(duration, me.0.unparked.notified())).is_ok()
+    let me = identity("coroutine::park_timeout");
+    let unparked = time::timeout(duration, me.0.unparked.notified());
+    wait_as("coroutine::park_timeout", unparked).is_ok()
 }
 
 impl Coroutine {

@@ -54,7 +54,7 @@ pub fn scope<'env, F, T>(f: F) -> T
 where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
 {
-    fiber::current("coroutine::scope").check();
+    fiber::to_suspend("coroutine::scope");
     let scope = Scope {
         children: RefCell::new(Vec::new()),
         panic: Rc::default(),

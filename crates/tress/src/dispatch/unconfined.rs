@@ -42,7 +42,7 @@ where
     match Level::enter() {
         None => shared.spawn(future, None, at),
         Some(_level) => {
-            let _entered = context::enter_runtime(shared.clone());
+            let _entered = context::Within::enter(shared.clone());
             shared.spawn_and_run(future, at)
         }
     }

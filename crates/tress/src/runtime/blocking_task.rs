@@ -43,7 +43,7 @@ impl Drop for Busy {
 
 impl Job for BlockingTask {
     fn run(self) {
-        let _entered = context::enter_runtime(self.shared.clone());
+        let _entered = context::Within::enter(self.shared.clone());
         // SAFETY: the pool's queue held the only entry of this task, which completes in one poll.
         let _ = unsafe { task::run(self.task) };
     }

@@ -3,6 +3,10 @@
 //! One thread-local of plain cells without a destructor: reading it is a load, and it still works
 //! while the thread's other thread-locals are being destroyed.
 
+mod stack;
+
+pub(crate) use stack::{Frame, Held, Stack, hold};
+
 use crate::runtime::Shared;
 use crate::scheduler::{Driving, Worker};
 use crate::sys::FastRand;
@@ -11,7 +15,6 @@ use crate::task::{Header, LocalSetShared, Slab};
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
-#[cfg(all(feature = "coroutine", unix, not(loom)))]
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(crate) struct Context {
@@ -23,6 +26,8 @@ pub(crate) struct Context {
     pub(crate) slab: Cell<Option<NonNull<Slab>>>,
     /// The task being polled or dropped.
     pub(crate) task: Cell<Option<NonNull<Header>>>,
+    /// The stack in use, if it is a coroutine's; null while it is the thread's own.
+    pub(crate) stack: Cell<*const Stack>,
     /// The running task asked to go to the tail of its queue.
     pub(crate) yielded: Cell<bool>,
     pub(crate) budget: Cell<Budget>,
@@ -31,8 +36,7 @@ pub(crate) struct Context {
     pub(crate) ids: Cell<(u64, u64)>,
     pub(crate) rng: FastRand,
     pub(crate) rng_seeded: Cell<bool>,
-    /// Numbers of surroundings set aside for this thread: next, end.
-    #[cfg(all(feature = "coroutine", unix, not(loom)))]
+    /// Numbers of guards and surroundings set aside for this thread: next, end.
     numbers: Cell<(u64, u64)>,
 }
 
@@ -45,10 +49,12 @@ pub(crate) struct Surroundings {
     /// numbers are the same, so is the rest.
     #[cfg(all(feature = "coroutine", unix, not(loom)))]
     number: u64,
-    /// The entered runtime; kept alive by the guard that entered it.
+    /// The entered runtime; kept alive by the guard that entered it, or for a coroutine that has entered
+    /// none by its task.
     runtime: *const Shared,
-    /// Guards alive on this thread, to notice when they go in the wrong order.
-    depth: usize,
+    /// The number of the innermost guard that has entered a runtime here, or 0. No two guards have the
+    /// same: one that is dropped in the wrong place is not taken for another.
+    guard: u64,
     /// The `LocalSet` (its shared part) whose tasks may be spawned here; a count is owned.
     local_set: *const LocalSetShared,
     /// What a poll begins with in the entered runtime.
@@ -72,13 +78,14 @@ impl Context {
             driving: Cell::new(ptr::null()),
             slab: Cell::new(None),
             task: Cell::new(None),
+            stack: Cell::new(ptr::null()),
             yielded: Cell::new(false),
             budget: Cell::new(Budget::UNCONSTRAINED),
             surroundings: Cell::new(Surroundings {
                 #[cfg(all(feature = "coroutine", unix, not(loom)))]
                 number: 0,
                 runtime: ptr::null(),
-                depth: 0,
+                guard: 0,
                 local_set: ptr::null(),
                 full_budget: Budget::DEFAULT,
                 enter: Enter::No,
@@ -86,7 +93,6 @@ impl Context {
             ids: Cell::new((0, 0)),
             rng: FastRand::new(0),
             rng_seeded: Cell::new(false),
-            #[cfg(all(feature = "coroutine", unix, not(loom)))]
             numbers: Cell::new((0, 0)),
         }
     }
@@ -121,7 +127,7 @@ impl Context {
         result
     }
 
-    #[cfg(all(feature = "coroutine", unix, not(loom)))]
+    /// A number that was never given out before, on any thread; not 0.
     fn new_number(&self) -> u64 {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         const BLOCK: u64 = 1 << 16;
@@ -177,50 +183,102 @@ impl Drop for TaskGuard {
     }
 }
 
-/// Marks a runtime as the current one until dropped.
+/// What a guard that enters a runtime found, and puts back.
+#[derive(Debug)]
+struct Before {
+    runtime: *const Shared,
+    guard: u64,
+    full_budget: Budget,
+}
+
+impl Before {
+    /// Enters a runtime as the guard of that number.
+    fn enter(shared: &Arc<Shared>, number: u64) -> Before {
+        with(|cx| {
+            cx.change(|present| Before {
+                runtime: std::mem::replace(&mut present.runtime, Arc::as_ptr(shared)),
+                guard: std::mem::replace(&mut present.guard, number),
+                full_budget: std::mem::replace(&mut present.full_budget, shared.budget),
+            })
+        })
+    }
+
+    fn put_back(&self) {
+        with(|cx| {
+            cx.change(|present| {
+                present.runtime = self.runtime;
+                present.guard = self.guard;
+                present.full_budget = self.full_budget;
+            });
+        });
+    }
+}
+
+/// Marks a runtime as the current one until dropped. It is a user's: it may be forgotten, kept, or dropped
+/// on another stack than it was made on.
 #[derive(Debug)]
 pub(crate) struct RuntimeGuard {
     current: Arc<Shared>,
-    previous: *const Shared,
-    previous_budget: Budget,
-    depth: usize,
+    number: u64,
+    before: Before,
 }
 
 pub(crate) fn enter_runtime(shared: Arc<Shared>) -> RuntimeGuard {
-    with(|cx| {
-        cx.change(|present| {
-            present.depth += 1;
-            RuntimeGuard {
-                previous: std::mem::replace(&mut present.runtime, Arc::as_ptr(&shared)),
-                previous_budget: std::mem::replace(&mut present.full_budget, shared.budget),
-                depth: present.depth,
-                current: shared,
-            }
-        })
-    })
+    let number = with(Context::new_number);
+    RuntimeGuard {
+        number,
+        before: Before::enter(&shared, number),
+        current: shared,
+    }
 }
 
 impl Drop for RuntimeGuard {
     fn drop(&mut self) {
-        with(|cx| {
-            if cx.surroundings.get().depth != self.depth {
-                // Subtle: leaving `current` in place would dangle once this guard's count is
-                // gone, so it is leaked with the panic.
-                std::mem::forget(self.current.clone());
-                if !std::thread::panicking() {
-                    panic!(
-                        "an EnterGuard was dropped before one that was made after it; \
-                         drop guards in the reverse order of their creation"
-                    );
-                }
-                return;
-            }
-            cx.change(|present| {
-                present.depth = self.depth - 1;
-                present.runtime = self.previous;
-                present.full_budget = self.previous_budget;
-            });
+        let innermost = with(|cx| {
+            // SAFETY: set while that stack is the one in use.
+            let stack = unsafe { cx.stack.get().as_ref() };
+            let outer = stack.is_some_and(|stack| stack.base.get() == self.number);
+            cx.surroundings.get().guard == self.number && !outer
         });
+        if innermost {
+            self.before.put_back();
+            return;
+        }
+        // Subtle: it is the present one still, here, on the stack it was made on or for a guard inside of
+        // it, and would dangle once this guard's count is gone: the count stays.
+        std::mem::forget(self.current.clone());
+        if !std::thread::panicking() {
+            panic!(
+                "an EnterGuard was dropped before one that was made after it, or in another coroutine than \
+                 it was made in; drop guards where they were made, in the reverse order of their creation"
+            );
+        }
+    }
+}
+
+/// Marks a runtime as the current one for as long as a function of ours runs, which drops it on its way out:
+/// whatever was entered meanwhile and not left is left then.
+#[derive(Debug)]
+pub(crate) struct Within {
+    before: Before,
+    /// Kept until the thread is out of it.
+    _current: Arc<Shared>,
+}
+
+impl Within {
+    pub(crate) fn enter(shared: Arc<Shared>) -> Within {
+        Within {
+            before: Before::enter(&shared, with(Context::new_number)),
+            _current: shared,
+        }
+    }
+}
+
+impl Drop for Within {
+    fn drop(&mut self) {
+        // What was there is alive: a guard that was dropped meanwhile, and was not the innermost, has left
+        // its count.
+        self.before.put_back();
     }
 }
 
@@ -275,13 +333,33 @@ impl Surroundings {
         with(|cx| cx.surroundings.get().number) == self.number
     }
 
-    /// The same, whatever has been entered and left again.
-    pub(crate) fn are_like(&self, other: &Surroundings) -> bool {
-        self.runtime == other.runtime
-            && self.depth == other.depth
-            && self.local_set == other.local_set
-            && self.full_budget == other.full_budget
-            && self.enter == other.enter
+    /// Those that a task of this runtime begins with, whatever its thread has entered.
+    pub(crate) fn of_task(shared: &Shared) -> Surroundings {
+        with(|cx| Surroundings {
+            number: cx.new_number(),
+            runtime: ptr::from_ref(shared),
+            guard: 0,
+            local_set: ptr::null(),
+            full_budget: shared.budget,
+            enter: shared.enter_of_tasks(),
+        })
+    }
+
+    /// A coroutine with these, in which the guard `base` is its thread's innermost, has entered nothing;
+    /// its thread with `outside` is where such a coroutine would be. Then they may share one set until either
+    /// changes it: nothing that is counted is in it twice.
+    pub(crate) fn are_like(&self, outside: &Surroundings, base: u64) -> bool {
+        self.guard == base
+            && self.runtime == outside.runtime
+            && self.local_set.is_null()
+            && outside.local_set.is_null()
+            && self.full_budget == outside.full_budget
+            && self.enter == outside.enter
+    }
+
+    /// The innermost guard's number.
+    pub(crate) fn guard(&self) -> u64 {
+        self.guard
     }
 
     /// Makes them the present ones. The caller keeps what was there.

@@ -129,6 +129,14 @@ impl Shared {
         }
     }
 
+    /// How a thread is in the runtime that runs its tasks.
+    #[cfg(all(feature = "coroutine", unix, not(loom)))]
+    pub(crate) fn enter_of_tasks(&self) -> Enter {
+        Enter::Driving {
+            allow_block_in_place: matches!(self.scheduler, Scheduler::Multi(_)),
+        }
+    }
+
     /// Spawns a future that may move between threads.
     #[inline]
     pub(crate) fn spawn<F>(
@@ -322,7 +330,7 @@ impl Shared {
 pub(crate) struct DrivingGuard {
     previous: Enter,
     rng: Option<u64>,
-    _runtime: context::RuntimeGuard,
+    _runtime: context::Within,
 }
 
 /// Enters a runtime to drive futures in it.
@@ -352,7 +360,7 @@ pub(crate) fn enter_driving(shared: &Arc<Shared>, allow_block_in_place: bool) ->
     DrivingGuard {
         previous,
         rng: Some(rng),
-        _runtime: context::enter_runtime(shared.clone()),
+        _runtime: context::Within::enter(shared.clone()),
     }
 }
 

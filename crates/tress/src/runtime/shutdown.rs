@@ -78,7 +78,7 @@ impl fmt::Display for StuckTask {
 pub(super) fn run(shared: &Arc<Shared>, timeout: Option<Duration>) -> ShutdownReport {
     let deadline = timeout.and_then(|t| Instant::now().checked_add(t));
     // The futures dropped here see the runtime they lived in.
-    let _entered = context::enter_runtime(shared.clone());
+    let _entered = context::Within::enter(shared.clone());
     #[cfg(not(loom))]
     shared.views.close();
     let stopped = match &shared.scheduler {

@@ -9,9 +9,9 @@
 use super::multi::{Multi, current_worker};
 use super::worker::{Core, Worker};
 use crate::runtime::{Shared, context};
-use crate::task::{self, Id, JoinHandle, Origin, Source};
+use crate::task::{self, Header, Id, JoinHandle, Origin, Source};
 use std::future::Future;
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 
 /// A pin's place in its worker's count. As long as it lives the worker keeps its thread, and a runtime
 /// that closes waits for it. Owned by the pinned task's future, and dropped with it.
@@ -31,21 +31,22 @@ impl Pinned {
         }
     }
 
-    /// Pins the running task to the worker that runs it. None if that is no worker.
-    pub(crate) fn current_task() -> Option<Pinned> {
-        let (worker, task) = context::with(|cx| (cx.worker.get(), cx.task.get()));
-        // SAFETY: set by this thread for as long as its worker lives, and the running task is alive.
+    /// Pins a task to the worker that runs it. None if that is no worker: the task's runtime has none.
+    ///
+    /// # Safety
+    /// The caller runs the task, which is one of the runtime's.
+    pub(crate) unsafe fn running(task: NonNull<Header>, shared: *const Shared) -> Option<Pinned> {
+        // A worker may run another runtime's tasks, inside of `block_in_place`; and what is entered on its
+        // thread says nothing of whose the task is.
+        let worker = current_worker(shared)?;
+        let core = worker.core()?;
+        // SAFETY: by the caller's promise.
         unsafe {
-            let worker = worker.as_ref()?;
-            let core = worker.core()?;
-            // It may run another runtime's tasks, inside of `block_in_place`.
-            context::with_runtime(|shared| ptr::eq(shared, worker.shared())).filter(|own| *own)?;
-            let task = task?;
             if task.as_ref().pinned().is_none() {
                 task.as_ref().pin(core.index());
             }
-            Some(Pinned::to(worker, core))
         }
+        Some(Pinned::to(worker, core))
     }
 }
 

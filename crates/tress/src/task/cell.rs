@@ -230,7 +230,7 @@ unsafe fn with_stage<F: Future, R>(task: NonNull<Header>, f: impl FnOnce(*mut St
 }
 
 /// Runs a destructor whose panic has nowhere to go: its task is over and nobody joins it.
-pub(super) fn quietly(f: impl FnOnce()) {
+pub(crate) fn quietly(f: impl FnOnce()) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(f)) {
         forget_on_panic(payload);
     }

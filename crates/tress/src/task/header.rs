@@ -109,6 +109,13 @@ impl Header {
         self.id
     }
 
+    /// What its owner is part of.
+    #[cfg(all(feature = "coroutine", unix, not(loom)))]
+    pub(crate) fn parent<T>(&self) -> *const T {
+        // SAFETY: an unfinished task's owner is alive.
+        unsafe { self.owner.as_ref() }.parent()
+    }
+
     pub(crate) fn name(&self) -> Option<&str> {
         self.origin.name()
     }

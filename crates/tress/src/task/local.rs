@@ -1,5 +1,6 @@
 //! Values that belong to a task, wherever it runs.
 
+use crate::runtime::context::{self, Frame, Held};
 use futures::TaskLocalFuture;
 use std::cell::RefCell;
 use std::fmt;
@@ -153,6 +154,8 @@ impl<T: 'static> LocalKey<T> {
 
     /// Runs a closure during which the key has this value.
     ///
+    /// If a coroutine waits in it, the value waits with it: other tasks of the thread do not see it.
+    ///
     /// ```
     /// tress::task_local! { static DEPTH: u32; }
     ///
@@ -174,28 +177,49 @@ impl<T: 'static> LocalKey<T> {
         }
     }
 
-    /// Calls `f` with `value` in the slot; puts back what was there, also on a panic.
+    /// Calls `f` with `value` in the slot; puts back what was there, also on a panic. While a coroutine
+    /// is suspended in `f` what was there is back.
     fn with_value<R>(
         &'static self,
         value: &mut Option<T>,
         f: impl FnOnce() -> R,
     ) -> Result<R, ScopeError> {
-        struct Restore<'a, T: 'static> {
+        #[repr(C)]
+        struct Restore<T: 'static> {
+            /// First: a pointer to it is one to the whole.
+            frame: Frame,
             key: &'static LocalKey<T>,
-            value: &'a mut Option<T>,
+            value: *mut Option<T>,
         }
-        impl<T: 'static> Drop for Restore<'_, T> {
+        /// # Safety
+        /// The frame is a `Restore<T>`'s that is in its list.
+        unsafe fn swap<T: 'static>(frame: *const Frame) -> bool {
+            // SAFETY: by the caller's promise. The value is borrowed for as long as it is in the list.
+            unsafe {
+                let restore = frame.cast::<Restore<T>>();
+                (*restore).key.swap(&mut *(*restore).value).is_ok()
+            }
+        }
+        impl<T: 'static> Drop for Restore<T> {
             fn drop(&mut self) {
-                // It could be swapped in; whatever was borrowed since then has been given back,
-                // since a borrow ends with the closure it was made for.
-                let swapped = self.key.swap(self.value);
-                debug_assert!(swapped.is_ok());
+                if self.frame.inside.get() {
+                    // It could be swapped in; whatever was borrowed since then has been given back,
+                    // since a borrow ends with the closure it was made for.
+                    // SAFETY: borrowed for longer than this lives.
+                    let swapped = self.key.swap(unsafe { &mut *self.value });
+                    debug_assert!(swapped.is_ok());
+                }
             }
         }
 
         self.swap(value)?;
-        let _restore = Restore { key: self, value };
-        Ok(f())
+        let restore = Restore {
+            frame: Frame::new(swap::<T>),
+            key: self,
+            value,
+        };
+        // SAFETY: it stays here until this returns, and the pointer may be used for all of it.
+        Ok(unsafe { Frame::enter((&raw const restore).cast(), f) })
     }
 
     fn swap(&'static self, value: &mut Option<T>) -> Result<(), ScopeError> {
@@ -209,7 +233,7 @@ impl<T: 'static> LocalKey<T> {
         swapped.unwrap_or(Err(ScopeError::Gone))
     }
 
-    /// Calls `f` with the value.
+    /// Calls `f` with the value. A coroutine cannot wait in `f`.
     ///
     /// ```
     /// tress::task_local! { static NAME: String; }
@@ -231,7 +255,7 @@ impl<T: 'static> LocalKey<T> {
         }
     }
 
-    /// Calls `f` with the value, if there is one.
+    /// Calls `f` with the value, if there is one. A coroutine cannot wait in `f`.
     ///
     /// ```
     /// tress::task_local! { static NAME: String; }
@@ -247,7 +271,9 @@ impl<T: 'static> LocalKey<T> {
     {
         let found = self.slot.try_with(|slot| {
             // Only ever borrowed mutably for a swap, which calls nobody.
-            slot.borrow().as_ref().map(f)
+            let value = slot.borrow();
+            let value = value.as_ref()?;
+            Some(context::hold(Held::Borrowing, || f(value)))
         });
         match found {
             Ok(Some(result)) => Ok(result),

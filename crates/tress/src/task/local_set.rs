@@ -10,7 +10,7 @@ pub(crate) use set::Set;
 use super::join::JoinHandle;
 use crate::runtime::{self, Runtime, context, local_runtime};
 use pin_project_lite::pin_project;
-use set::{Entered, InContext};
+use set::{InContext, entered};
 use std::fmt;
 use std::future::Future;
 use std::marker::{PhantomData, PhantomPinned};
@@ -227,9 +227,7 @@ impl Future for LocalSet {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let entered = Entered::new(&self.set);
-        self.set.tick();
-        drop(entered);
+        entered(&self.set, || self.set.tick());
         if self.set.alive() == 0 {
             self.set.leave(THE_SET);
             return Poll::Ready(());
@@ -294,13 +292,14 @@ impl<F: Future> Future for RunUntil<'_, F> {
         let set = &this.local.set;
         *this.drives = true;
         let number = number(this.drives);
-        let entered = Entered::new(set);
-        // First the body, so that the tasks it spawns or wakes run in the same poll.
-        let polled = this.body.poll(cx);
-        if polled.is_pending() {
-            set.tick();
-        }
-        drop(entered);
+        let polled = entered(set, || {
+            // First the body, so that the tasks it spawns or wakes run in the same poll.
+            let polled = this.body.poll(cx);
+            if polled.is_pending() {
+                set.tick();
+            }
+            polled
+        });
         match polled {
             Poll::Ready(_) => set.leave(number),
             Poll::Pending => set.wait(number, cx.waker()),

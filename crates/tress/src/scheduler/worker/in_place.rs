@@ -1,7 +1,7 @@
 //! Blocking on a worker's thread: another thread takes over its core.
 
 use super::Worker;
-use crate::runtime::context::{self, Enter};
+use crate::runtime::context::{self, Enter, Held};
 use crate::task::coop;
 use crate::words;
 use std::sync::atomic::Ordering;
@@ -80,5 +80,5 @@ pub(crate) fn block_in_place<R>(f: impl FnOnce() -> R) -> R {
         lost,
     };
     context::with(|cx| cx.set_enter(Enter::No));
-    f()
+    context::hold(Held::InPlace, f)
 }

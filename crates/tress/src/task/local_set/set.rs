@@ -12,7 +12,7 @@
 //! cell holds a future. Until then a wake-up from elsewhere only puts the task into `remote`.
 
 use super::remote::Remote;
-use crate::runtime::context::{self, Enter};
+use crate::runtime::context::{self, Enter, Held};
 use crate::task::home::Home;
 use crate::task::{
     self, Header, Id, JoinHandle, Keep, Origin, Owner, OwnerVTable, Ran, Slab, Source, TaskRef,
@@ -249,12 +249,18 @@ impl Set {
     /// Drops all tasks, in the order in which they were spawned, except that those which are woken
     /// meanwhile come last. Refuses new ones from now on.
     pub(super) fn close(self: &Arc<Self>) {
+        entered(self, || self.drop_tasks());
+        // SAFETY: this thread owns the slab and, as the set is closed, allocates nothing from it
+        // any more; nor is it the thread's current one. We hold a reference to the set.
+        unsafe { self.owner.retire() };
+    }
+
+    fn drop_tasks(&self) {
         enum Doomed {
             Queued(NonNull<Header>),
             Live(TaskRef),
         }
 
-        let entered = Entered::new(self);
         let local = self.local();
         local.closed.set(true);
         while local.alive.get() > 0 {
@@ -295,10 +301,6 @@ impl Set {
                 self.remote.wait_for_push();
             }
         }
-        drop(entered);
-        // SAFETY: this thread owns the slab and, as the set is closed, allocates nothing from it
-        // any more; nor is it the thread's current one. We hold a reference to the set.
-        unsafe { self.owner.retire() };
     }
 
     /// The set in whose context this thread is.
@@ -344,8 +346,14 @@ impl Drop for InContext {
     }
 }
 
-/// This thread runs or drops tasks of the set.
-pub(super) struct Entered<'a> {
+/// Runs `f`, which runs or drops tasks of the set. A coroutine that calls this cannot suspend in it: the set
+/// would be left half-way, and so would its thread.
+pub(super) fn entered<R>(set: &Arc<Set>, f: impl FnOnce() -> R) -> R {
+    let _entered = Entered::new(set);
+    context::hold(Held::Polling, f)
+}
+
+struct Entered<'a> {
     set: &'a Set,
     driven: bool,
     slab: Option<NonNull<Slab>>,
@@ -354,7 +362,7 @@ pub(super) struct Entered<'a> {
 }
 
 impl<'a> Entered<'a> {
-    pub(super) fn new(set: &'a Arc<Set>) -> Entered<'a> {
+    fn new(set: &'a Arc<Set>) -> Entered<'a> {
         let slab = Owner::slab(NonNull::from(&set.owner));
         context::with(|cx| {
             let enter = cx.enter();
