@@ -2,15 +2,16 @@
 
 use super::builder::STACK_SIZE;
 use super::fiber::{self, Cancelled, Fiber};
-use super::wait;
+use super::{wait, wait_as};
 use crate::runtime::Scheduler;
 use crate::scheduler::Pinned;
-use crate::task::{Id, JoinHandle, Origin};
+use crate::task::{Home, Id, JoinError, JoinHandle, Origin, quietly};
 use std::any::Any;
 use std::cell::RefCell;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -57,7 +58,7 @@ where
     fiber::to_suspend("coroutine::scope");
     let scope = Scope {
         children: RefCell::new(Vec::new()),
-        panic: Rc::default(),
+        panics: Rc::default(),
         scope: PhantomData,
         env: PhantomData,
     };
@@ -68,29 +69,88 @@ where
     }));
     // Not while unwinding: it runs children's destructors, which may panic too.
     scope.tear_down();
-    let panic = scope.panic.take();
-    match (result, panic) {
+    match (result, scope.panics.take()) {
         (Ok(output), None) => output,
-        (Ok(_), Some(payload)) | (Err(payload), _) => resume_unwind(payload),
+        (Ok(output), Some(payload)) => {
+            quietly(|| drop(output));
+            resume_unwind(payload)
+        }
+        (Err(payload), other) => {
+            quietly(|| drop(other));
+            resume_unwind(payload)
+        }
     }
 }
 
 /// Where coroutines that borrow are spawned; given to the function that [`scope()`] runs.
 pub struct Scope<'scope, 'env: 'scope> {
     children: RefCell<Vec<Child>>,
-    /// The first panic of a child whose handle is gone.
-    panic: Rc<RefCell<Option<Box<dyn Any + Send>>>>,
+    panics: Rc<Panics>,
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
 
-type Body = Box<dyn FnOnce()>;
-/// Shared by the scope, which ends what is in it, and the child's task, which runs it.
-type Slot = Rc<RefCell<Option<Pin<Box<Fiber<Body, ()>>>>>>;
+/// Shared by the scope, which ends what is in it, and the child's task, which runs it. Borrowed while it runs.
+type Slot = Rc<RefCell<Option<Body>>>;
 
 struct Child {
     slot: Slot,
     task: JoinHandle<()>,
+}
+
+type Function = Box<dyn FnOnce()>;
+
+/// What of a child must not outlive its scope.
+struct Body {
+    fiber: Pin<Box<Fiber<Function, ()>>>,
+    outcome: Rc<dyn Fail>,
+    panics: Rc<Panics>,
+}
+
+impl Body {
+    /// The child is over, or will not go on: drops it, and passes a panic on, or that of a destructor.
+    fn end(self, panic: Option<Payload>) {
+        let Body {
+            fiber,
+            outcome,
+            panics,
+        } = self;
+        let dropped = catch_unwind(AssertUnwindSafe(|| drop(fiber)));
+        for payload in panic.into_iter().chain(dropped.err()) {
+            outcome.fail(payload);
+        }
+        // The result may be in it, if nobody wants it.
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(outcome))) {
+            panics.note(payload);
+        }
+    }
+}
+
+type Payload = Box<dyn Any + Send>;
+
+/// The panics that nobody asks for: the first one is the scope's.
+#[derive(Default)]
+struct Panics(RefCell<Option<Payload>>);
+
+impl Panics {
+    fn note(&self, payload: Payload) {
+        let later = {
+            let mut first = self.0.borrow_mut();
+            match &*first {
+                None => {
+                    *first = Some(payload);
+                    None
+                }
+                Some(_) => Some(payload),
+            }
+        };
+        // Outside of the borrow: its destructor is foreign code, and may panic as well.
+        quietly(|| drop(later));
+    }
+
+    fn take(&self) -> Option<Payload> {
+        self.0.borrow_mut().take()
+    }
 }
 
 impl<'scope> Scope<'scope, '_> {
@@ -121,11 +181,11 @@ impl<'scope> Scope<'scope, '_> {
     {
         let control = fiber::current("Scope::spawn");
         control.check();
-        let outcome = Rc::new(RefCell::new(Outcome::<T>::Running(None)));
-        let to = Fulfil {
-            outcome: outcome.clone(),
-            panic: self.panic.clone(),
-        };
+        let outcome = Rc::new(Outcome {
+            state: RefCell::new(State::<T>::Running(None)),
+            panics: self.panics.clone(),
+        });
+        let to = outcome.clone();
         let body: Box<dyn FnOnce() + 'scope> = Box::new(move || {
             let result = catch_unwind(AssertUnwindSafe(f));
             match result {
@@ -134,18 +194,29 @@ impl<'scope> Scope<'scope, '_> {
                 result => to.fulfil(result),
             }
         });
-        // SAFETY: only the lifetime changes. The scope does not return before the fiber that holds it
-        // is gone: it has ended, or `tear_down` has dropped it.
-        let body = unsafe { std::mem::transmute::<Box<dyn FnOnce() + 'scope>, Body>(body) };
-        let slot: Slot = Rc::new(RefCell::new(Some(Box::pin(Fiber::new(body, STACK_SIZE)))));
+        let fail: Rc<dyn Fail + 'scope> = outcome.clone();
+        // SAFETY: only lifetimes change. Both are in the slot, and the scope does not return before that is empty:
+        // the child has ended, or `tear_down` has dropped it. The slot is emptied on this thread only.
+        let (body, fail) = unsafe {
+            (
+                std::mem::transmute::<Box<dyn FnOnce() + 'scope>, Function>(body),
+                std::mem::transmute::<Rc<dyn Fail + 'scope>, Rc<dyn Fail>>(fail),
+            )
+        };
+        let slot: Slot = Rc::new(RefCell::new(Some(Body {
+            fiber: Box::pin(Fiber::new(body, STACK_SIZE)),
+            outcome: fail,
+            panics: self.panics.clone(),
+        })));
         let (id, origin) = (Id::next(), Origin::unnamed(Location::caller()));
         let future = |pinned| Shell {
-            slot: slot.clone(),
+            slot: ManuallyDrop::new(slot.clone()),
+            home: Home::here(),
             _pinned: pinned,
         };
-        // SAFETY: the runtime runs the coroutine that calls this. The shell is not `Send`: it is pinned
-        // to the worker before it is queued, or belongs to a runtime that runs on this thread, or
-        // leaves what it shares alone.
+        // SAFETY: the runtime runs the coroutine that calls this, and its task keeps it alive. The shell is not
+        // `Send`: it is pinned to the worker before it is queued, or belongs to a current-thread runtime; there
+        // it leaves what it shares alone on every other thread.
         let task = unsafe {
             match &(*control.shared).scheduler {
                 Scheduler::Multi(multi) => {
@@ -160,7 +231,6 @@ impl<'scope> Scope<'scope, '_> {
         self.children.borrow_mut().push(Child { slot, task });
         ScopedJoinHandle {
             outcome,
-            panic: self.panic.clone(),
             scope: PhantomData,
         }
     }
@@ -172,30 +242,76 @@ impl<'scope> Scope<'scope, '_> {
                 return;
             };
             // If the wait is cut short the child goes back to be torn down with the others.
+            let mut ended = Ok(());
             while !child.task.is_finished() {
                 let waited = catch_unwind(AssertUnwindSafe(|| wait(&mut child.task)));
-                if let Err(payload) = waited {
-                    self.children.borrow_mut().push(child);
-                    resume_unwind(payload);
+                match waited {
+                    Ok(result) => ended = result,
+                    Err(payload) => {
+                        self.children.borrow_mut().push(child);
+                        resume_unwind(payload);
+                    }
                 }
+            }
+            let left = child.slot.borrow_mut().take();
+            if let Some(body) = left {
+                // Its task ended without it: on another thread, which must leave it alone.
+                body.end(ended.err().map(payload_of));
             }
         }
     }
 
     /// Unwinds all that are left. On one thread, none of them can be running.
+    ///
+    /// Never unwinds itself: what is left would go on, and use what is gone.
     fn tear_down(&self) {
+        let armed = AbortOnUnwind;
         loop {
             let Some(child) = self.children.borrow_mut().pop() else {
-                return;
+                break;
             };
-            let fiber = child.slot.borrow_mut().take();
-            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(fiber))) {
-                self.panic.borrow_mut().get_or_insert(payload);
+            let body = match child.slot.try_borrow_mut() {
+                Ok(mut slot) => slot.take(),
+                Err(_) => abort("it is running"),
+            };
+            if let Some(body) = body {
+                if cfg!(panic = "abort") {
+                    abort("it cannot unwind where panics abort");
+                }
+                if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(body))) {
+                    self.panics.note(payload);
+                }
             }
             // The shell that is left may wait for a wake-up that does not come.
             child.task.abort();
         }
+        std::mem::forget(armed);
     }
+}
+
+/// What a child's handle gives whose task has ended without it.
+fn payload_of(error: JoinError) -> Payload {
+    match error.try_into_panic() {
+        Ok(payload) => payload,
+        Err(error) => Box::new(error.to_string()),
+    }
+}
+
+struct AbortOnUnwind;
+
+impl Drop for AbortOnUnwind {
+    fn drop(&mut self) {
+        abort("its end panics");
+    }
+}
+
+/// A scope cannot end a child. It must not return, and has nobody to wait for.
+#[cold]
+fn abort(why: &str) -> ! {
+    eprintln!(
+        "tress: `coroutine::scope` cannot end a coroutine that borrows from it: {why}; aborting"
+    );
+    std::process::abort()
 }
 
 impl fmt::Debug for Scope<'_, '_> {
@@ -208,60 +324,103 @@ impl fmt::Debug for Scope<'_, '_> {
 
 /// The task of a child: runs what is in the slot.
 struct Shell {
-    slot: Slot,
+    slot: ManuallyDrop<Slot>,
+    /// Where alone it may touch it.
+    home: Home,
     _pinned: Option<Pinned>,
 }
 
 impl Future for Shell {
     type Output = ();
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+        assert!(self.home.is_here(), "{}", fiber::ELSEWHERE);
         let mut slot = self.slot.borrow_mut();
-        let polled = match slot.as_mut() {
-            Some(fiber) => fiber.as_mut().poll(cx),
+        let Some(body) = &mut *slot else {
             // The scope has ended it.
-            None => Poll::Ready(()),
+            return Poll::Ready(());
         };
-        if polled.is_ready() {
-            *slot = None;
+        let panic = match body.fiber.as_mut().go_on() {
+            Ok(Poll::Pending) => return Poll::Pending,
+            Ok(Poll::Ready(result)) => result.err(),
+            // A panic like any other, with its message.
+            Err(no_stack) => catch_unwind(AssertUnwindSafe(|| panic!("{no_stack}"))).err(),
+        };
+        let body = slot.take();
+        drop(slot);
+        if let Some(body) = body {
+            body.end(panic);
         }
-        polled
+        Poll::Ready(())
     }
 }
 
-enum Outcome<T> {
+impl Drop for Shell {
+    fn drop(&mut self) {
+        if !self.home.is_here() {
+            // Its scope, whose stack is there, has the other count; both stay.
+            return;
+        }
+        // SAFETY: not used again.
+        let slot = unsafe { ManuallyDrop::take(&mut self.slot) };
+        let left = slot.try_borrow_mut().map(|mut slot| slot.take());
+        if let Ok(Some(body)) = left {
+            // Its runtime shuts down before it is over.
+            body.end(Some(Box::new(
+                "the coroutine was cancelled: its runtime shuts down",
+            )));
+        }
+    }
+}
+
+/// A child's result, and who waits for it.
+struct Outcome<T> {
+    state: RefCell<State<T>>,
+    panics: Rc<Panics>,
+}
+
+enum State<T> {
     /// With whoever joins it.
     Running(Option<Waker>),
     Done(thread::Result<T>),
+    /// The handle has it, or is gone.
     Taken,
 }
 
-/// Where a child's result goes.
-struct Fulfil<T> {
-    outcome: Rc<RefCell<Outcome<T>>>,
-    panic: Rc<RefCell<Option<Box<dyn Any + Send>>>>,
-}
-
-impl<T> Fulfil<T> {
-    fn fulfil(self, result: thread::Result<T>) {
-        // Only we have it: the handle is gone.
-        if Rc::strong_count(&self.outcome) == 1 {
+impl<T> Outcome<T> {
+    fn fulfil(&self, result: thread::Result<T>) {
+        let mut state = self.state.borrow_mut();
+        let State::Running(waiter) = &mut *state else {
+            drop(state);
+            // The handle is gone, or this is a panic after the result.
             if let Err(payload) = result {
-                self.panic.borrow_mut().get_or_insert(payload);
+                self.panics.note(payload);
             }
             return;
-        }
-        let before = self.outcome.replace(Outcome::Done(result));
-        if let Outcome::Running(Some(waiter)) = before {
+        };
+        let waiter = waiter.take();
+        *state = State::Done(result);
+        drop(state);
+        if let Some(waiter) = waiter {
             waiter.wake();
         }
     }
 }
 
+/// A result of any type, for one who can only give a panic.
+trait Fail {
+    fn fail(&self, payload: Payload);
+}
+
+impl<T> Fail for Outcome<T> {
+    fn fail(&self, payload: Payload) {
+        self.fulfil(Err(payload));
+    }
+}
+
 /// The right to the result of a coroutine in a [`Scope`]. Dropping it does nothing to the coroutine.
 pub struct ScopedJoinHandle<'scope, T> {
-    outcome: Rc<RefCell<Outcome<T>>>,
-    panic: Rc<RefCell<Option<Box<dyn Any + Send>>>>,
+    outcome: Rc<Outcome<T>>,
     scope: PhantomData<&'scope mut &'scope ()>,
 }
 
@@ -275,30 +434,36 @@ impl<T> ScopedJoinHandle<'_, T> {
     /// Outside of a coroutine.
     #[track_caller]
     pub fn join(self) -> thread::Result<T> {
-        wait(poll_fn(|cx| {
-            let mut outcome = self.outcome.borrow_mut();
-            match std::mem::replace(&mut *outcome, Outcome::Taken) {
-                Outcome::Done(result) => Poll::Ready(result),
-                Outcome::Running(_) => {
-                    *outcome = Outcome::Running(Some(cx.waker().clone()));
-                    Poll::Pending
+        wait_as(
+            "ScopedJoinHandle::join",
+            poll_fn(|cx| {
+                let mut state = self.outcome.state.borrow_mut();
+                match &mut *state {
+                    State::Running(waiter) => {
+                        *waiter = Some(cx.waker().clone());
+                        Poll::Pending
+                    }
+                    State::Done(_) => match std::mem::replace(&mut *state, State::Taken) {
+                        State::Done(result) => Poll::Ready(result),
+                        _ => unreachable!("looked at just now"),
+                    },
+                    State::Taken => unreachable!("a handle is joined once"),
                 }
-                Outcome::Taken => unreachable!("a handle is joined once"),
-            }
-        }))
+            }),
+        )
     }
 
     /// True once its result is there.
     pub fn is_finished(&self) -> bool {
-        matches!(&*self.outcome.borrow(), Outcome::Done(_))
+        matches!(&*self.outcome.state.borrow(), State::Done(_))
     }
 }
 
 impl<T> Drop for ScopedJoinHandle<'_, T> {
     fn drop(&mut self) {
         // A panic that nobody asked for is the scope's.
-        if let Outcome::Done(Err(payload)) = self.outcome.replace(Outcome::Taken) {
-            self.panic.borrow_mut().get_or_insert(payload);
+        if let State::Done(Err(payload)) = self.outcome.state.replace(State::Taken) {
+            self.outcome.panics.note(payload);
         }
     }
 }

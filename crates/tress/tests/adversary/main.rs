@@ -10,6 +10,8 @@ mod buffers;
 mod channels;
 mod clocks;
 #[cfg(all(feature = "coroutine", unix))]
+mod coroutine_scopes;
+#[cfg(all(feature = "coroutine", unix))]
 mod coroutines;
 #[cfg(feature = "net")]
 mod streams;
