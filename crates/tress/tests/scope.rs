@@ -441,3 +441,108 @@ fn racing_failures_leave_nobody_behind() {
         }
     });
 }
+
+/// A payload that panics when it is dropped, again and again.
+struct Bomb(u32);
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        if self.0 > 0 {
+            std::panic::panic_any(Bomb(self.0 - 1));
+        }
+    }
+}
+
+/// Panics with a bomb where it is dropped.
+struct Explodes;
+
+impl Drop for Explodes {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            std::panic::panic_any(Bomb(3));
+        }
+    }
+}
+
+/// A second failure, whose value panics when it is given up, ends the scope no earlier.
+#[test]
+fn waits_for_children_whatever_panics() {
+    each_runtime(async || {
+        for case in 0..4 {
+            let alive = Alive::default();
+            let tokens = alive.clone();
+            let mut scope = pin!(task::scope(|scope| async move {
+                for _ in 0..10 {
+                    let token = tokens.token();
+                    scope.supervise(async move {
+                        let _token = token;
+                        pending::<()>().await;
+                    });
+                }
+                task::yield_now().await;
+                let _explodes = (case == 0).then(|| Explodes);
+                if case < 3 {
+                    scope.cancel();
+                }
+                match case {
+                    0 => pending::<Result<Explodes, Bomb>>().await,
+                    1 => std::panic::panic_any(Bomb(3)),
+                    2 => Err(Bomb(3)),
+                    // The value is there when a child fails.
+                    _ => {
+                        scope.spawn::<_, ()>(async { std::panic::panic_any(Bomb(3)) });
+                        Ok(Explodes)
+                    }
+                }
+            }));
+            let ended = std::future::poll_fn(|cx| {
+                let polled = std::panic::catch_unwind(AssertUnwindSafe(|| scope.as_mut().poll(cx)));
+                match polled {
+                    Ok(polled) => polled.map(Ok),
+                    Err(payload) => std::task::Poll::Ready(Err(payload)),
+                }
+            });
+            let ended = ended.await;
+            assert_eq!(alive.count(), 0, "case {case}");
+            match ended {
+                Ok(ended) => assert!(matches!(ended, Err(Error::Cancelled))),
+                Err(payload) => {
+                    assert_eq!(case, 3);
+                    std::mem::forget(payload);
+                }
+            }
+        }
+    });
+}
+
+/// Somebody waits for the scope's token with a waker that panics.
+#[test]
+fn a_panicking_waker_of_the_token_keeps_nobody_alive() {
+    struct Panics;
+    impl std::task::Wake for Panics {
+        fn wake(self: Arc<Self>) {
+            panic!("a foreign waker");
+        }
+    }
+    each_runtime(async || {
+        let alive = Alive::default();
+        let tokens = alive.clone();
+        let waker = Arc::new(Panics).into();
+        let result = task::scope(|scope| async move {
+            let token = tokens.token();
+            scope.supervise(async move {
+                let _token = token;
+                pending::<()>().await;
+            });
+            let foreign = scope.token().clone();
+            let mut foreign = Box::pin(foreign.cancelled_owned());
+            let mut cx = std::task::Context::from_waker(&waker);
+            assert!(foreign.as_mut().poll(&mut cx).is_pending());
+            // Where the panic goes is not the scope's affair.
+            let _ = std::panic::catch_unwind(AssertUnwindSafe(|| scope.cancel()));
+            pending::<Result<(), ()>>().await
+        });
+        assert_eq!(result.await, Err(Error::Cancelled));
+        assert_eq!(alive.count(), 0);
+    });
+}

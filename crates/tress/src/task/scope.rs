@@ -7,6 +7,7 @@ pub use error::Error;
 
 use super::coop;
 use super::join::JoinHandle;
+use super::quietly;
 use crate::sync::CancellationToken;
 use crate::time::{Instant, Sleep, sleep, sleep_until};
 use pin_project_lite::pin_project;
@@ -17,6 +18,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::thread;
 use std::time::Duration;
 
 /// Runs `body` with a [`Scope`] to spawn tasks in, and waits until all of them are over.
@@ -188,7 +190,11 @@ impl Builder {
         })
         .await;
         match (shared.take_cause(), value) {
-            (Some(Cause::Panic(payload)), _) => resume_unwind(payload),
+            (Some(Cause::Panic(payload)), value) => {
+                // Not while unwinding: its destructor may panic too.
+                quietly(|| drop(value));
+                resume_unwind(payload)
+            }
             (Some(Cause::Failed(error)), _) => Err(Error::Failed(error)),
             (Some(Cause::Cancelled), _) => Err(Error::Cancelled),
             (Some(Cause::TimedOut), _) => Err(Error::TimedOut),
@@ -238,7 +244,12 @@ struct Close<'a, E>(&'a Shared<E>);
 
 impl<E> Drop for Close<'_, E> {
     fn drop(&mut self) {
-        self.0.close();
+        if thread::panicking() {
+            // A foreign waker of the token must not make a second panic of it.
+            quietly(|| self.0.close());
+        } else {
+            self.0.close();
+        }
     }
 }
 

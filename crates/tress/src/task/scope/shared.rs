@@ -2,11 +2,12 @@
 
 use crate::sync::CancellationToken;
 use crate::sys::Mutex;
-use crate::task::AbortHandle;
+use crate::task::{AbortHandle, quietly};
 use std::any::Any;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::task::Waker;
+use std::thread;
 
 pub(super) struct Shared<E> {
     state: Mutex<State<E>>,
@@ -106,8 +107,9 @@ impl<E> Shared<E> {
             let mut state = self.state.lock();
             if state.cancelled {
                 drop(state);
-                // Foreign code runs in its destructor: after the lock.
-                drop(cause);
+                // Foreign code runs in its destructor: after the lock. The scope has its reason to fail, and
+                // must not end by this one before its children do.
+                quietly(|| drop(cause));
                 return;
             }
             state.cause = Some(cause);
@@ -128,13 +130,22 @@ impl<E> Shared<E> {
 
     /// Outside of the lock: a child's abort and a waker are code that may come back to us.
     fn tell(&self, children: Vec<AbortHandle>, waiter: Option<Waker>) {
+        /// Also if the token has a waker that panics.
+        struct Others(Vec<AbortHandle>, Option<Waker>);
+        impl Drop for Others {
+            fn drop(&mut self) {
+                for child in &self.0 {
+                    child.abort();
+                }
+                match self.1.take() {
+                    Some(waiter) if thread::panicking() => quietly(|| waiter.wake()),
+                    Some(waiter) => waiter.wake(),
+                    None => {}
+                }
+            }
+        }
+        let _others = Others(children, waiter);
         self.token.cancel();
-        for child in children {
-            child.abort();
-        }
-        if let Some(waiter) = waiter {
-            waiter.wake();
-        }
     }
 
     /// Leaves the waker, unless there is something to do.
