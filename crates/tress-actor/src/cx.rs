@@ -399,11 +399,7 @@ where
             }
             Turn::End(reason, result) => {
                 let dropped = catch_unwind(AssertUnwindSafe(|| stage.set(Stage::Ended)));
-                let reason = match dropped {
-                    Ok(()) => reason,
-                    Err(panic) => ExitReason::panicked(panic),
-                };
-                this.life.end(reason, result);
+                this.life.end(reason.unless_panicked(dropped), result);
                 Poll::Ready(())
             }
         }

@@ -1,4 +1,4 @@
-use crate::contain::discard;
+use crate::contain::{contain, discard};
 use crate::payload::Payload;
 use crate::pid::Pid;
 use std::any::Any;
@@ -76,6 +76,17 @@ impl ExitReason {
             }
         };
         ExitReason::Panicked(message)
+    }
+
+    /// The reason of a process whose own code ran once more at its end, and may have panicked there.
+    pub(crate) fn unless_panicked(self, closed: Result<(), Box<dyn Any + Send>>) -> ExitReason {
+        match closed {
+            Ok(()) => self,
+            Err(panic) => {
+                contain(|| drop(self));
+                ExitReason::panicked(panic)
+            }
+        }
     }
 
     pub(crate) fn linked(pid: Pid, reason: ExitReason) -> ExitReason {

@@ -78,13 +78,17 @@ impl<K: Ord, V> Few<K, V> {
         }
     }
 
-    pub(crate) fn keys(&self) -> impl Iterator<Item = &K> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         let (list, tree) = match self {
             Few::List(list) => (Some(list), None),
             Few::Tree(tree) => (None, Some(tree)),
         };
-        let list = list.into_iter().flatten().map(|(key, _)| key);
-        list.chain(tree.into_iter().flat_map(BTreeMap::keys))
+        let list = list.into_iter().flatten().map(|(key, value)| (key, value));
+        list.chain(tree.into_iter().flatten())
+    }
+
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &K> {
+        self.iter().map(|(key, _)| key)
     }
 }
 

@@ -343,6 +343,19 @@ impl Host {
         true
     }
 
+    /// Is `watcher` told of the end of `pid`? `None` if that has ended.
+    pub(crate) fn is_monitored_by(&self, pid: Pid, watcher: Pid) -> Option<bool> {
+        if !self.is_ours(pid) {
+            return Some(false);
+        }
+        let is = |monitor: &Monitor| matches!(monitor, Monitor::Process(by) if *by == watcher);
+        let monitored = self.with_relations(pid, |relations| {
+            let related = relations.get();
+            related.is_some_and(|related| related.monitors.iter().any(|(_, monitor)| is(monitor)))
+        });
+        monitored.ok()
+    }
+
     /// The future that watches a process was dropped.
     fn unwatch(&self, pid: Pid, monitor: MonitorRef) {
         if !self.is_ours(pid) {

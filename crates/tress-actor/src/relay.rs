@@ -130,6 +130,7 @@ impl Router {
         Router::default()
     }
 
+    /// What is taken out is returned, and dropped without the lock: relays and hosts are foreign.
     fn change<R>(&self, change: impl FnOnce(&mut Ways) -> R) -> R {
         change(&mut self.0.write().unwrap_or_else(PoisonError::into_inner))
     }
@@ -137,13 +138,16 @@ impl Router {
     /// False if there is a host of that name.
     pub(crate) fn add_host(&self, host: &Host) -> bool {
         let name = (host.node(), host.name());
-        self.change(|ways| {
+        let known = self.change(|ways| {
             let known = ways.hosts.get(&name).and_then(WeakHost::upgrade);
             if known.is_none() {
+                // Those that are gone need no place any more.
+                ways.hosts.retain(|_, host| !host.is_gone());
                 ways.hosts.insert(name, host.downgrade());
             }
-            known.is_none()
-        })
+            known
+        });
+        known.is_none()
     }
 
     /// The way to a node. It takes the place of an older one.
@@ -154,10 +158,12 @@ impl Router {
     /// Forgets the way to a node. Processes of the hosts here that are linked to some there, or
     /// monitor them, are told that they are [unreachable](crate::ExitReason::Unreachable).
     pub fn remove_node(&self, node: Atom) {
-        let hosts: Vec<_> = self.change(|ways| {
-            ways.nodes.remove(&node);
-            ways.hosts.values().filter_map(WeakHost::upgrade).collect()
+        let (way, hosts) = self.change(|ways| {
+            let hosts = ways.hosts.values().filter_map(WeakHost::upgrade);
+            let hosts: Vec<_> = hosts.collect();
+            (ways.nodes.remove(&node), hosts)
         });
+        drop(way);
         for host in hosts {
             host.lose_node(node);
         }
@@ -165,7 +171,7 @@ impl Router {
 
     /// The way to every node that is not known.
     pub fn set_fallback(&self, relay: Arc<dyn Relay>) {
-        self.change(|ways| ways.others = Some(relay));
+        self.change(|ways| ways.others.replace(relay));
     }
 }
 

@@ -1,7 +1,7 @@
 //! The task of a process: steps it, and ends it.
 
 use crate::command::{Answer, Call, Operations};
-use crate::contain::contain;
+use crate::contain::{contain, discard};
 use crate::event::{Completion, Event};
 use crate::exit::{Exit, ExitReason};
 use crate::host::Host;
@@ -100,6 +100,13 @@ enum Turn {
     Rest,
     Tail,
     End(ExitReason, Payload),
+}
+
+impl Turn {
+    #[cold]
+    fn panicked(panic: Box<dyn Any + Send>) -> Turn {
+        Turn::End(ExitReason::panicked(panic), Payload::empty())
+    }
 }
 
 impl Stepper {
@@ -236,7 +243,7 @@ impl Stepper {
     }
 
     /// The process is at its end: its own functions come first, then everybody is told.
-    fn end(&mut self, mut reason: ExitReason, result: Payload) {
+    fn end(&mut self, reason: ExitReason, result: Payload) {
         self.operations = Operations::default();
         let evicted = matches!(
             reason,
@@ -249,9 +256,7 @@ impl Stepper {
             }
             process.close();
         }));
-        if let Err(panic) = closed {
-            reason = ExitReason::panicked(panic);
-        }
+        let reason = reason.unless_panicked(closed);
         // What the process left, or what it panicked over.
         while let Some(event) = self.events.pop() {
             self.life.host.undelivered(self.life.pid, event);
@@ -265,7 +270,8 @@ impl Future for Stepper {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = &mut *self;
-        match this.turn(cx) {
+        let turn = catch_unwind(AssertUnwindSafe(|| this.turn(cx)));
+        match turn.unwrap_or_else(Turn::panicked) {
             Turn::Rest => Poll::Pending,
             Turn::Tail => {
                 this.life.slot().requeue();
@@ -300,14 +306,30 @@ pub(crate) fn to_the_tail(cx: &mut Context<'_>) -> Poll<()> {
     pin!(tress::task::yield_now()).poll(cx)
 }
 
-/// Runs a future, and returns its panic instead of passing it on.
+/// Runs a future and drops it, and returns its panic instead of passing it on.
 pub(crate) async fn caught<F: Future>(future: F) -> Result<F::Output, Box<dyn Any + Send>> {
-    let mut future = pin!(future);
-    std::future::poll_fn(
-        |cx| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
-            Ok(poll) => poll.map(Ok),
-            Err(panic) => Poll::Ready(Err(panic)),
-        },
-    )
+    let mut future = pin!(Some(future));
+    std::future::poll_fn(|cx| {
+        let poll = || match future.as_mut().as_pin_mut() {
+            Some(future) => future.poll(cx),
+            None => panic!("a future that is ready is not polled again"),
+        };
+        let output = match catch_unwind(AssertUnwindSafe(poll)) {
+            Ok(Poll::Pending) => return Poll::Pending,
+            Ok(Poll::Ready(output)) => Ok(output),
+            Err(panic) => Err(panic),
+        };
+        match (catch_unwind(AssertUnwindSafe(|| future.set(None))), output) {
+            (Ok(()), output) => Poll::Ready(output),
+            (Err(second), Err(first)) => {
+                discard(second);
+                Poll::Ready(Err(first))
+            }
+            (Err(panic), Ok(output)) => {
+                contain(|| drop(output));
+                Poll::Ready(Err(panic))
+            }
+        }
+    })
     .await
 }

@@ -300,8 +300,29 @@ fn monitors_and_links_by_command() {
     run(2, async {
         let host = host();
         let (pid, _exit) = waits(&host);
+        // It takes its monitor back twice, and is done with what came of that.
+        let (mut kept, mut found) = (None, Vec::new());
+        let watches = scripted(move |event, out| {
+            match event {
+                None => out.command(Monitor(pid), 1),
+                Some(Event::Completion(Completion { result, .. })) => match kept {
+                    None => kept = result?.downcast::<MonitorRef>().ok(),
+                    Some(_) => found.extend(result?.downcast::<bool>().ok()),
+                },
+                Some(_) => {}
+            }
+            match kept {
+                Some(monitor) if found.len() < 2 => out.command(Demonitor { pid, monitor }, 2),
+                Some(_) => out.done(found.clone()),
+                None => {}
+            }
+            Ok(())
+        });
+        let (_, exit) = host.process(watches).exec().unwrap();
+        let found = exit.await.into_result().unwrap();
+        assert_eq!(found.downcast::<Vec<bool>>().unwrap(), [true, false]);
+        // One that ends takes its monitors with it.
         let monitor: MonitorRef = value_of(&host, Monitor(pid)).await;
-        assert!(value_of::<bool>(&host, Demonitor { pid, monitor }).await);
         assert!(!value_of::<bool>(&host, Demonitor { pid, monitor }).await);
         value_of::<()>(&host, Unlink(pid)).await;
 

@@ -62,6 +62,10 @@ impl WeakHost {
     pub(crate) fn upgrade(&self) -> Option<Host> {
         self.0.upgrade().map(|inner| Host { inner })
     }
+
+    pub(crate) fn is_gone(&self) -> bool {
+        self.0.strong_count() == 0
+    }
 }
 
 struct Inner {

@@ -420,3 +420,42 @@ fn after_the_last_generation_there_is_none() {
         assert_eq!(word.is_used_up(), last == u32::MAX);
     }
 }
+
+/// Comes back to the slot when it is dropped.
+#[derive(Debug)]
+struct Returning(std::sync::Arc<Slot>, std::sync::Arc<AtomicUsize>);
+
+impl Drop for Returning {
+    fn drop(&mut self) {
+        let _ = self.0.killed_for();
+        self.1.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl std::fmt::Display for Returning {
+    fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        Ok(())
+    }
+}
+
+impl std::error::Error for Returning {}
+
+#[test]
+fn a_reason_that_is_not_needed_is_dropped_without_the_lock() {
+    let (done, is_done) = std::sync::mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        let slot = std::sync::Arc::new(Slot::new());
+        let generation = slot.open(Capacity::default(), false).get();
+        let dropped = std::sync::Arc::new(AtomicUsize::new(0));
+        let reason = || ExitReason::failed(Returning(slot.clone(), dropped.clone()));
+        assert!(slot.kill(generation, ExitReason::Terminated));
+        assert!(slot.kill(generation, reason()), "the first counts");
+        assert!(!slot.kill(generation + 1, reason()), "nobody is there");
+        assert_eq!(dropped.load(Ordering::Relaxed), 2);
+        slot.complete().settle();
+        done.send(()).unwrap();
+    });
+    let patience = std::time::Duration::from_secs(30);
+    is_done.recv_timeout(patience).expect("it waits for itself");
+    thread.join().unwrap();
+}

@@ -4,6 +4,7 @@ use super::restarts::Restarts;
 use super::{Child, ChildHost, Restart, Strategy, Supervisor};
 use crate::cx::{Cx, Mail};
 use crate::deadline::Deadline;
+use crate::error::SpawnError;
 use crate::event::SystemEvent;
 use crate::exit::{ExitReason, ProcessError};
 use crate::pid::Pid;
@@ -64,6 +65,9 @@ impl Work {
                 }
                 again = self.start(affected);
             }
+            if self.cancelled {
+                return Ok(());
+            }
             let Down(pid, reason) = match self.ends.pop_front() {
                 Some(down) => down,
                 None => match self.news().await {
@@ -108,11 +112,28 @@ impl Work {
                 supervisor: self.cx.pid(),
             });
             match started {
-                Ok(pid) => self.running[at] = Some(pid),
+                Ok(pid) => {
+                    self.running[at] = Some(pid);
+                    self.see_to(pid);
+                }
+                // The host asks this one to stop, too.
+                Err(SpawnError::Stopping) => {
+                    self.cancelled = true;
+                    return None;
+                }
                 Err(error) => return Some((at..which.end, error.to_string())),
             }
         }
         None
+    }
+
+    /// Makes sure that the supervisor is told of a child's end, whoever it was started by.
+    fn see_to(&self, pid: Pid) {
+        let (host, supervisor) = (self.cx.host(), self.cx.pid());
+        if host.is_monitored_by(pid, supervisor) == Some(false) {
+            // It fails if the supervisor has ended.
+            let _ = host.monitor(supervisor, pid);
+        }
     }
 
     /// The next end of a child; `None` if the supervisor is asked to stop.
