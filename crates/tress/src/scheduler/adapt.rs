@@ -5,10 +5,10 @@ use std::time::Duration;
 
 /// Polls between two looks at the clock, at most (seed 002's `BUDGET_PER_TICK`).
 pub(crate) const MAX_TICK: u32 = 128;
-/// A tick should not last longer than this: timers and I/O wait for its end.
-const TARGET_TICK_NS: u64 = 200_000;
 /// A task in the global queue should not wait longer than this behind local work.
-const TARGET_GLOBAL_NS: u64 = 1_000_000;
+const TARGET_WAIT_NS: u64 = 1_000_000;
+/// A tick should not last longer than 200 µs, a fifth of that: timers and I/O wait for its end.
+const TICKS_IN_A_WAIT: u64 = 5;
 /// The seed's least is 8: with polls of a millisecond that would be eight milliseconds, not one.
 const MAX_INTERVAL: u32 = 255;
 /// Before anything was measured (seed 002's `DEFAULT_AVG_TASK_NS`): an interval of 20.
@@ -18,6 +18,8 @@ const INITIAL_NS: u64 = 50_000;
 const HORIZON_NS: u64 = 5_000_000;
 /// The least that a tick counts for when the average falls.
 const LEAST_NS: u64 = 1_000;
+/// The most that a tick counts for: ten seconds.
+const LONGEST_NS: u64 = 10_000_000_000;
 /// The mean is that of about so many polls.
 const MEAN_OF: u64 = 256;
 
@@ -26,6 +28,9 @@ pub(crate) struct Adapt {
     average_ns: Cell<u64>,
     /// The plain mean.
     mean_ns: Cell<u64>,
+    /// What follows from the average, unless it is fixed: see `in_a_wait` and `tick`.
+    in_a_wait: Cell<u32>,
+    tick: Cell<u32>,
     fixed_interval: Option<u32>,
     fixed_tick: Option<u32>,
     most_interval: u32,
@@ -34,23 +39,37 @@ pub(crate) struct Adapt {
 
 impl Adapt {
     pub(crate) fn new(fixed_interval: Option<u32>, fixed_tick: Option<u32>) -> Adapt {
-        Adapt {
-            average_ns: Cell::new(INITIAL_NS),
-            mean_ns: Cell::new(INITIAL_NS),
-            fixed_interval,
-            fixed_tick,
-            most_interval: MAX_INTERVAL,
-            most_tick: MAX_TICK,
-        }
+        Adapt::at_most(fixed_interval, fixed_tick, MAX_INTERVAL, MAX_TICK)
     }
 
-    /// Keeps what is not fixed at or below these.
-    pub(crate) fn at_most(self, interval: u32, tick: u32) -> Adapt {
-        Adapt {
-            most_interval: interval,
-            most_tick: tick,
-            ..self
-        }
+    /// As `new`, for a scheduler that keeps what is not fixed at or below these.
+    pub(crate) fn at_most(
+        fixed_interval: Option<u32>,
+        fixed_tick: Option<u32>,
+        most_interval: u32,
+        most_tick: u32,
+    ) -> Adapt {
+        let adapt = Adapt {
+            average_ns: Cell::new(INITIAL_NS),
+            mean_ns: Cell::new(INITIAL_NS),
+            in_a_wait: Cell::new(0),
+            tick: Cell::new(0),
+            fixed_interval,
+            fixed_tick,
+            most_interval,
+            most_tick,
+        };
+        adapt.follow();
+        adapt
+    }
+
+    /// The average has changed.
+    fn follow(&self) {
+        let polls = TARGET_WAIT_NS / self.average_ns.get();
+        let in_a_wait = polls.clamp(1, u64::from(MAX_INTERVAL));
+        self.in_a_wait.set(in_a_wait as u32);
+        let tick = (polls / TICKS_IN_A_WAIT).clamp(1, u64::from(self.most_tick));
+        self.tick.set(tick as u32);
     }
 
     /// Takes in a tick of `polls` polls: `new = 0.1 * sample + 0.9 * old`, but a short tick lets the
@@ -60,16 +79,25 @@ impl Adapt {
         if polls == 0 {
             return;
         }
-        let sample = took.as_nanos() as u64 / u64::from(polls);
+        // The longest are all the same here, and must not overflow what follows.
+        let took = took.as_nanos().min(u128::from(LONGEST_NS)) as u64;
+        let sample = if polls == 1 {
+            took
+        } else {
+            took / u64::from(polls)
+        };
         let old = self.average_ns.get();
         let new = if sample >= old {
             // In integers, rounding up, so that the average can rise from 1.
             old + (sample - old).div_ceil(10)
         } else {
-            let weight = (took.as_nanos() as u64).clamp(LEAST_NS, HORIZON_NS / 10);
+            let weight = took.clamp(LEAST_NS, HORIZON_NS / 10);
             old - ((old - sample) * weight).div_ceil(HORIZON_NS)
         };
-        self.average_ns.set(new.max(1));
+        if new != old {
+            self.average_ns.set(new.max(1));
+            self.follow();
+        }
         let polls = u64::from(polls).min(MEAN_OF);
         let mean = (self.mean_ns.get() * (MEAN_OF - polls) + sample * polls) / MEAN_OF;
         self.mean_ns.set(mean.max(1));
@@ -83,15 +111,17 @@ impl Adapt {
 
     /// Polls that somebody may have to wait for who is not in the queue: about a millisecond's worth.
     pub(crate) fn in_a_wait(&self) -> u32 {
-        let polls = TARGET_GLOBAL_NS / self.average_ns.get();
-        polls.clamp(1, u64::from(MAX_INTERVAL)) as u32
+        self.in_a_wait.get()
     }
 
     /// Polls until the worker looks at the clock again.
     pub(crate) fn tick(&self) -> u32 {
-        self.fixed_tick.unwrap_or_else(|| {
-            (TARGET_TICK_NS / self.average_ns.get()).clamp(1, u64::from(self.most_tick)) as u32
-        })
+        self.fixed_tick.unwrap_or(self.tick.get())
+    }
+
+    #[inline]
+    pub(crate) fn average_ns(&self) -> u64 {
+        self.average_ns.get()
     }
 
     /// How long a poll may well take: a few long ones count for more than many short ones.
@@ -111,7 +141,10 @@ mod tests {
 
     /// After polls of this length for as long as that changes anything.
     fn settled(poll: Duration) -> Adapt {
-        let adapt = Adapt::new(None, None);
+        settle(Adapt::new(None, None), poll)
+    }
+
+    fn settle(adapt: Adapt, poll: Duration) -> Adapt {
         loop {
             let before = adapt.average();
             adapt.record(100, poll * 100);
@@ -137,10 +170,11 @@ mod tests {
 
     #[test]
     fn a_smaller_most_is_kept() {
-        let adapt = settled(Duration::from_micros(1)).at_most(31, 61);
+        let current = || Adapt::at_most(None, None, 31, 61);
+        let adapt = settle(current(), Duration::from_micros(1));
         assert_eq!((adapt.global_interval(), adapt.tick()), (31, 61));
         assert_eq!(adapt.in_a_wait(), 255);
-        let adapt = settled(Duration::from_millis(1)).at_most(31, 61);
+        let adapt = settle(current(), Duration::from_millis(1));
         assert_eq!((adapt.global_interval(), adapt.tick()), (1, 1));
         assert_eq!(adapt.in_a_wait(), 1);
     }
@@ -188,6 +222,18 @@ mod tests {
         assert!(adapt.average() >= Duration::from_micros(500));
         let mean = adapt.mean().as_micros();
         assert!((5..=15).contains(&mean), "{mean} us");
+    }
+
+    #[test]
+    fn the_longest_poll_overflows_nothing() {
+        let adapt = Adapt::new(None, None);
+        for _ in 0..1000 {
+            adapt.record(1, Duration::MAX);
+            adapt.record(u32::MAX, Duration::MAX);
+        }
+        assert_eq!((adapt.tick(), adapt.in_a_wait()), (1, 1));
+        adapt.record(1, Duration::ZERO);
+        assert!(adapt.average() <= Duration::from_secs(10));
     }
 
     #[test]

@@ -171,8 +171,12 @@ impl Current {
         let core = Core {
             queue: RefCell::new(VecDeque::new()),
             spin: Spin::new(config.spin, config.cores),
-            adapt: Adapt::new(config.global_interval, config.event_interval)
-                .at_most(GLOBAL_INTERVAL, EVENT_INTERVAL),
+            adapt: Adapt::at_most(
+                config.global_interval,
+                config.event_interval,
+                GLOBAL_INTERVAL,
+                EVENT_INTERVAL,
+            ),
             global: GlobalTurn::after(config.global_interval.unwrap_or(GLOBAL_INTERVAL)),
             share: Cell::new(0),
             recorder: Recorder::new(config.tracer.clone(), 0),
@@ -425,58 +429,62 @@ impl Current {
         // Tasks that were queued when the future last had its turn, and go before the next one.
         let mut ahead = 0;
         loop {
-            let tick = core.adapt.tick();
-            // Of tasks, and of the future too.
-            let (mut polls, mut all_polls) = (0, 0);
-            // The tick began, and tasks have been run since.
+            let mut tick = core.adapt.tick();
+            let mut polls = 0;
+            // When the tick's first task was run, and the first since the future's last turn.
             let (mut began, mut start) = (None, None);
             let mut record_at = 0;
             let mut is_dry = false;
-            while all_polls < tick {
+            while polls < tick {
                 if ahead == 0 {
                     if self.root.take_woken() {
-                        self.note_busy(core, start.take());
+                        if let Some(start) = start.take() {
+                            self.note_busy(core, start);
+                        }
                         let polled = coop::with_fresh_budget(|| future.as_mut().poll(&mut cx));
                         if let Poll::Ready(output) = polled {
                             return output;
                         }
-                        all_polls += 1;
+                        // It may have taken as long as any.
+                        tick -= 1;
                     }
-                    ahead = core.queue.borrow().len();
-                    ahead = ahead.min(core.adapt.in_a_wait() as usize);
+                    let queued = core.queue.borrow().len();
+                    ahead = queued.min(core.adapt.in_a_wait() as usize);
                 }
                 let Some(task) = self.next(core) else {
                     ahead = 0;
                     is_dry = true;
                     break;
                 };
-                let begun = *start.get_or_insert_with(Instant::now);
-                began.get_or_insert(begun);
-                polls += 1;
-                all_polls += 1;
-                ahead = ahead.saturating_sub(1);
-                if polls == 1 {
-                    record_at = self.begin_recording(core, begun);
+                if start.is_none() {
+                    let now = Instant::now();
+                    start = Some(now);
+                    if polls == 0 {
+                        began = start;
+                        record_at = self.begin_recording(core, now);
+                    }
                 }
+                polls += 1;
+                ahead = ahead.saturating_sub(1);
                 if polls == record_at {
                     record_at += core.recorder.every();
                     self.run_recorded(core, task);
                 } else {
                     self.run_task(core, task);
                 }
-                if CLOCK_AT >> (all_polls & 63) & 1 == 1 && begun_long_ago(began) {
+                if CLOCK_AT >> (polls & 63) & 1 == 1 && has_lasted(began) {
                     break;
                 }
             }
             self.queue_depth.set(core.queue.borrow().len() as u64);
-            let ended = self.note_busy(core, start.take());
-            if let (Some(began), Some(ended)) = (began, ended) {
-                if ended - began >= LONG_TICK {
+            if let Some(start) = start {
+                let now = self.note_busy(core, start);
+                if began.is_some_and(|began| now - began >= LONG_TICK) {
                     core.global.hurry();
                 }
+                // Polls may have become longer than they were.
+                ahead = ahead.min(core.adapt.in_a_wait() as usize);
             }
-            // Polls may have become longer than they were.
-            ahead = ahead.min(core.adapt.in_a_wait() as usize);
             if is_dry {
                 self.park(shared, core);
             } else {
@@ -487,21 +495,19 @@ impl Current {
     }
 
     /// Tasks have been run since then. Returns the time.
-    fn note_busy(&self, core: &Core, since: Option<Instant>) -> Option<Instant> {
-        let since = since?;
+    fn note_busy(&self, core: &Core, since: Instant) -> Instant {
         let now = Instant::now();
         let took = now - since;
-        self.stats.busy_ns.add(took.as_nanos() as u64);
+        let ns = took.as_nanos() as u64;
+        self.stats.busy_ns.add(ns);
         let polled = self.stats.polled.get();
-        let polls = (polled - core.noted.replace(polled)) as u32;
-        if let Some(mean) = took.checked_div(polls) {
-            core.spin.record_polls(&core.adapt, polls, took);
-            self.stats
-                .mean_poll_ns
-                .set(core.adapt.average().as_nanos() as u64);
-            self.stats.max_poll_ns.raise(mean.as_nanos() as u64);
-        }
-        Some(now)
+        let polls = polled - core.noted.replace(polled);
+        core.spin.record_polls(&core.adapt, polls as u32, took);
+        self.stats.mean_poll_ns.set(core.adapt.average_ns());
+        // Of one poll, or else no more than the longest of them.
+        let mean = if polls > 1 { ns / polls } else { ns };
+        self.stats.max_poll_ns.raise(mean);
+        now
     }
 
     fn next(&self, core: &Core) -> Option<NonNull<Header>> {
@@ -518,6 +524,9 @@ impl Current {
     /// It is the turn of the tasks from outside: of a batch of them, and where polls are long of as many as
     /// there is time for.
     fn next_from_outside(&self, core: &Core) -> Option<NonNull<Header>> {
+        if self.inject.is_empty() {
+            return None;
+        }
         if core.global.begins() {
             let most = core.adapt.tick().max(MIN_BATCH);
             core.share.set(share(self.inject.len(), 1).min(most));
@@ -716,8 +725,8 @@ impl Current {
 }
 
 /// Has a tick that began then lasted long enough?
-fn begun_long_ago(began: Option<Instant>) -> bool {
-    began.is_some_and(|began: Instant| began.elapsed() >= LONG_TICK)
+fn has_lasted(began: Option<Instant>) -> bool {
+    began.is_some_and(|began| began.elapsed() >= LONG_TICK)
 }
 
 /// A thread that waits in `block_on` while another one drives.
