@@ -67,8 +67,8 @@ pub trait AsyncReadOwned {
     /// `UnexpectedEof` at the end; else as for [`read_owned`](Self::read_owned).
     ///
     /// # Cancel safety
-    /// What was read in full before is lost with the buffer: bytes that one read has returned, while it waited for
-    /// more.
+    /// What earlier reads have put into the buffer is lost with it. The read that waits loses nothing, as
+    /// [`read_owned`](Self::read_owned).
     fn read_exact_owned<B: BufferMut>(
         &mut self,
         mut buffer: B,

@@ -201,10 +201,20 @@ fn taking() {
         let rt = current_thread();
         let (mut near, mut far) = rt.block_on(async {
             let (mut near, far) = pair();
-            assert!(once(near.read_owned(vec![0; 16])).await.is_none());
+            let mut read = Box::pin(near.read_owned(vec![0; 16]));
+            assert!(once(&mut read).await.is_none());
             if round % 2 == 0 {
-                tress::task::yield_now().await;
+                // The kernel has it: it was handed over with what this waits for.
+                let (mut other, mut other_far) = pair();
+                let echo = std::thread::spawn(move || {
+                    other_far.read_exact(&mut [0]).unwrap();
+                    other_far.write_all(b"x").unwrap();
+                });
+                other.write_all(b"x").await.unwrap();
+                other.read_u8().await.unwrap();
+                echo.join().unwrap();
             }
+            drop(read);
             (near.into_std().unwrap(), far)
         });
         far.write_all(b"hello").unwrap();
