@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::Arc;
-use tress_driver::{Choice, Config, Driver, ENVIRONMENT, Interest};
+use tress_driver::{Choice, Config, Driver, ENVIRONMENT, Interest, Pool};
 
 /// Says to the child how many descriptors it may open on top of those it has.
 const DESCRIPTORS: &str = "TRESS_TEST_DESCRIPTORS";
@@ -186,4 +186,16 @@ fn what_is_chosen_in_the_program_holds() {
     let driver = Driver::new(Config::new().backend(Choice::Readiness)).unwrap();
     assert_eq!(driver.backend().to_string(), "readiness");
     assert!(driver.fallback_reason().is_none());
+}
+
+/// More than any machine can address.
+#[test]
+fn a_pool_that_there_is_no_memory_for_is_an_error() {
+    let driver = Arc::new(Driver::new(&Config::new()).unwrap());
+    let error = Pool::new(&driver, 1 << 15, u32::MAX as usize).unwrap_err();
+    let kinds = [
+        std::io::ErrorKind::OutOfMemory,
+        std::io::ErrorKind::Unsupported,
+    ];
+    assert!(kinds.contains(&error.kind()), "{error}");
 }

@@ -18,7 +18,7 @@ use crate::sys::atomic::{AtomicBool, AtomicU32, Ordering};
 use crate::wakers::Wakers;
 use io_uring::types::BufRingEntry;
 use io_uring::{cqueue, opcode};
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::alloc::{Layout, alloc, dealloc};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
@@ -110,7 +110,7 @@ impl Pool {
     ///
     /// # Errors
     /// `InvalidInput` for another count or no size; `Unsupported` if the driver has no ring or the kernel is
-    /// too old; what the kernel says.
+    /// too old; `OutOfMemory`; what the kernel says.
     pub fn new(driver: &Arc<Driver>, count: u16, size: usize) -> io::Result<Pool> {
         if !count.is_power_of_two() || count > 1 << 15 || size == 0 || size > u32::MAX as usize {
             return Err(io::Error::new(
@@ -235,10 +235,12 @@ impl Shared {
     fn allocate(count: u16, size: usize) -> io::Result<(NonNull<u8>, Layout)> {
         let layout = Shared::layout(count, size)?;
         // SAFETY: the layout has a size.
-        let memory = unsafe { alloc_zeroed(layout) };
-        let Some(memory) = NonNull::new(memory) else {
-            handle_alloc_error(layout);
-        };
+        let memory = unsafe { alloc(layout) };
+        // Users choose how much it is: no reason to end the process.
+        let memory = NonNull::new(memory).ok_or(io::ErrorKind::OutOfMemory)?;
+        // The buffers have no values until the kernel fills them, and no memory.
+        // SAFETY: the ring is at the start.
+        unsafe { memory.write_bytes(0, Shared::ring_bytes(count)) };
         Ok((memory, layout))
     }
 

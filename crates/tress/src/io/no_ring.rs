@@ -121,6 +121,10 @@ mod pooled {
         ) -> (Receive, Next) {
             match *self {}
         }
+
+        pub(crate) fn resume(&self, _: &mut Receive, _: &mut Context<'_>) -> Option<Next> {
+            match *self {}
+        }
     }
 
     pub(crate) type Next = Poll<Option<io::Result<PoolBuffer>>>;

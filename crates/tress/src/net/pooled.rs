@@ -219,13 +219,10 @@ impl Receive {
                         }
                     }
                 }
-                let begun = source.runtime().with_pool(|pool| match pool {
-                    Pool::Ring(pool) => of_ring(pool.begin(source, cx)),
-                    Pool::Shelf(shelf) => (Receive::Shelf(Waiter(Box::new(shelf.clone()))), None),
-                });
-                let (receive, polled) = begun?;
-                *self = receive;
-                match polled {
+                let next = source
+                    .runtime()
+                    .with_pool(|pool| self.begin(pool, source, cx))?;
+                match next {
                     Some(next) => ready!(next),
                     None => return self.poll(cx, source, short_is_all),
                 }
@@ -234,10 +231,34 @@ impl Receive {
         progress.made_progress();
         Poll::Ready(next.transpose().map(|next| next.map(PooledBuf::of_ring)))
     }
-}
 
-fn of_ring((receive, polled): (ring::Receive, ring::Next)) -> (Receive, Option<ring::Next>) {
-    (Receive::Ring(receive), Some(polled))
+    /// Begins, or begins again, with a pool. None if it is a shelf, which is asked elsewhere.
+    fn begin<T>(
+        &mut self,
+        pool: &Pool,
+        source: &Source<T>,
+        cx: &mut Context<'_>,
+    ) -> Option<ring::Next>
+    where
+        T: tress_driver::Source + ring::Descriptor,
+    {
+        let pool = match pool {
+            Pool::Ring(pool) => pool,
+            Pool::Shelf(shelf) => {
+                *self = Receive::Shelf(Waiter(Box::new(shelf.clone())));
+                return None;
+            }
+        };
+        if let Receive::Ring(receive) = self {
+            // Mostly the same: it has what it needs.
+            if let Some(next) = pool.resume(receive, cx) {
+                return Some(next);
+            }
+        }
+        let (receive, next) = pool.begin(source, cx);
+        *self = Receive::Ring(receive);
+        Some(next)
+    }
 }
 
 enum Took {

@@ -36,6 +36,8 @@ impl Kernel {
         // SAFETY: within the ring, and before the tail: nobody writes there.
         let entry = unsafe { &*entries.add(usize::from(*head & (pool.0.count - 1))) };
         *head = head.wrapping_add(1);
+        // SAFETY: a buffer in the ring is the kernel's to write to.
+        unsafe { pool.0.buffer(entry.bid()).write_bytes(7, 8) };
         // SAFETY: the kernel is us, and the buffer was in the ring.
         unsafe { pool.take(8, HAS_BUFFER | u32::from(entry.bid()) << NUMBER) }
     }

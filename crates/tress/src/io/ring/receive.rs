@@ -39,6 +39,11 @@ impl Pool {
         let polled = receive.0.poll_next(cx);
         (receive, polled)
     }
+
+    /// Goes on with a receive that has stopped. None if it is one of another pool.
+    pub(crate) fn resume(&self, receive: &mut Receive, cx: &mut Context<'_>) -> Option<Next> {
+        Arc::ptr_eq(receive.0.driver(), &self.driver).then(|| receive.0.poll_next(cx))
+    }
 }
 
 /// What came next; None at the end.
