@@ -1,6 +1,7 @@
 //! Names and addresses.
 
-use crate::task::{JoinHandle, spawn_blocking};
+use crate::io::offload::{lost, spawn};
+use crate::task::JoinHandle;
 use std::future::Future;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
@@ -77,10 +78,14 @@ impl Resolving {
 
     /// Asks the system, on a thread that may wait.
     fn ask<H: std::net::ToSocketAddrs + Send + 'static>(host: H) -> Resolving {
-        Resolving::Asked(spawn_blocking(move || {
+        let ask = move || {
             let addresses: Vec<_> = host.to_socket_addrs()?.collect();
             Ok(Addresses::Many(addresses.into_iter()))
-        }))
+        };
+        match spawn(ask, false) {
+            Ok(task) => Resolving::Asked(task),
+            Err(error) => Resolving::Known(Some(Err(error))),
+        }
     }
 }
 
@@ -92,7 +97,7 @@ impl Future for Resolving {
             Resolving::Known(result) => {
                 Poll::Ready(result.take().expect("polled after it was ready"))
             }
-            Resolving::Asked(task) => Poll::Ready(ready!(Pin::new(task).poll(cx))?),
+            Resolving::Asked(task) => Poll::Ready(ready!(Pin::new(task).poll(cx)).map_err(lost)?),
         }
     }
 }

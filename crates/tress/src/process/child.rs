@@ -139,8 +139,8 @@ impl Child {
     /// ```
     ///
     /// # Errors
-    /// What the system says: somebody else has waited for it. Outside of a runtime, if those that would do
-    /// have shut down.
+    /// What the system says: somebody else has waited for it, or there are too many open files to hear of its end; then it
+    /// can be waited for again. Outside of a runtime, if those that would do have shut down.
     ///
     /// # Cancel safety
     /// Cancel safe, but for the standard input, which is closed by the first poll.

@@ -16,6 +16,8 @@ mod files;
 mod liars;
 #[cfg(all(target_os = "linux", feature = "process"))]
 mod marks;
+#[cfg(all(target_os = "linux", feature = "process", feature = "fs"))]
+mod shortage;
 
 /// A runtime with one thread for each backend that this machine has.
 fn runtimes() -> Vec<Runtime> {
