@@ -15,4 +15,5 @@ mod coroutine_scopes;
 mod coroutines;
 #[cfg(feature = "net")]
 mod streams;
+mod wakers;
 mod workers;
