@@ -12,6 +12,7 @@ type Program = fn(u64) -> Vec<String>;
 
 /// Every kind of program: its name, on Tokio, on the facade.
 const KINDS: &[(&str, Program, Program)] = &[
+    ("edges", real::edges::run, ours::edges::run),
     ("locks", real::locks::run, ours::locks::run),
     ("queues", real::queues::run, ours::queues::run),
     ("values", real::values::run, ours::values::run),

@@ -2,6 +2,8 @@
 
 pub use ::ours as tokio;
 
+#[path = "programs/edges.rs"]
+pub mod edges;
 #[path = "programs/locks.rs"]
 pub mod locks;
 #[path = "programs/queues.rs"]

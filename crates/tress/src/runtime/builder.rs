@@ -348,7 +348,8 @@ impl Builder {
         self
     }
 
-    /// Starts with the clock [paused](crate::time::pause). For a current-thread runtime.
+    /// Starts with the clock [paused](crate::time::pause). For a current-thread runtime; also for one
+    /// without timers, whose [`Instant::now`](crate::time::Instant::now) then stands still.
     pub fn start_paused(&mut self, yes: bool) -> &mut Self {
         self.start_paused = yes;
         self
@@ -399,9 +400,6 @@ impl Builder {
         }
         #[cfg(feature = "net")]
         self.io.pool.check().map_err(invalid)?;
-        if self.start_paused && !self.enable_time {
-            return Err(invalid("start_paused needs enable_time".into()));
-        }
         Ok(())
     }
 

@@ -104,8 +104,8 @@ fn shielded_task(
 
 #[test]
 fn any_number_of_shields_side_by_side_defers_an_abort() {
-    for rt in [current_thread(), multi_thread()] {
-        for shields in [1, 254, 255, 256, 300, 100_000] {
+    for (rt, most) in [(current_thread(), 300), (multi_thread(), 100_000)] {
+        for shields in [1, 254, 255, 256, most] {
             let (handle, is_up, end, ended) = shielded_task(&rt, false, shields);
             rt.block_on(async {
                 is_up.await.unwrap();
@@ -578,4 +578,36 @@ fn the_clock_can_go_as_far_as_it_goes() {
     assert!(too_far.is_err());
     // The clock is as it was.
     rt.block_on(time::advance(Duration::from_millis(1)));
+}
+
+/// A clock can be stopped that no timer goes by.
+#[test]
+fn a_runtime_without_timers_can_start_paused() {
+    let mut builder = Builder::new_current_thread();
+    let rt = builder.start_paused(true).build().unwrap();
+    let start = rt.block_on(async { Instant::now() });
+    rt.block_on(async {
+        time::advance(Duration::from_secs(5)).await;
+        assert_eq!(start.elapsed(), Duration::from_secs(5));
+    });
+}
+
+/// Capacities as large as they come are just limits.
+#[test]
+fn a_channel_of_any_capacity_passes_messages_on() {
+    let (_, waker) = counting();
+    for capacity in [usize::MAX, usize::MAX >> 1, usize::MAX >> 3] {
+        let (sender, mut receiver) = tress::sync::mpsc::channel(capacity);
+        let before = sender.capacity();
+        assert!(before <= capacity);
+        for i in 0..100 {
+            sender.try_send(i).unwrap();
+        }
+        assert_eq!(sender.capacity(), before - 100);
+        assert!(poll(pin!(sender.reserve_many(7)), &waker).is_ready());
+        for i in 0..100 {
+            assert_eq!(receiver.try_recv(), Ok(i));
+        }
+        assert_eq!(sender.capacity(), before);
+    }
 }
