@@ -225,7 +225,11 @@ impl<T: Clone> Shared<T> {
         match self.ring.try_read(*next) {
             Some(reading) => {
                 *next += 1;
-                Ok(reading.message())
+                let message = reading.message();
+                // Not at the end of the scope: if the original's destructor panics, nobody would drop the
+                // copy.
+                drop(reading);
+                Ok(message)
             }
             None => self.receive_slowly(next),
         }
@@ -236,7 +240,10 @@ impl<T: Clone> Shared<T> {
         loop {
             if let Some(reading) = self.ring.read(*next) {
                 *next += 1;
-                return Ok(reading.message());
+                let message = reading.message();
+                // As above.
+                drop(reading);
+                return Ok(message);
             }
             self.find_out(next)?;
         }
