@@ -1,4 +1,5 @@
 use super::abort::AbortHandle;
+use super::cell;
 use super::coop;
 use super::error::JoinError;
 use super::header::Header;
@@ -9,7 +10,7 @@ use crate::sys::prefetch_to_write;
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
-use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::ptr::NonNull;
 use std::task::{Context, Poll, Waker, ready};
@@ -94,46 +95,75 @@ impl<T> JoinHandle<T> {
     }
 
     /// Makes `waker` be woken on completion. False if the task is complete.
+    ///
+    /// Wakers are foreign code: a panic of one leaves the task with a waker that was given to it, or with
+    /// none, and the slot with who owns it.
     fn register(&self, waker: &Waker) -> bool {
         let header = self.header();
         let state = header.state.load();
         if state.is_complete() {
             return false;
         }
-        // SAFETY (for all three accesses): the slot is ours while JOIN_WAKER is clear and the task
-        // is not complete, and stays ours if setting the flag finds it complete.
-        if state.has_join_waker() {
-            if !header.state.unset_join_waker() {
-                return false;
-            }
-            // SAFETY: see above.
-            let same = unsafe {
-                header
-                    .join_waker
-                    .with(|slot| (*slot).as_ref().is_some_and(|w| w.will_wake(waker)))
+        // SAFETY: the slot is ours while JOIN_WAKER is clear and the task is not complete, and stays ours
+        // if setting the flag finds it complete.
+        unsafe {
+            let old = if state.has_join_waker() {
+                if !header.state.unset_join_waker() {
+                    return false;
+                }
+                self.replace_waker(waker)
+            } else {
+                let new = waker.clone();
+                self.with_slot(|slot| slot.replace(new))
             };
-            if !same {
-                // SAFETY: see above.
-                unsafe {
-                    header
-                        .join_waker
-                        .with_mut(|slot| *slot = Some(waker.clone()))
-                };
-            }
-        } else {
-            // SAFETY: see above.
-            unsafe {
-                header
-                    .join_waker
-                    .with_mut(|slot| *slot = Some(waker.clone()))
+            let waits = header.state.set_join_waker();
+            let unused = if waits {
+                None
+            } else {
+                self.with_slot(Option::take)
             };
+            drop((old, unused));
+            waits
         }
-        if header.state.set_join_waker() {
-            return true;
+    }
+
+    /// Puts `waker` in the place of another one, which is returned, unless that is the same.
+    ///
+    /// # Panics
+    /// If `waker` cannot be cloned; the other one stays registered then.
+    ///
+    /// # Safety
+    /// The slot is the caller's, who hands it on only if this returns.
+    unsafe fn replace_waker(&self, waker: &Waker) -> Option<Waker> {
+        let same = |slot: &mut Option<Waker>| slot.as_ref().is_some_and(|w| w.will_wake(waker));
+        // SAFETY: by the caller's promise; after a panic as in `register`.
+        unsafe {
+            if self.with_slot(same) {
+                return None;
+            }
+            match catch_unwind(AssertUnwindSafe(|| waker.clone())) {
+                Ok(new) => self.with_slot(|slot| slot.replace(new)),
+                Err(payload) => {
+                    if !self.header().state.set_join_waker() {
+                        // The task is complete, and nobody else will wake it.
+                        if let Some(old) = self.with_slot(Option::take) {
+                            cell::quietly(|| old.wake());
+                        }
+                    }
+                    resume_unwind(payload)
+                }
+            }
         }
-        // SAFETY: see above.
-        unsafe { header.join_waker.with_mut(|slot| *slot = None) };
-        false
+    }
+
+    /// Calls `f`, which runs no foreign code, with the waker's slot.
+    ///
+    /// # Safety
+    /// The slot is the caller's.
+    #[inline]
+    unsafe fn with_slot<R>(&self, f: impl FnOnce(&mut Option<Waker>) -> R) -> R {
+        // SAFETY: by the caller's promise nobody else touches it meanwhile.
+        unsafe { self.header().join_waker.with_mut(|slot| f(&mut *slot)) }
     }
 
     fn output_taken(&self) -> bool {
@@ -188,8 +218,10 @@ impl<T> Drop for JoinHandle<T> {
                     super::drop_ref(self.task);
                 }
                 DropJoin::DropWaker => {
-                    self.header().join_waker.with_mut(|slot| *slot = None);
+                    let waker = self.with_slot(Option::take);
                     super::drop_ref(self.task);
+                    // Last: it may panic.
+                    drop(waker);
                 }
             }
         }

@@ -15,5 +15,6 @@ mod coroutine_scopes;
 mod coroutines;
 #[cfg(feature = "net")]
 mod streams;
+mod values;
 mod wakers;
 mod workers;
