@@ -15,6 +15,7 @@ use crate::sync::CancellationToken;
 use crate::sync::cancellation::WaitForCancellationFuture;
 use crate::sys::Mutex;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 pub(super) struct Scope {
@@ -127,10 +128,21 @@ impl Scope {
             };
             (state.is_drained(), in_parent, work)
         };
-        if drained {
-            self.drained.cancel();
+        drop(work);
+        if !drained && in_parent.is_none() {
+            return;
         }
-        drop((work, in_parent));
+        // Both may wake, which is foreign code: a panic of one must not keep the other from happening,
+        // nor meet another one while it unwinds.
+        let told = catch_unwind(AssertUnwindSafe(|| {
+            if drained {
+                self.drained.cancel();
+            }
+        }));
+        let above = catch_unwind(AssertUnwindSafe(|| drop(in_parent)));
+        if let Err(payload) = told.and(above) {
+            resume_unwind(payload);
+        }
     }
 }
 

@@ -139,21 +139,26 @@ unsafe fn poll<F: Future>(task: NonNull<Header>, cx: &mut Context<'_>) -> bool {
     unsafe {
         with_stage::<F, _>(task, |stage| {
             let future = &raw mut (*stage).future;
+            let mut ready = None;
             // On completion the future is dropped inside the guard as well: a panicking
             // destructor is the task's panic, not the worker's.
             let polled = catch_unwind(AssertUnwindSafe(|| {
                 let unwinding = DropUnwinding(future);
                 let polled = Pin::new_unchecked(&mut **future).poll(cx);
                 std::mem::forget(unwinding);
-                if polled.is_ready() {
+                if let Poll::Ready(output) = polled {
+                    // Out of the way: dropped while the future's destructor unwinds, it must not panic.
+                    ready = Some(output);
                     ManuallyDrop::drop(&mut *future);
                 }
-                polled
             }));
-            let output = match polled {
-                Ok(Poll::Pending) => return false,
-                Ok(Poll::Ready(output)) => Ok(output),
-                Err(payload) => Err(JoinError::panic(task.as_ref().id, payload)),
+            let output = match (polled, ready) {
+                (Ok(()), None) => return false,
+                (Ok(()), Some(output)) => Ok(output),
+                (Err(payload), unused) => {
+                    quietly(|| drop(unused));
+                    Err(JoinError::panic(task.as_ref().id, payload))
+                }
             };
             (*stage).output = ManuallyDrop::new(output);
             true

@@ -117,12 +117,12 @@ impl<T> JoinHandle<T> {
                 self.with_slot(|slot| slot.replace(new))
             };
             let waits = header.state.set_join_waker();
-            let unused = if waits {
-                None
-            } else {
-                self.with_slot(Option::take)
-            };
-            drop((old, unused));
+            if !waits {
+                // Its destructor must not keep the result from the caller.
+                let unused = self.with_slot(Option::take);
+                cell::quietly(|| drop(unused));
+            }
+            drop(old);
             waits
         }
     }

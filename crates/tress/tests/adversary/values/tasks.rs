@@ -1,12 +1,14 @@
 //! Tasks whose joiners' wakers, outputs and payloads misbehave, each in one way.
 
+use crate::child;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, RawWaker, RawWakerVTable, Wake, Waker};
+use std::task::{Context, Poll, RawWaker, RawWakerVTable, Wake, Waker};
 use tress::runtime::{Builder, Runtime};
+use tress::shutdown::Shutdown;
 use tress::sync::oneshot;
 use tress::task::JoinHandle;
 
@@ -130,4 +132,67 @@ fn a_panic_whose_payload_panics_ends_nothing_but_its_task() {
     assert_eq!(rt.block_on(rt.spawn(async { 7 })).unwrap(), 7);
     drop(rt);
     assert_eq!(Arc::strong_count(&life), 1, "the runtime is still there");
+}
+
+/// A future, and an output, whose destructor panics even while another panic unwinds.
+struct Stubborn(Option<&'static str>);
+
+impl Future for Stubborn {
+    type Output = Stubborn;
+
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Stubborn> {
+        Poll::Ready(Stubborn(self.0.take()))
+    }
+}
+
+impl Drop for Stubborn {
+    fn drop(&mut self) {
+        panic!("a destructor");
+    }
+}
+
+/// A waker that panics even while another panic unwinds.
+struct Loud;
+
+impl Wake for Loud {
+    fn wake(self: Arc<Self>) {
+        panic!("a wake-up");
+    }
+}
+
+#[test]
+fn two_panics_at_once_abort_nothing() {
+    for case in ["future and output", "part and whole"] {
+        child::passes("values::tasks::at_once", case);
+    }
+}
+
+#[test]
+fn at_once() {
+    match child::case().as_deref() {
+        Some("future and output") => {
+            let (rt, _life) = runtime();
+            let error = rt.block_on(rt.spawn(Stubborn(None))).err().unwrap();
+            assert!(error.is_panic());
+        }
+        Some("part and whole") => {
+            let whole = Shutdown::new();
+            let part = whole.child("part");
+            let work = part.start_work().unwrap();
+            let waker = Waker::from(Arc::new(Loud));
+            let mut ends = [Box::pin(part.drained()), Box::pin(whole.drained())];
+            // Triggered first: only the end of the work is to wake them.
+            whole.trigger();
+            for end in &mut ends {
+                let mut cx = Context::from_waker(&waker);
+                assert!(end.as_mut().poll(&mut cx).is_pending());
+            }
+            assert!(panics(|| drop(work)));
+            assert_eq!(whole.pending_count(), 0);
+            for end in ends {
+                Runtime::new().unwrap().block_on(end);
+            }
+        }
+        _ => {}
+    }
 }
