@@ -295,13 +295,11 @@ impl RuntimeMetrics {
         all.iter().map(one).collect()
     }
 
-    /// What others have added.
-    fn section_samples(&self) -> Samples {
-        let mut samples = Samples::default();
+    /// Adds what others have added.
+    fn add_sections(&self, samples: &mut Samples) {
         for section in self.shared.sections.all().unwrap_or_default() {
-            section.metrics(&mut samples);
+            section.metrics(samples);
         }
-        samples
     }
 
     /// Tasks that have been spawned and have not finished.

@@ -30,7 +30,8 @@ pub(crate) enum Kind {
 }
 
 impl Samples {
-    /// Adds a number that only grows. By Prometheus's custom its name ends in `_total`.
+    /// Adds a number that only grows. By Prometheus's custom its name ends in `_total`. What is not a
+    /// letter, a digit or an underscore in the name, or in that of a label, becomes an underscore.
     pub fn counter(
         &mut self,
         name: &str,
@@ -41,7 +42,7 @@ impl Samples {
         self.add(Kind::Counter, name, help, labels, value)
     }
 
-    /// Adds a number that goes up and down.
+    /// Adds a number that goes up and down. For names see [`counter`](Samples::counter).
     pub fn gauge(
         &mut self,
         name: &str,
@@ -52,7 +53,8 @@ impl Samples {
         self.add(Kind::Gauge, name, help, labels, value)
     }
 
-    /// Samples of one name are kept together, as the text format wants it.
+    /// Samples of one name are kept together, as the text format wants it: also those whose names only
+    /// become the same when they are made valid.
     pub(crate) fn add(
         &mut self,
         kind: Kind,
@@ -61,6 +63,7 @@ impl Samples {
         labels: &[(&str, &str)],
         value: f64,
     ) -> &mut Self {
+        let name = valid_name(name);
         let labels = labels
             .iter()
             .map(|&(name, value)| (name.to_owned(), value.to_owned()))
@@ -68,7 +71,7 @@ impl Samples {
         match self.families.iter_mut().find(|family| family.name == name) {
             Some(family) => family.samples.push((labels, value)),
             None => self.families.push(Family {
-                name: name.to_owned(),
+                name,
                 help,
                 kind,
                 samples: vec![(labels, value)],
@@ -81,7 +84,7 @@ impl Samples {
     pub fn to_prometheus(&self) -> String {
         let mut text = String::new();
         for family in &self.families {
-            let name = valid_name(&family.name);
+            let name = &family.name;
             let kind = match family.kind {
                 Kind::Counter => "counter",
                 Kind::Gauge => "gauge",
@@ -90,7 +93,7 @@ impl Samples {
             let _ = writeln!(text, "# HELP {name} {}", escaped(family.help, false));
             let _ = writeln!(text, "# TYPE {name} {kind}");
             for (labels, value) in &family.samples {
-                text.push_str(&name);
+                text.push_str(name);
                 for (n, (label, value)) in labels.iter().enumerate() {
                     let open = if n == 0 { '{' } else { ',' };
                     let (label, value) = (valid_name(label), escaped(value, true));
@@ -119,7 +122,10 @@ fn valid_name(name: &str) -> String {
         let good = c.is_ascii_alphabetic() || c == '_' || (at > 0 && c.is_ascii_digit());
         if good { c } else { '_' }
     };
-    name.chars().enumerate().map(valid).collect()
+    match name {
+        "" => "_".to_owned(),
+        name => name.chars().enumerate().map(valid).collect(),
+    }
 }
 
 fn escaped(text: &str, quotes: bool) -> String {

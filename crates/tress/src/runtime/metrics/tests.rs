@@ -282,3 +282,37 @@ fn a_sections_numbers_come_and_go_with_its_guard() {
     drop(guard);
     assert!(!rt.metrics().to_prometheus().contains("orders_open"));
 }
+
+/// Names that are not valid, or not its own.
+struct Careless;
+
+impl Section for Careless {
+    fn name(&self) -> &str {
+        "careless"
+    }
+
+    fn dump(&self, _: &mut dyn std::io::Write) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn metrics(&self, out: &mut Samples) {
+        for name in ["my orders", "my_orders", "", "1", "tress_num_workers"] {
+            out.gauge(name, "A\nnumber.", &[("a \"kind\"", "x\n\"\\")], 1.0);
+        }
+    }
+}
+
+#[test]
+fn a_section_with_careless_names_does_not_spoil_the_text() {
+    let rt = runtime();
+    let _guard = rt.handle().add_section(Arc::new(Careless));
+    let samples = parse_prometheus(&rt.metrics().to_prometheus());
+    let count = |metric: &str| samples.iter().filter(|(name, ..)| name == metric).count();
+    assert_eq!(count("my_orders"), 2);
+    assert_eq!(count("_"), 2);
+    assert_eq!(count("tress_num_workers"), 2);
+    let (_, labels, _) = samples.last().unwrap();
+    assert_eq!(labels["a__kind_"], "x\n\"\\");
+    let json: Value = serde_json::from_str(&rt.metrics().to_json()).unwrap();
+    assert_eq!(json["sections"].as_array().unwrap().len(), 5);
+}

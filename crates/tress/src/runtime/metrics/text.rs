@@ -4,7 +4,6 @@ use super::RuntimeMetrics;
 use super::fields::{DISPATCHER, Field, NAME, RUNTIME, WORKER};
 use super::samples::Samples;
 use crate::json::{self, Object};
-use std::fmt::Write as _;
 
 impl RuntimeMetrics {
     /// Everything as JSON: an object with `runtime`, `totals`, `workers`, `dispatchers` and `names`,
@@ -48,7 +47,9 @@ impl RuntimeMetrics {
             put(object, NAME, &name);
         });
         let mut rows = Vec::new();
-        self.section_samples().for_each(|name, labels, value| {
+        let mut samples = Samples::default();
+        self.add_sections(&mut samples);
+        samples.for_each(|name, labels, value| {
             rows.push((name.to_owned(), labels.to_vec(), value));
         });
         all.list("sections", rows, |object, (name, labels, value)| {
@@ -97,9 +98,8 @@ impl RuntimeMetrics {
             let labels = [own, ("task", name.name.as_str())];
             sample(&mut samples, NAME, &name, "task_", &labels);
         }
-        let mut text = samples.to_prometheus();
-        let _ = write!(text, "{}", self.section_samples().to_prometheus());
-        text
+        self.add_sections(&mut samples);
+        samples.to_prometheus()
     }
 }
 
