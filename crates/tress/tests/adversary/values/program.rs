@@ -9,6 +9,7 @@ use std::task::{Context, Poll, Waker};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tress::runtime::{Builder, Handle, Runtime};
+use tress::task::LocalSet;
 
 const STEPS: usize = 80;
 const MOST: usize = 12;
@@ -103,7 +104,22 @@ pub fn run(seed: u64) {
             }
         }
     }
+    let local = LocalSet::new();
+    for _ in 0..dice.below(4) {
+        if let Some(wait) = caught(|| world.wait(1)) {
+            drop(local.spawn_local(wait));
+        }
+    }
     // A current-thread runtime has run nothing yet.
+    caught(|| {
+        rt.block_on(local.run_until(async {
+            for _ in 0..dice.below(20) {
+                caught(|| world.act(dice.roll()));
+                tress::task::yield_now().await;
+            }
+        }));
+    });
+    caught(|| drop(local));
     rt.block_on(async {
         for _ in 0..dice.below(40) {
             caught(|| world.act(dice.roll()));

@@ -9,13 +9,14 @@ use std::task::{Poll, ready};
 use std::time::Duration;
 use tress::channel::{self, Select};
 use tress::io::{AsyncReadExt, AsyncWriteExt};
-use tress::runtime::Handle;
+use tress::runtime::{Handle, Samples};
 use tress::shutdown::Shutdown;
 use tress::sync::{
     CancellationToken, Mutex, Notify, OnceCell, RwLock, Semaphore, SetOnce, broadcast, mpsc,
     oneshot, watch,
 };
 use tress::task::{AbortHandle, JoinSet};
+use tress::trace::{Section, SectionGuard};
 use tress::{dispatch, future, task, time};
 
 /// Drops the output once there is one.
@@ -84,6 +85,33 @@ pub struct World {
     token: CancellationToken,
     shutdown: Shutdown,
     aborts: StdMutex<Vec<AbortHandle>>,
+    _section: SectionGuard,
+}
+
+/// A part of the dump that fails.
+struct Report(Arc<Dice>);
+
+impl Section for Report {
+    fn name(&self) -> &str {
+        self.0.mischief();
+        "report"
+    }
+
+    fn dump(&self, out: &mut dyn std::io::Write) -> std::io::Result<()> {
+        self.0.mischief();
+        writeln!(out, "nothing")
+    }
+
+    fn metrics(&self, out: &mut Samples) {
+        self.0.mischief();
+        out.gauge("chaos", "How much of it there is.", &[], 1.0);
+    }
+}
+
+impl Drop for Report {
+    fn drop(&mut self) {
+        self.0.mischief();
+    }
 }
 
 impl World {
@@ -100,7 +128,9 @@ impl World {
         let bounded = Ends::new((bounded, Mutex::new(receiver)));
         let (unbounded, receiver) = mpsc::unbounded_channel();
         let unbounded = Ends::new((unbounded, Mutex::new(receiver)));
+        let section = handle.add_section(Arc::new(Report(dice.clone())));
         Arc::new(World {
+            _section: section,
             dice: dice.clone(),
             handle,
             bounded,
@@ -190,7 +220,10 @@ impl World {
             21 => drop(format!("{:?}", self.mutex)),
             22 => drop(format!("{:?} {:?}", self.lock, self.once)),
             23 => drop(format!("{:?} {:?}", self.channel(), self.set_once)),
-            24 => drop(self.handle.metrics().to_json()),
+            24 => {
+                drop(self.handle.metrics().to_json());
+                drop(self.handle.debug_dump(&mut std::io::sink()));
+            }
             _ => {
                 let world = Arc::downgrade(self);
                 drop(self.handle.spawn_blocking(move || {
@@ -264,7 +297,7 @@ impl World {
     pub fn wait(self: &Arc<World>, depth: u32) -> Waiting {
         let world = self.clone();
         let dice = self.dice.clone();
-        let (flat, all) = (22, 33);
+        let (flat, all) = (25, 36);
         match self.dice.below(if depth > 2 { flat } else { all }) {
             0 => Box::pin(async move {
                 let Some(sender) = world.bounded.sender() else {
@@ -362,7 +395,36 @@ impl World {
                 drop(guard);
                 part.drained().await;
             }),
-            22 => {
+            22 => Box::pin(async move {
+                let Some(sender) = world.watch.sender() else {
+                    return;
+                };
+                let mut receiver = sender.subscribe();
+                drop(sender);
+                let wanted = |_: &Value| {
+                    dice.trip();
+                    false
+                };
+                drop(receiver.wait_for(wanted).await.map(drop));
+            }),
+            23 => Box::pin(async move {
+                let Some(sender) = world.bounded.sender() else {
+                    return;
+                };
+                if let Ok(permit) = sender.reserve_owned().await {
+                    dice.mischief();
+                    drop(permit.send(world.value()));
+                }
+            }),
+            24 => Box::pin(async move {
+                let sender = &world.channels[1 + world.dice.below(4)].0;
+                if let Ok(permit) = sender.reserve().await {
+                    task::yield_now().await;
+                    dice.mischief();
+                    drop(permit);
+                }
+            }),
+            25 => {
                 let inner = self.wait(depth + 1);
                 let value = self.value();
                 Box::pin(async move {
@@ -381,7 +443,7 @@ impl World {
                     drop(task.await);
                 })
             }
-            23 => {
+            26 => {
                 let value = self.value();
                 Box::pin(async move {
                     let task = world.handle.spawn_blocking(move || {
@@ -391,7 +453,7 @@ impl World {
                     drop(task.await);
                 })
             }
-            24 => {
+            27 => {
                 let waits: Vec<_> = (0..3).map(|_| self.wait(depth + 1)).collect();
                 Box::pin(async move {
                     let mut set = JoinSet::new();
@@ -412,15 +474,15 @@ impl World {
                     }
                 })
             }
-            25 => {
-                let (a, b) = (self.wait(depth + 1), self.wait(depth + 1));
-                Box::pin(async move { drop(tress::join!(a, b)) })
+            28 => {
+                let waits: Vec<_> = (0..3).map(|_| self.wait(depth + 1)).collect();
+                Box::pin(async move { drop(future::join_all(waits).await) })
             }
-            26 => {
+            29 => {
                 let waits: Vec<_> = (0..2).map(|_| self.wait(depth + 1)).collect();
                 Box::pin(async move { future::race(waits).await })
             }
-            27 => {
+            30 => {
                 let (a, b) = (self.wait(depth + 1), self.wait(depth + 1));
                 Box::pin(async move {
                     tress::select! {
@@ -429,18 +491,18 @@ impl World {
                     }
                 })
             }
-            28 => {
+            31 => {
                 let (inner, value) = (self.wait(depth + 1), self.value());
                 Box::pin(LOCAL.scope(value, async move {
                     inner.await;
                     drop(LOCAL.get());
                 }))
             }
-            29 => {
+            32 => {
                 let inner = self.wait(depth + 1);
                 Box::pin(async move { task::shield(inner).await })
             }
-            30 => {
+            33 => {
                 let waits = (0..3).map(|n| (n, self.wait(depth + 1)));
                 let waits = waits.map(|(n, wait)| {
                     if n == 2 {
@@ -456,7 +518,7 @@ impl World {
                     }
                 })
             }
-            31 => Box::pin(async move {
+            34 => Box::pin(async move {
                 let (mut one, mut other) = tress::io::duplex(2);
                 let write = world.handle.spawn(async move {
                     drop(one.write_all(b"chaos").await);
