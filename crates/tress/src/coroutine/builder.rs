@@ -70,7 +70,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Spawns a coroutine on the current runtime. If there is no memory for its stack when it starts,
-    /// it panics.
+    /// it panics: its handle returns that as an error.
     ///
     /// # Panics
     /// Outside of a runtime.

@@ -37,8 +37,9 @@
 //! its thread: it may hold what is not `Send` while it waits. A worker that has started coroutines keeps
 //! its thread: [`block_in_place`](crate::task::block_in_place) on it blocks the worker, whose other
 //! tasks are left to be stolen, while its coroutines wait. On a current-thread runtime always call
-//! `block_on` from the same thread: elsewhere a started coroutine panics instead of going on, and its
-//! stack is left behind.
+//! `block_on` from the same thread, and drop the runtime there: elsewhere a started coroutine panics instead of
+//! going on, and its stack is left behind with all that it owns. Among that are wakers, which keep what the
+//! runtime's handles keep: memory, and the descriptors of its I/O driver.
 //!
 //! # Cancelling
 //! [`abort`](JoinHandle::abort) makes the coroutine unwind from where it waits, or from where it next

@@ -48,8 +48,11 @@ use std::thread;
 /// ```
 ///
 /// # Panics
-/// Outside of a coroutine; and, when all are over, with the panic of a child that nobody
-/// [joined](ScopedJoinHandle::join).
+/// As [`wait`](super::wait); and, when all are over, with the panic of a child that nobody
+/// [joined](ScopedJoinHandle::join). A child that gets no stack panics with a message that says so.
+///
+/// # Aborts
+/// The process, if a child cannot be ended: it must not go on without what it borrows.
 #[track_caller]
 pub fn scope<'env, F, T>(f: F) -> T
 where
@@ -428,10 +431,10 @@ impl<T> ScopedJoinHandle<'_, T> {
     /// Waits for the coroutine to end.
     ///
     /// # Errors
-    /// What it panicked with.
+    /// What it panicked with, also if it got no stack.
     ///
     /// # Panics
-    /// Outside of a coroutine.
+    /// As [`wait`](super::wait).
     #[track_caller]
     pub fn join(self) -> thread::Result<T> {
         wait_as(

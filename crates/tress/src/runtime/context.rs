@@ -303,8 +303,9 @@ pub(crate) fn runtime() -> Option<Arc<Shared>> {
 #[inline]
 pub(crate) fn with_runtime<R>(f: impl FnOnce(&Shared) -> R) -> Option<R> {
     let raw = with(|cx| cx.surroundings.get().runtime);
-    // SAFETY: set by a guard of this thread that holds an `Arc` and unsets it when dropped. `f`
-    // cannot drop that guard: it is not given out by reference.
+    // SAFETY: set by a guard of this thread that holds an `Arc` and unsets it when dropped; or it is the runtime
+    // of the coroutine that calls this. `f` cannot drop that guard, which borrows a handle: foreign code that it
+    // calls, such as a waker, is `'static`, and reaches only guards whose handles are never dropped.
     NonNull::new(raw.cast_mut()).map(|shared| f(unsafe { shared.as_ref() }))
 }
 

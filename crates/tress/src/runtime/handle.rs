@@ -78,7 +78,11 @@ impl fmt::Display for Id {
 
 /// The thread is in a runtime's context until this is dropped; made by [`Handle::enter`].
 ///
-/// Guards must be dropped in the reverse order of their creation.
+/// Guards must be dropped in the reverse order of their creation, and in the coroutine, if any, that made them.
+///
+/// # Panics
+/// When it is dropped otherwise: the thread then stays in the runtime as if it had been forgotten. A forgotten
+/// one lasts until the `block_on`, the worker thread or the blocking closure around it ends.
 #[must_use = "the context is left when the guard is dropped"]
 pub struct EnterGuard<'a> {
     _guard: context::RuntimeGuard,

@@ -29,7 +29,7 @@ const THE_SET: usize = 0;
 /// served, 61 in one poll at most. Timers, sockets, [`spawn`](crate::spawn()) and
 /// [`spawn_blocking`](super::spawn_blocking) use the runtime that polls the set;
 /// [`block_in_place`](super::block_in_place) is not possible, since no other thread could take
-/// over.
+/// over. A coroutine that polls the set cannot suspend inside of what it runs: use `.await` there.
 ///
 /// Dropping the set drops its tasks, on this thread: in the order in which they were spawned,
 /// those that are woken meanwhile last. Their handles report a cancellation. Wakers and handles of

@@ -76,7 +76,7 @@ where
 /// ```
 ///
 /// A worker that has started coroutines keeps its thread: there the worker itself blocks, and what can
-/// be stolen from it is left to the others.
+/// be stolen from it is left to the others. A coroutine cannot suspend inside of the closure.
 ///
 /// # Panics
 /// On a current-thread runtime and in a `LocalSet`, where no other thread can take over; and if the system

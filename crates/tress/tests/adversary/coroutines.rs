@@ -454,3 +454,59 @@ fn a_cancelled_coroutine_meets_its_end_at_every_wait() {
         assert_eq!(*ends.lock().unwrap(), 3);
     });
 }
+
+/// The longest times and the smallest and largest stacks that can be asked for.
+#[test]
+fn extremes_are_taken_for_what_they_are() {
+    use std::time::Duration;
+    for rt in [current(), workers(1)] {
+        rt.block_on(async {
+            let limited = coroutine::spawn(|| {
+                coroutine::timeout(Duration::MAX, || {
+                    coroutine::yield_now();
+                    coroutine::timeout(Duration::ZERO, || coroutine::sleep(Duration::MAX)).is_err()
+                })
+            });
+            assert_eq!(limited.await.unwrap(), Ok(true));
+            let started = Arc::new(Notify::new());
+            let waits: [fn(); 2] = [
+                || coroutine::sleep(Duration::MAX),
+                || assert!(!coroutine::park_timeout(Duration::MAX)),
+            ];
+            for wait in waits {
+                let tell = started.clone();
+                let waits = coroutine::spawn(move || {
+                    tell.notify_one();
+                    wait();
+                });
+                started.notified().await;
+                waits.abort();
+                assert!(waits.await.unwrap_err().is_cancelled());
+            }
+            let least = coroutine::Builder::new().stack_size(0);
+            // Not a call of anything large fits on it.
+            assert_eq!(least.spawn(|| 1).await.unwrap(), 1);
+            let most = coroutine::Builder::new().stack_size(usize::MAX);
+            let error = most.spawn(|| 1).await.unwrap_err();
+            assert!(message(&*error.into_panic()).contains("no stack"));
+        });
+    }
+}
+
+/// A closure of the blocking pool leaves a runtime entered on its thread, which serves others after that.
+#[test]
+fn a_blocking_closure_has_left_a_runtime_entered() {
+    let rt = Builder::new_current_thread()
+        .max_blocking_threads(1)
+        .build()
+        .unwrap();
+    let other = current();
+    let handle = other.handle().clone();
+    let inside = || Handle::current().id();
+    rt.block_on(async {
+        let entered = task::spawn_blocking(move || std::mem::forget(handle.enter()));
+        entered.await.unwrap();
+        let next = task::spawn_blocking(inside).await.unwrap();
+        assert_eq!(next, Handle::current().id());
+    });
+}

@@ -38,7 +38,8 @@ pub(super) fn take(size: usize) -> io::Result<Stack> {
     let mut free = free().lock();
     let stacks = free.entry(size).or_default();
     if stacks.is_empty() {
-        map(size, stacks)?;
+        // There may be room for one where there is none for many.
+        map(size, CHUNK, stacks).or_else(|_| map(size, 1, stacks))?;
     }
     stacks
         .pop()
@@ -61,9 +62,9 @@ pub(super) fn give(stack: Stack) {
 }
 
 /// Maps a number of stacks at once, and guards them.
-fn map(size: usize, into: &mut Vec<Stack>) -> io::Result<()> {
+fn map(size: usize, number: usize, into: &mut Vec<Stack>) -> io::Result<()> {
     let each = size + guard_size();
-    let len = each.checked_mul(CHUNK).ok_or(io::ErrorKind::OutOfMemory)?;
+    let len = each.checked_mul(number).ok_or(io::ErrorKind::OutOfMemory)?;
     // SAFETY: a new private mapping at an address of the kernel's choice.
     let start = unsafe {
         libc::mmap(
@@ -80,7 +81,7 @@ fn map(size: usize, into: &mut Vec<Stack>) -> io::Result<()> {
     }
     sys::no_huge_pages(start, len);
     let start = start.expose_provenance();
-    for n in 0..CHUNK {
+    for n in 0..number {
         let bottom = start + n * each;
         if let Err(error) = guard(bottom, guard_size()) {
             // Those that have their guard can be used; the rest of the range stays unused.
