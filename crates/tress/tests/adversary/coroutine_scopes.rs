@@ -129,8 +129,9 @@ fn a_scopes_child_does_not_start_on_another_thread() {
     let wrong = Arc::new(Mutex::new(0));
     let (count, spawned) = (wrong.clone(), Arc::new(Notify::new()));
     let tell = spawned.clone();
-    let parent = rt.block_on(async move {
-        let parent = coroutine::spawn(move || {
+    let mut parent = None;
+    rt.block_on(async {
+        parent = Some(coroutine::spawn(move || {
             let not_send = Rc::new(Cell::new(0));
             coroutine::scope(|scope| {
                 let here = std::thread::current().id();
@@ -142,10 +143,10 @@ fn a_scopes_child_does_not_start_on_another_thread() {
                     *value.2.lock().unwrap() += 1;
                 });
             });
-        });
+        }));
         spawned.notified().await;
-        parent
     });
+    let parent = parent.unwrap();
     let ended = std::thread::spawn(move || {
         let ended = rt.block_on(async {
             for _ in 0..10 {
@@ -185,10 +186,8 @@ fn without_stacks() {
         rlim_max: libc::RLIM_INFINITY,
     };
     // SAFETY: a limit of this process.
-    assert_eq!(
-        unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) },
-        0
-    );
+    let limited = unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) };
+    assert_eq!(limited, 0);
     const MANY: usize = 2000;
     if case == "one" {
         let one = rt.block_on(async { coroutine::spawn(|| 1).await });
