@@ -26,7 +26,7 @@ pub struct ProcessInfo {
     pub steps: u64,
     /// Messages in its mailbox.
     pub mailbox: usize,
-    /// Messages that wait for room there.
+    /// Messages that wait for room there, or have it and are about to be put in by their senders.
     pub waiting: usize,
     /// What has happened at its mailbox.
     pub counters: MailboxCounters,

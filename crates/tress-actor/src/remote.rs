@@ -79,14 +79,18 @@ impl Host {
 
     /// Monitors a process of another host.
     pub(crate) fn monitor_remote(&self, monitor: MonitorRef, pid: Pid, watcher: Watcher) {
-        let source = match &watcher {
-            Watcher::Process(watcher) => *watcher,
-            Watcher::Task(_) => self.nobody(pid),
+        let (source, process) = match &watcher {
+            Watcher::Process(watcher) => (*watcher, true),
+            Watcher::Task(_) => (self.nobody(pid), false),
         };
         let asked = &self.remote().0;
         asked.lock().monitors.insert(monitor, (pid, watcher));
         if let Err(why) = self.control(source, pid, Control::Monitor(monitor)) {
             self.remote_down(monitor, pid, unreached(why));
+        } else if process && self.slot(source).is_err() {
+            // If it ended meanwhile, it may have taken this back before it was asked for.
+            asked.lock().monitors.remove(&monitor);
+            self.notify(source, pid, Control::Demonitor(monitor));
         }
     }
 
@@ -147,6 +151,11 @@ impl Host {
         })?;
         if let Err(why) = self.control(ours, other, Control::Link) {
             self.remote_link_down(ours, other, &unreached(why));
+        } else if self.slot(ours).is_err() {
+            // If it ended meanwhile, it may have told so before the other knew of the link.
+            let down = Control::LinkDown(ExitReason::NoProcess);
+            self.notify(ours, other, down);
+            return Err(NoProcess(ours));
         }
         Ok(())
     }

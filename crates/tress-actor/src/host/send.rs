@@ -45,7 +45,7 @@ impl Host {
     ///
     /// The message is sent by the poll that makes the future ready. Its place in the line is taken when
     /// it is first polled. When its turn comes, a place in the mailbox is kept for it until it is polled
-    /// again or dropped: one that is kept and not polled keeps others waiting.
+    /// again or dropped; one that is neither keeps others waiting.
     ///
     /// # Errors
     /// As [`send_message`](Host::send_message).

@@ -7,8 +7,8 @@ use std::time::Duration;
 use tress::sync::Notify;
 use tress_actor::command::builtin::{Sleep, Tick};
 use tress_actor::{
-    Backoff, Cx, Done, ExitReason, Host, Lifecycle, Mail, Pid, Router, Strategy, Supervisor,
-    SystemEvent,
+    Backoff, Cx, Done, ExitReason, Host, Lifecycle, Mail, Package, Pid, Receiver, Relay, Router,
+    Strategy, Supervisor, SystemEvent, Undelivered,
 };
 
 fn monitors(host: &Host, pid: Pid) -> usize {
@@ -360,5 +360,60 @@ fn a_supervisor_of_a_host_that_is_stopping_stops() {
             let exit = soon("the supervisor", exit).await;
             exit.into_result().unwrap();
         }
+    });
+}
+
+/// The way from one host to another, on which a process ends before what it asked for arrives.
+struct Late {
+    to: Host,
+    ends: std::sync::Mutex<Option<(Host, Pid)>>,
+}
+
+impl Relay for Late {
+    fn relay(&self, package: Package) -> Result<(), Undelivered> {
+        let ends = self.ends.lock().unwrap().take();
+        if let Some((host, pid)) = ends {
+            host.terminate(pid).unwrap();
+            let begun = std::time::Instant::now();
+            while host.metrics().processes > 0 && begun.elapsed() < HANG {
+                std::thread::yield_now();
+            }
+        }
+        self.to.receive(package)
+    }
+}
+
+/// What it tells at its end overtakes what it has asked for.
+#[test]
+fn a_process_that_ends_while_it_asks_another_host_leaves_nothing_there() {
+    run(2, async {
+        let (here_ways, there_ways) = (Router::new(), Router::new());
+        let build = |name: &str, ways| Host::builder(name).node(name).router(ways).start();
+        let here = build("here", &here_ways).unwrap();
+        let there = build("there", &there_ways).unwrap();
+        let late = Arc::new(Late {
+            to: there.clone(),
+            ends: std::sync::Mutex::default(),
+        });
+        here_ways.add_node(there.node(), late.clone());
+        let ends = std::sync::Mutex::default();
+        there_ways.add_node(
+            here.node(),
+            Arc::new(Late {
+                to: here.clone(),
+                ends,
+            }),
+        );
+        let (server, exit) = there.future(wait).exec().unwrap();
+        let asks = here.spawn(wait).unwrap();
+        *late.ends.lock().unwrap() = Some((here.clone(), asks));
+        // It has ended, but did so while it asked.
+        let _ = here.monitor(asks, server);
+        assert_eq!(monitors(&there, server), 0);
+        let asks = here.spawn(wait).unwrap();
+        *late.ends.lock().unwrap() = Some((here.clone(), asks));
+        assert!(here.link(asks, server).is_err());
+        let reason = soon("the other end", exit).await.reason;
+        assert!(matches!(reason, ExitReason::Linked(_)), "{reason}");
     });
 }
