@@ -592,6 +592,15 @@ impl Driver {
         ring.in_flight()
     }
 
+    /// Results were taken beside who drains: the last may have been among them, and then nothing would end its wait.
+    pub(crate) fn tell_who_drains(&self) {
+        // It is told if it has begun before this, else it finds what was done before this: an exchange has an order
+        // with the one by which it begins.
+        if self.draining.fetch_add(0, Ordering::AcqRel) != 0 {
+            self.ring_bell();
+        }
+    }
+
     /// Was it closed?
     pub fn is_closed(&self) -> bool {
         self.slots.is_closed()

@@ -39,7 +39,7 @@ impl Attendance {
     }
 
     /// As who this thread hands over. A guess that is wrong costs operations that go on a new beginning.
-    fn by(&self) -> By {
+    pub(crate) fn by(&self) -> By {
         let here = here();
         if here != 0 && self.thread.load(Ordering::Relaxed) == here {
             By::Keeper
@@ -97,6 +97,7 @@ impl Driver {
             // It tries again until the kernel takes it.
             self.summon();
         }
+        self.tell_who_drains();
         self.wake(wakers);
     }
 }

@@ -9,7 +9,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll};
 use std::thread;
 use std::time::Duration;
@@ -192,4 +192,28 @@ fn what_is_queued_is_handed_over_by_an_owner_that_departs() {
     assert_eq!(&bytes, b"bytes");
     assert_eq!(driver.metrics().in_flight, 0);
     drop(send);
+}
+
+/// A driver is closed by one thread while another drops what is under way, and takes results along.
+#[test]
+fn closing_hears_of_what_is_dropped_meanwhile() {
+    for round in 0..400 {
+        let Some(driver) = ring() else { return };
+        let (socket, _far) = pair();
+        let begun: Vec<_> = (0..1 + round % 4)
+            .map(|_| receive(&driver, &socket, 16))
+            .collect();
+        driver.turn().unwrap();
+        let (say, said) = mpsc::channel();
+        let closing = driver.clone();
+        let other = thread::spawn(move || {
+            say.send(closing.close(Duration::MAX).remaining).unwrap();
+        });
+        for receive in begun {
+            abandon(&socket, receive);
+        }
+        let remaining = said.recv_timeout(Duration::from_secs(60));
+        assert_eq!(remaining, Ok(0), "round {round}");
+        other.join().unwrap();
+    }
 }

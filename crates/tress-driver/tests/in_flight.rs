@@ -477,9 +477,12 @@ fn a_driver_that_cannot_end_one_operation_undoes_the_others() {
         thread::yield_now();
     }
     assert_eq!(driver.metrics().in_flight as u64, OPENED + 1);
-    let mut refuse = harness::denial(libc::SYS_io_uring_enter, libc::EPERM);
+    let calls = [libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
+    let refusals = calls.map(|call| harness::denial(call, libc::EPERM));
     thread::spawn(move || {
-        refuse().unwrap();
+        for mut refuse in refusals {
+            refuse().unwrap();
+        }
         drop((receive, opens, driver));
     })
     .join()

@@ -557,6 +557,7 @@ async fn some_read(stream: &mut TcpStream, dice: &mut Dice) -> Option<Vec<u8>> {
 /// Reads are dropped at every point while the peer writes when it likes: no byte is lost, none comes twice.
 #[test]
 fn dropped_reads_lose_nothing() {
+    let _alone = alone();
     const TOTAL: usize = 20_000;
     on_each_runtime(|rt| {
         for seed in 1..4 {
@@ -599,6 +600,7 @@ fn dropped_reads_lose_nothing() {
 /// What a dropped read has received is there for every kind of read, and for nobody who would miss it.
 #[test]
 fn what_a_dropped_read_has_received_is_read_next() {
+    let _alone = alone();
     on_each_runtime(|rt| {
         rt.block_on(async {
             for kind in 0..8 {
@@ -673,6 +675,7 @@ fn what_a_dropped_read_has_received_is_read_next() {
 /// A stream of the standard library has no place for what a dropped read has received: it has all, or there is none.
 #[test]
 fn the_standard_library_gets_a_whole_stream_or_none() {
+    let _alone = alone();
     on_each_runtime(|rt| {
         for turns in 0..4 {
             rt.block_on(async {

@@ -265,6 +265,51 @@ fn a_reader_that_starves_is_woken() {
     });
 }
 
+struct Panics;
+
+impl Wake for Panics {
+    fn wake(self: Arc<Self>) {
+        panic!("a waker's own trouble");
+    }
+}
+
+/// A reader whose waker panics does not keep the others from hearing of a buffer.
+#[test]
+fn readers_that_starve_are_woken_whatever_others_do() {
+    on_each_backend(|backend| {
+        let rt = small(backend, 1, 8);
+        rt.block_on(async {
+            let mut readers: Vec<_> = (0..5).map(|_| pair()).collect();
+            let (mut stream, mut far) = pair();
+            far.write_all(b"x").unwrap();
+            let taken = next(&mut stream).await;
+            let counts: Vec<_> = (0..5).map(|_| Arc::new(Count::default())).collect();
+            for (number, (stream, far)) in readers.iter_mut().enumerate() {
+                far.write_all(b"x").unwrap();
+                let waker = match number {
+                    1 | 3 => Waker::from(Arc::new(Panics)),
+                    _ => Waker::from(counts[number].clone()),
+                };
+                // As often as it takes to find that there is no buffer.
+                for _ in 0..20 {
+                    let polled = stream.poll_read_pooled(&mut Context::from_waker(&waker));
+                    assert!(polled.is_pending());
+                    yield_now().await;
+                }
+            }
+            let before: Vec<_> = counts
+                .iter()
+                .map(|count| count.0.load(Ordering::SeqCst))
+                .collect();
+            let dropped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(taken)));
+            drop(dropped);
+            for number in [0, 2, 4] {
+                assert!(counts[number].0.load(Ordering::SeqCst) > before[number]);
+            }
+        });
+    });
+}
+
 #[test]
 fn a_stream_that_is_not_read_holds_a_bounded_part_of_the_pool() {
     let _alone = alone();

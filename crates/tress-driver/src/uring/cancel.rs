@@ -2,7 +2,7 @@
 
 use super::ring::Ring;
 use super::table::Key;
-use crate::driver::Driver;
+use crate::driver::{By, Driver};
 use std::time::{Duration, Instant};
 
 /// How long who drops an operation waits for the kernel to let go of it, where nobody else would see it do so.
@@ -17,9 +17,13 @@ impl Driver {
     /// has handed them over, they are over.
     pub(super) fn cancel(&self, ring: &Ring, keys: [Option<Key>; 2]) {
         let keys = || keys.into_iter().flatten();
-        let mut is_asleep = false;
-        ring.cancel(keys(), || is_asleep = self.is_asleep());
-        self.hand_over(ring, is_asleep);
+        // Operations of others should be handed over by whoever looks after them.
+        let is_elsewhere = self.attendance.by() == By::Helper;
+        if !is_elsewhere || !keys().all(|key| ring.cancel_at_once(key)) {
+            let mut is_asleep = false;
+            ring.cancel(keys(), || is_asleep = self.is_asleep());
+            self.hand_over(ring, is_asleep);
+        }
         if self.attendance.is_departed() {
             self.hurry(ring, || !ring.has_any(keys()));
         }

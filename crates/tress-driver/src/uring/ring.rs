@@ -13,7 +13,7 @@ use crate::sys::Mutex;
 use crate::sys::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::wakers::Wakers;
 use io_uring::squeue::Entry;
-use io_uring::{IoUring, Probe, cqueue, opcode};
+use io_uring::{IoUring, Probe, cqueue, opcode, types};
 use mio::unix::SourceFd;
 use std::collections::VecDeque;
 use std::fmt;
@@ -413,6 +413,17 @@ impl Ring {
             self.push_to(&mut state.queue, &[Ring::cancellation(key)]);
         }
         queued();
+    }
+
+    /// Has the kernel stop an operation that it has been handed, from whatever thread, without handing over what else
+    /// is queued (Linux 6.0). `false` if it does not have it, or it does not stop at once.
+    pub(super) fn cancel_at_once(&self, key: Key) -> bool {
+        let (now, which) = (
+            types::Timespec::new(),
+            types::CancelBuilder::user_data(key.0),
+        );
+        let submitter = self.uring.submitter();
+        submitter.register_sync_cancel(Some(now), which).is_ok()
     }
 
     /// Is one of them still under way?

@@ -376,7 +376,7 @@ fn trouble() {
         let (begun, _far) = rt.block_on(async {
             let (mut near, far) = pair();
             let mut begun = Box::pin(async move {
-                near.read_owned(Trouble::new(on_drop)).await;
+                drop(near.read_owned(Trouble::new(on_drop)).await);
             });
             assert!(once(&mut begun).await.is_none());
             (begun, far)

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::mem::{self, MaybeUninit};
 use std::ops::Deref;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
@@ -88,7 +89,16 @@ impl Shelf {
         state.out -= 1;
         let starving = mem::take(&mut state.starving);
         drop(state);
-        starving.into_values().for_each(Waker::wake);
+        // One that panics (foreign ones may) does not keep the others from being woken.
+        let mut first_panic = None;
+        for waker in starving.into_values() {
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
+                first_panic.get_or_insert(panic);
+            }
+        }
+        if let Some(panic) = first_panic.filter(|_| !std::thread::panicking()) {
+            resume_unwind(panic);
+        }
     }
 }
 
