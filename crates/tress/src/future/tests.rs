@@ -341,7 +341,8 @@ where
             "the second is not ready"
         );
         kept.borrow().as_ref().unwrap().wake_by_ref();
-        kept.borrow().as_ref().unwrap().clone().wake();
+        let by_value = kept.borrow().clone().unwrap();
+        by_value.wake();
         assert_eq!(wakes.take(), 0, "for one who is over");
     }
     late.set(true);

@@ -54,9 +54,15 @@ fn reacting(reaction: Arc<Reaction>) -> Waker {
             react(&data(it), Event::Clone);
             raw(Data::clone(&data(it)))
         },
-        |it| react(&*ManuallyDrop::into_inner(data(it)), Event::Wake),
+        |it| {
+            let it = ManuallyDrop::into_inner(data(it));
+            react(&it, Event::Wake);
+        },
         |it| react(&data(it), Event::Wake),
-        |it| react(&*ManuallyDrop::into_inner(data(it)), Event::Drop),
+        |it| {
+            let it = ManuallyDrop::into_inner(data(it));
+            react(&it, Event::Drop);
+        },
     );
     // SAFETY: the functions of the table keep the contract of a waker.
     unsafe { Waker::from_raw(raw(reaction)) }
@@ -118,7 +124,7 @@ fn now<F: Future>(future: F) -> Option<F::Output> {
 }
 
 fn cases() -> Vec<Case> {
-    let look_at_notify = |notify: &Notify| drop((format!("{notify:?}"), now(notify.notified())));
+    let look_at_notify = |notify: &Notify| _ = (format!("{notify:?}"), now(notify.notified()));
     let held = || {
         let mutex = Arc::new(tress::sync::Mutex::new(()));
         let guard = mutex.clone().try_lock_owned().unwrap();
@@ -134,8 +140,8 @@ fn cases() -> Vec<Case> {
         (lock, Some(guard))
     };
     let look_at_lock = |lock: &Arc<RwLock<()>>| {
-        drop((lock.try_read(), lock.try_write(), format!("{lock:?}")));
-        drop((now(lock.read()), now(lock.write())));
+        _ = (lock.try_read(), lock.try_write(), format!("{lock:?}"));
+        _ = (now(lock.read()), now(lock.write()));
     };
     let ((read, mut read_guard), (write, mut write_guard)) = (rwlock(), rwlock());
     let mut cases = vec![
@@ -158,49 +164,49 @@ fn cases() -> Vec<Case> {
             Semaphore::new(0),
             |semaphore| async move { semaphore.acquire().await.unwrap().forget() },
             |semaphore| semaphore.add_permits(2),
-            |semaphore| drop((format!("{semaphore:?}"), now(semaphore.acquire_many(1_000)))),
+            |semaphore| _ = (format!("{semaphore:?}"), now(semaphore.acquire_many(1_000))),
         ),
         case(
             "Semaphore::close",
             Semaphore::new(0),
             |semaphore| async move { assert!(semaphore.acquire().await.is_err()) },
             Semaphore::close,
-            |semaphore| drop((semaphore.is_closed(), now(semaphore.acquire()))),
+            |semaphore| _ = (semaphore.is_closed(), now(semaphore.acquire())),
         ),
         case(
             "Mutex",
             mutex,
-            |mutex| async move { drop(mutex.lock().await) },
-            move |_| drop(mutex_guard.take()),
-            |mutex| drop((mutex.try_lock(), now(mutex.lock()), format!("{mutex:?}"))),
+            |mutex| async move { _ = mutex.lock().await },
+            move |_| _ = mutex_guard.take(),
+            |mutex| _ = (mutex.try_lock(), now(mutex.lock()), format!("{mutex:?}")),
         ),
         case(
             "RwLock::read",
             read,
-            |lock| async move { drop(lock.read().await) },
-            move |_| drop(read_guard.take()),
+            |lock| async move { _ = lock.read().await },
+            move |_| _ = read_guard.take(),
             look_at_lock,
         ),
         case(
             "RwLock::write",
             write,
-            |lock| async move { drop(lock.write().await) },
-            move |_| drop(write_guard.take()),
+            |lock| async move { _ = lock.write().await },
+            move |_| _ = write_guard.take(),
             look_at_lock,
         ),
         case(
             "SetOnce",
             SetOnce::<u32>::new(),
             |once| async move { assert_eq!(*once.wait().await, 1) },
-            |once| drop(once.set(1)),
-            |once| drop((format!("{once:?}"), now(once.wait()))),
+            |once| _ = once.set(1),
+            |once| _ = (format!("{once:?}"), now(once.wait())),
         ),
         case(
             "CancellationToken",
             CancellationToken::new(),
             |token| async move { token.child_token().cancelled().await },
             CancellationToken::cancel,
-            |token| drop((token.child_token(), now(token.cancelled()))),
+            |token| _ = (token.child_token(), now(token.cancelled())),
         ),
         case(
             "watch::changed",
@@ -208,26 +214,26 @@ fn cases() -> Vec<Case> {
             |tx| async move { tx.subscribe().changed().await.unwrap() },
             |tx| tx.send_modify(|value| *value += 1),
             |tx| {
-                drop((
+                _ = (
                     *tx.borrow(),
                     now(tx.subscribe().changed()),
                     now(tx.closed()),
-                ))
+                )
             },
         ),
         case(
             "broadcast",
             broadcast::channel::<String>(2).0,
-            |tx| async move { drop(tx.subscribe().recv().await) },
-            |tx| drop(tx.send("news".into())),
-            |tx| drop((tx.len(), now(tx.subscribe().recv()), now(tx.closed()))),
+            |tx| async move { _ = tx.subscribe().recv().await },
+            |tx| _ = tx.send("news".into()),
+            |tx| _ = (tx.len(), now(tx.subscribe().recv()), now(tx.closed())),
         ),
     ];
     let cell = Arc::new(OnceCell::<u32>::new());
     let (done, made) = oneshot::channel::<()>();
     let other = cell.clone();
     let mut making: Task = Box::pin(async move {
-        let make = async || drop(made.await);
+        let make = async || _ = made.await;
         other
             .get_or_init(async || {
                 make().await;
@@ -252,17 +258,17 @@ fn cases() -> Vec<Case> {
                 poll_making();
             }
         },
-        |cell| drop((cell.get(), cell.set(3), now(cell.get_or_init(async || 3)))),
+        |cell| _ = (cell.get(), cell.set(3), now(cell.get_or_init(async || 3))),
     ));
     let mut arrived = Vec::new();
     cases.push(case(
         "Barrier",
         Arc::new(Barrier::new(3)),
-        |barrier| async move { drop(barrier.wait().await) },
+        |barrier| async move { _ = barrier.wait().await },
         move |barrier| {
             // It stays there, so that one whose place was lost is made up for.
             let barrier = barrier.clone();
-            let mut arrival: Task = Box::pin(async move { drop(barrier.wait().await) });
+            let mut arrival: Task = Box::pin(async move { _ = barrier.wait().await });
             let polled = arrival
                 .as_mut()
                 .poll(&mut Context::from_waker(Waker::noop()));
@@ -270,7 +276,7 @@ fn cases() -> Vec<Case> {
                 arrived.push(arrival);
             }
         },
-        |barrier| drop(format!("{barrier:?}")),
+        |barrier| _ = format!("{barrier:?}"),
     ));
     let (tx, rx) = mpsc::channel::<u32>(1);
     tx.try_send(0).unwrap();
@@ -279,19 +285,18 @@ fn cases() -> Vec<Case> {
         (tx, Mutex::new(rx)),
         |ends| async move { ends.0.send(1).await.unwrap() },
         |ends| {
-            drop(
-                ends.1
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .try_recv(),
-            )
+            _ = ends
+                .1
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .try_recv()
         },
         |ends| {
-            drop((
+            _ = (
                 ends.0.capacity(),
                 now(ends.0.reserve()),
                 now(ends.0.closed()),
-            ))
+            )
         },
     ));
     for (name, capacity) in [("rendezvous", 0), ("bounded", 1)] {
@@ -305,13 +310,13 @@ fn cases() -> Vec<Case> {
         };
         let meddle = |(tx, rx): &(channel::Sender<u32>, channel::Receiver<u32>)| {
             // Takes nothing that others wait for, except when there is more.
-            drop((
+            _ = (
                 format!("{tx:?}"),
                 rx.len(),
                 tx.is_closed(),
                 now(tx.closed()),
-            ));
-            drop(tx.try_reserve());
+            );
+            _ = tx.try_reserve();
         };
         let (tx, rx) = channel::bounded::<u32>(capacity);
         let _ = tx.try_send(0);
@@ -319,21 +324,21 @@ fn cases() -> Vec<Case> {
             names[0],
             (tx, rx),
             |ends| async move { ends.0.send(1).await.unwrap() },
-            |ends| drop(ends.1.try_recv()),
+            |ends| _ = ends.1.try_recv(),
             meddle,
         ));
         cases.push(case(
             names[1],
             channel::bounded::<u32>(capacity),
-            |ends| async move { drop(ends.1.recv().await.unwrap()) },
-            |ends| drop(ends.0.try_send(1)),
+            |ends| async move { _ = ends.1.recv().await.unwrap() },
+            |ends| _ = ends.0.try_send(1),
             meddle,
         ));
         cases.push(case(
             names[2],
             channel::bounded::<u32>(capacity),
             |ends| async move { assert!(ends.1.recv().await.is_err()) },
-            |ends| drop(ends.0.close()),
+            |ends| _ = ends.0.close(),
             meddle,
         ));
     }
@@ -350,7 +355,7 @@ fn run(case: &mut Case, reaction: Arc<Reaction>, gives_up: bool) {
             Some(task.as_mut().poll(&mut Context::from_waker(waker)))
         }));
         if !matches!(polled, Ok(Some(Poll::Pending))) {
-            let _ = catch_unwind(AssertUnwindSafe(|| drop(strange.take())));
+            let _ = catch_unwind(AssertUnwindSafe(|| _ = strange.take()));
         }
     };
     let wakers = [0, 1].map(|_| reacting(reaction.clone()));
@@ -368,7 +373,7 @@ fn run(case: &mut Case, reaction: Arc<Reaction>, gives_up: bool) {
     for _ in 0..4 {
         let _ = catch_unwind(AssertUnwindSafe(&mut case.step));
         if gives_up {
-            let _ = catch_unwind(AssertUnwindSafe(|| drop(strange.take())));
+            let _ = catch_unwind(AssertUnwindSafe(|| _ = strange.take()));
         } else {
             poll(&mut strange, &wakers[0]);
         }
@@ -398,7 +403,8 @@ fn strange_wakers() {
             }
         })
     };
-    let reactions: &[&dyn Fn(&Case) -> Arc<Reaction>] = match child::case().as_deref() {
+    type Choice<'a> = &'a dyn Fn(&Case) -> Arc<Reaction>;
+    let reactions: &[Choice<'_>] = match child::case().as_deref() {
         Some("meddle") => &[&|case| case.meddle.clone()],
         Some("panic") => &[&|_| panics(Event::Clone), &|_| panics(Event::Wake), &|_| {
             panics(Event::Drop)

@@ -210,9 +210,9 @@ impl<T> Reading<'_, T> {
 impl<T: Clone> Reading<'_, T> {
     #[inline(always)]
     pub(super) fn message(&self) -> T {
-        // SAFETY: we have the lock, and this receiver has not had the message, which is therefore
-        // there.
         let clone = || {
+            // SAFETY: we have the lock, and this receiver has not had the message, which is therefore
+            // there.
             self.slot
                 .message
                 .with(|place| unsafe { (*place).assume_init_ref().clone() })
