@@ -36,7 +36,9 @@ impl Drop for Busy {
         self.0.clock.leave_busy();
         if let super::Scheduler::Current(current) = &self.0.scheduler {
             // It may be waiting for nothing but the clock.
-            current.poke();
+            if self.0.clock.is_paused() {
+                current.poke();
+            }
         }
     }
 }
@@ -113,7 +115,7 @@ impl std::error::Error for SpawnBlockingError {
 }
 
 impl Shared {
-    /// Keeps the clock from jumping until the guard is dropped; none if it is not paused.
+    /// Keeps the clock from jumping until the guard is dropped; none if it never does.
     pub(crate) fn hold_clock(self: &Arc<Self>) -> Option<Busy> {
         self.clock.enter_busy().then(|| Busy(self.clone()))
     }

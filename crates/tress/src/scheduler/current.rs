@@ -595,7 +595,7 @@ impl Current {
         let due = self.timers.next_due();
         if let Some(due) = due {
             // A paused clock jumps instead of waiting, unless a token says that something came.
-            if !rest.is_notified() && shared.clock.jump_to(due) {
+            if shared.clock.jump_to(due, || rest.is_notified()) {
                 return;
             }
         }

@@ -1,7 +1,7 @@
 //! The time of a runtime: the machine's, or one that stands still until it is moved.
 
 use crate::sys::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// True once any clock of the process has been paused: until then nobody has to ask.
@@ -17,6 +17,9 @@ pub(crate) fn may_differ() -> bool {
 pub(crate) struct Clock {
     /// Only a runtime with one thread can be paused: others would race with the moves.
     can_pause: bool,
+    /// Idle waits do not move a paused clock while this is above zero: something outside of the
+    /// runtime's sight, such as a blocking closure, is under way. Counted also before a pause.
+    busy: AtomicUsize,
     virtual_time: Mutex<Option<Virtual>>,
 }
 
@@ -25,9 +28,6 @@ pub(crate) struct Clock {
 struct Virtual {
     base: Instant,
     running_since: Option<Instant>,
-    /// Idle waits do not move a paused clock while this is above zero: something outside of the
-    /// runtime's sight, such as a blocking closure, is under way.
-    busy: usize,
 }
 
 impl Virtual {
@@ -40,6 +40,7 @@ impl Clock {
     pub(crate) fn new(can_pause: bool) -> Clock {
         Clock {
             can_pause,
+            busy: AtomicUsize::new(0),
             virtual_time: Mutex::new(None),
         }
     }
@@ -80,17 +81,16 @@ impl Clock {
         let mut time = self.virtual_time.lock();
         let paused = match &*time {
             Some(v) if v.running_since.is_none() => None,
-            Some(v) => Some((v.now(), v.busy)),
-            None => Some((now, 0)),
+            Some(v) => Some(v.now()),
+            None => Some(now),
         };
-        let Some((base, busy)) = paused else {
+        let Some(base) = paused else {
             drop(time);
             panic!("time is already paused");
         };
         *time = Some(Virtual {
             base,
             running_since: None,
-            busy,
         });
     }
 
@@ -124,11 +124,16 @@ impl Clock {
         }
     }
 
-    /// The runtime has nothing to do until `due`: a paused clock jumps there. True if it did.
-    pub(crate) fn jump_to(&self, due: Instant) -> bool {
+    /// The runtime has nothing to do until `due`: a paused clock jumps there. True if it did. `came` says
+    /// whether something has come to do after all.
+    pub(crate) fn jump_to(&self, due: Instant, came: impl FnOnce() -> bool) -> bool {
         let mut time = self.virtual_time.lock();
         match &mut *time {
-            Some(v) if v.running_since.is_none() && v.busy == 0 => {
+            Some(v) if v.running_since.is_none() => {
+                // In this order: what a closure has let go on before it left is seen by `came`.
+                if self.busy.load(Ordering::Acquire) != 0 || came() {
+                    return false;
+                }
                 v.base = v.base.max(due);
                 true
             }
@@ -136,23 +141,16 @@ impl Clock {
         }
     }
 
-    /// Something outside of the runtime's sight begins: no jumps until `leave_busy`.
+    /// Something outside of the runtime's sight begins: no jumps until `leave_busy`. False if this clock
+    /// never jumps.
     pub(crate) fn enter_busy(&self) -> bool {
-        if !may_differ() {
-            return false;
+        if self.can_pause {
+            self.busy.fetch_add(1, Ordering::Relaxed);
         }
-        match &mut *self.virtual_time.lock() {
-            Some(v) => {
-                v.busy += 1;
-                true
-            }
-            None => false,
-        }
+        self.can_pause
     }
 
     pub(crate) fn leave_busy(&self) {
-        if let Some(v) = &mut *self.virtual_time.lock() {
-            v.busy -= 1;
-        }
+        self.busy.fetch_sub(1, Ordering::Release);
     }
 }

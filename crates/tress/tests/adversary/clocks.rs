@@ -5,7 +5,7 @@ use std::future::{Future, pending, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, RawWaker, RawWakerVTable, Wake, Waker};
 use tress::runtime::{Builder, Runtime};
 use tress::sync::{Semaphore, oneshot};
 use tress::task::{self, shield};
@@ -609,5 +609,123 @@ fn a_channel_of_any_capacity_passes_messages_on() {
             assert_eq!(receiver.try_recv(), Ok(i));
         }
         assert_eq!(sender.capacity(), before);
+    }
+}
+
+/// A stopped clock does not jump while a closure runs that began before it was stopped.
+#[test]
+fn a_clock_that_is_stopped_while_a_closure_runs_waits_for_it() {
+    let (parks, parked) = std::sync::mpsc::channel();
+    let mut builder = Builder::new_current_thread();
+    builder.enable_all().on_thread_park(move || {
+        let _ = parks.send(());
+    });
+    let rt = builder.build().unwrap();
+    rt.block_on(async move {
+        // It ends when the runtime has nothing to do but to wait for it.
+        let closure = task::spawn_blocking(move || {
+            parked.recv().unwrap();
+        });
+        time::pause();
+        let start = Instant::now();
+        let sleeper = task::spawn(time::sleep(Duration::from_secs(3600)));
+        closure.await.unwrap();
+        assert_eq!(start.elapsed(), Duration::ZERO);
+        sleeper.await.unwrap();
+        assert!(start.elapsed() >= Duration::from_secs(3600));
+    });
+}
+
+/// Nor does it when the closure ends just when the runtime looks.
+#[test]
+fn a_stopped_clock_does_not_overtake_a_closure_that_ends() {
+    let rt = paused();
+    rt.block_on(async {
+        let _sleeper = task::spawn(time::sleep(Duration::from_secs(3600)));
+        let start = Instant::now();
+        for round in 0..5_000 {
+            // Of different lengths, to end at every point of the way into the wait.
+            let closure = task::spawn_blocking(move || {
+                for _ in 0..round % 500 * 4 {
+                    std::hint::spin_loop();
+                }
+            });
+            closure.await.unwrap();
+            assert_eq!(start.elapsed(), Duration::ZERO, "round {round}");
+        }
+    });
+}
+
+/// A waker that uses the timers itself whenever it is cloned or dropped.
+struct Busybody;
+
+impl Busybody {
+    fn meddle() {
+        let mut sleep = pin!(time::sleep(Duration::from_millis(3)));
+        let _ = poll(sleep.as_mut(), Waker::noop());
+        let soon = Instant::now() + Duration::from_millis(1);
+        sleep.as_mut().reset(soon);
+        let _ = poll(pin!(time::timeout_at(soon, pending::<()>())), Waker::noop());
+    }
+
+    fn waker() -> Waker {
+        fn clone(_: *const ()) -> RawWaker {
+            Busybody::meddle();
+            RawWaker::new(std::ptr::null(), &VTABLE)
+        }
+        fn act(_: *const ()) {
+            Busybody::meddle();
+        }
+        static VTABLE: RawWakerVTable = RawWakerVTable::new(clone, act, act, act);
+        // SAFETY: there is no data, and the functions may be called on any thread at any time.
+        unsafe { Waker::from_raw(RawWaker::new(std::ptr::null(), &VTABLE)) }
+    }
+}
+
+#[test]
+fn wakers_may_use_the_timers() {
+    child::passes("clocks::meddling_wakers", "all");
+}
+
+#[test]
+fn meddling_wakers() {
+    if child::case().is_none() {
+        return;
+    }
+    let ms = Duration::from_millis;
+    for rt in [paused(), current_thread(), multi_thread()] {
+        let handle = rt.spawn(async move {
+            let busybody = Busybody::waker();
+            let mut sleep = pin!(time::sleep(ms(5)));
+            let mut timeout = pin!(time::timeout(ms(7), pending::<()>()));
+            for waker in [&busybody, Waker::noop(), &busybody, &Busybody::waker()] {
+                let _ = poll(sleep.as_mut(), waker);
+                let _ = poll(timeout.as_mut(), waker);
+                sleep.as_mut().reset(Instant::now() + ms(5));
+                timeout.as_mut().reset(Instant::now() + ms(7));
+            }
+            // It fires with that waker, or is moved into the past with it.
+            time::sleep(ms(10)).await;
+            sleep.as_mut().reset(Instant::now() + ms(100));
+            let _ = poll(sleep.as_mut(), &busybody);
+            sleep.as_mut().reset(Instant::now());
+            assert!(sleep.is_elapsed());
+            // Dropped while they wait with it.
+            let mut last = Box::pin(time::sleep(ms(100)));
+            let _ = poll(last.as_mut(), &busybody);
+            drop(last);
+            // And one that the end of the runtime meets.
+            let mut left = Box::pin(time::sleep(ms(1 << 30)));
+            poll_fn(|_| {
+                let _ = poll(left.as_mut(), &busybody);
+                Poll::Ready(())
+            })
+            .await;
+            left
+        });
+        let left = rt.block_on(handle).unwrap();
+        // The meddler has no runtime to use from here on.
+        let _entered = rt.enter();
+        drop(left);
     }
 }
