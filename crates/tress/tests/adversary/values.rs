@@ -3,11 +3,13 @@
 //! `chaos` runs random programs over the public interface in which every user value may do so at any time.
 //! It runs in a process of its own, so that a hang or an abort is a failure with a seed in it. The
 //! environment variable `TRESS_CHAOS_SEEDS` says how many programs, or with `7..9` which; more than a minute's
-//! worth wants the test `values::chaos_body` to be run by itself with `TRESS_TEST_CASE=chaos`.
+//! worth wants the test `values::chaos_body` to be run by itself with `TRESS_TEST_CASE=chaos`
+//! or `threads`.
 
 mod mischief;
 mod program;
 mod tasks;
+mod threads;
 mod world;
 
 use super::child;
@@ -34,13 +36,20 @@ fn chaos() {
 }
 
 #[test]
+fn chaos_of_threads() {
+    child::passes("values::chaos_body", "threads");
+}
+
+#[test]
 fn chaos_body() {
-    if child::case().as_deref() != Some("chaos") {
-        return;
-    }
+    let run = match child::case().as_deref() {
+        Some("chaos") => program::run,
+        Some("threads") => threads::run,
+        _ => return,
+    };
     mischief::silence();
     for seed in seeds() {
         eprint!("{seed} ");
-        program::run(seed);
+        run(seed);
     }
 }

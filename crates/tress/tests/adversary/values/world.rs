@@ -251,7 +251,7 @@ impl World {
                 value
             }
         };
-        match self.dice.below(9) {
+        match self.dice.below(11) {
             0 | 1 => {
                 let task = self.handle.spawn(output());
                 self.note(task.abort_handle());
@@ -283,6 +283,13 @@ impl World {
             5 => raw(self.notify.clone().notified_owned()),
             6 => raw(self.token.clone().cancelled_owned()),
             7 => raw(self.shutdown.wait_owned()),
+            8 => raw(time::sleep(
+                Duration::from_millis(self.dice.below(3) as u64),
+            )),
+            9 => {
+                let never = future::pending::<Value>();
+                raw(time::timeout(Duration::from_millis(1), never))
+            }
             _ => {
                 let value = self.value();
                 raw(self.handle.spawn_blocking(move || {
