@@ -11,6 +11,7 @@ use std::future::poll_fn;
 use std::io;
 #[cfg(feature = "net")]
 use std::io::IoSliceMut;
+#[cfg(feature = "net")]
 use std::mem::MaybeUninit;
 use std::task::{Context, Poll, ready};
 
