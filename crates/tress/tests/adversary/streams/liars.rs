@@ -5,6 +5,7 @@ use std::future::Future;
 use std::io::{self, IoSlice, SeekFrom};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
+use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};
 use tress::io::{
     AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncSeek, AsyncWrite, AsyncWriteExt,
@@ -31,6 +32,8 @@ const LIES: [Lie; 4] = [
     Lie::Panic,
 ];
 
+static LEAKED: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+
 #[derive(Clone)]
 struct Liar(Lie);
 
@@ -42,7 +45,10 @@ impl AsyncRead for Liar {
     ) -> Poll<io::Result<()>> {
         match self.0 {
             Lie::Exchange => {
-                *buf = ReadBuf::new(Box::leak(vec![1; 100_000].into_boxed_slice()));
+                let other = Box::leak(vec![1; 100_000].into_boxed_slice());
+                // Leak checkers find it there.
+                LEAKED.lock().unwrap().push(other.as_ptr() as usize);
+                *buf = ReadBuf::new(other);
                 buf.advance(100_000);
             }
             Lie::ExchangeForNothing => *buf = ReadBuf::new(&mut []),
