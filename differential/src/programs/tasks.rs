@@ -24,6 +24,9 @@ tokio::task_local! {
     static LOCAL: Cell<u32>;
 }
 
+/// The ends of a oneshot channel that are still to be had.
+type Pair = (Option<oneshot::Sender<u64>>, Option<oneshot::Receiver<u64>>);
+
 /// What all tasks share.
 struct Shared {
     start: Instant,
@@ -38,7 +41,7 @@ struct Shared {
     watch: watch::Sender<u64>,
     broadcast: broadcast::Sender<u64>,
     /// The last one that was made, by anybody.
-    oneshot: StdMutex<(Option<oneshot::Sender<u64>>, Option<oneshot::Receiver<u64>>)>,
+    oneshot: StdMutex<Pair>,
 }
 
 #[expect(dead_code, reason = "held")]
