@@ -84,8 +84,8 @@ impl IoHandle {
     ) -> io::Result<R> {
         let shared = &*self.0;
         match &shared.scheduler {
-            Scheduler::Multi(multi) => multi.with_io(shared, |io| f(io.driver()?)),
-            Scheduler::Current(current) => current.with_io(shared, |io| f(io.driver()?)),
+            Scheduler::Multi(multi) => multi.with_io(shared, |io| f(&io.driver()?)),
+            Scheduler::Current(current) => current.with_io(shared, |io| f(&io.driver()?)),
         }
     }
 }
@@ -103,8 +103,12 @@ impl IoHandle {
     ) -> io::Result<R> {
         let shared = &*self.0;
         match &shared.scheduler {
-            Scheduler::Multi(multi) => multi.with_kept_io(shared, |io| io.pool().map(f)),
-            Scheduler::Current(current) => current.with_io(shared, |io| io.pool().map(f)),
+            Scheduler::Multi(multi) => {
+                multi.with_kept_io(shared, |io| io.pool().map(|pool| f(&pool)))
+            }
+            Scheduler::Current(current) => {
+                current.with_io(shared, |io| io.pool().map(|pool| f(&pool)))
+            }
         }
     }
 }

@@ -408,8 +408,7 @@ impl RuntimeMetrics {
     /// ```
     #[cfg(feature = "driver")]
     pub fn io(&self) -> super::IoMetrics {
-        let drivers = self.shared.rests().filter_map(|rest| rest.io.made());
-        drivers.map(|driver| driver.metrics()).sum()
+        self.shared.rests().map(|rest| rest.io.metrics()).sum()
     }
 
     /// Times a worker parked; at least 1 once the runtime has shut down.

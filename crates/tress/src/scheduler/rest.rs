@@ -61,8 +61,8 @@ impl Rest {
     /// it also wakes those whose I/O is ready.
     pub(crate) fn park(&self, timeout: Option<Duration>) {
         match self.io.in_use() {
-            Some(driver) if !self.is_lent() => self.park_inside(|| io::park(driver, timeout)),
-            Some(driver) => io::sleep_elsewhere(driver, || self.parker.park(timeout)),
+            Some(driver) if !self.is_lent() => self.park_inside(|| io::park(&driver, timeout)),
+            Some(driver) => io::sleep_elsewhere(&driver, || self.parker.park(timeout)),
             None => {
                 self.parker.park(timeout);
             }
@@ -93,7 +93,7 @@ impl Rest {
         let (Some(driver), Some(other)) = (self.io.made(), keeper.io.in_use()) else {
             return false;
         };
-        let Some(loan) = io::lend(driver, other) else {
+        let Some(loan) = io::lend(&driver, &other) else {
             return false;
         };
         *self.loan.lock() = Some(loan);
@@ -129,8 +129,12 @@ impl Rest {
     /// Leaves a token: the sleep under way, or the next one, ends at once.
     pub(crate) fn unpark(&self) {
         self.parker.unpark();
-        if let Some(driver) = self.io.made() {
-            self.ring_inside(|| driver.unpark());
+        if self.had_io() {
+            self.ring_inside(|| {
+                if let Some(driver) = self.io.made() {
+                    driver.unpark();
+                }
+            });
         }
     }
 
@@ -153,7 +157,7 @@ impl Rest {
 
     /// Was there ever I/O? If there is none now, another worker may have taken it over.
     pub(crate) fn had_io(&self) -> bool {
-        self.io.made().is_some()
+        self.io.was_made()
     }
 
     /// Is there I/O to look after?
@@ -165,21 +169,21 @@ impl Rest {
     /// Wakes those whose I/O is ready, without waiting. For the worker itself.
     pub(crate) fn turn(&self) {
         if let Some(driver) = self.io.in_use() {
-            io::turn(driver);
+            io::turn(&driver);
         }
     }
 
     /// The same for a worker that is stuck in a poll, from another thread.
     pub(crate) fn turn_for_the_stuck(&self) {
         if let Some(driver) = self.io.in_use() {
-            io::adopt(driver);
+            io::adopt(&driver);
         }
     }
 
     /// The worker goes, and may not come back: nothing stays behind that was to be handed to the kernel.
     pub(crate) fn depart(&self) {
         if let Some(driver) = self.io.made() {
-            io::depart(driver);
+            io::depart(&driver);
         }
     }
 }

@@ -510,3 +510,58 @@ fn a_blocking_closure_has_left_a_runtime_entered() {
         assert_eq!(next, Handle::current().id());
     });
 }
+
+/// Coroutines that cannot unwind, since their runtime is dropped by a thread that never ran it, keep wakers of their
+/// tasks and timers for ever. The runtime's descriptors are closed all the same. In a process of its own, which
+/// counts them.
+#[cfg(all(feature = "net", target_os = "linux"))]
+#[test]
+fn descriptors_of_a_runtime_that_is_dropped_elsewhere() {
+    if crate::child::case().is_none() {
+        return;
+    }
+    let count = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+    let waits: [fn(); 4] = [
+        || loop {
+            coroutine::yield_now();
+        },
+        || coroutine::sleep(std::time::Duration::MAX),
+        || coroutine::wait(Notify::new().notified()),
+        || {
+            let here = Handle::current();
+            let _inside = here.enter();
+            coroutine::wait(task::spawn(std::future::pending::<()>())).unwrap();
+        },
+    ];
+    let before = count();
+    for wait in waits {
+        let rt = current();
+        rt.block_on(async {
+            // The runtime has a driver from now on.
+            let listener = tress::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let mut accept = Box::pin(listener.accept());
+            assert!(tress::future::poll_once(accept.as_mut()).await.is_none());
+            drop(coroutine::spawn(wait));
+            // It starts, and waits.
+            for _ in 0..3 {
+                task::yield_now().await;
+            }
+        });
+        let open = count();
+        let handle = rt.handle().clone();
+        std::thread::spawn(move || drop(rt)).join().unwrap();
+        assert!(open > before);
+        assert_eq!(count(), before);
+        // What the driver has done is remembered.
+        assert!(handle.metrics().io().turns > 0);
+    }
+}
+
+#[cfg(all(feature = "net", target_os = "linux"))]
+#[test]
+fn a_runtime_that_is_dropped_elsewhere_closes_its_descriptors() {
+    crate::child::passes(
+        "coroutines::descriptors_of_a_runtime_that_is_dropped_elsewhere",
+        "count",
+    );
+}

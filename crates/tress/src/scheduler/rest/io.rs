@@ -1,10 +1,15 @@
-//! The driver of one worker, made when it is first needed.
+//! The driver of one worker, made when it is first needed and let go of when its runtime ends.
+//!
+//! More than the runtime may know the way to it, and for longer: timers do, and tasks that others have wakers of. If
+//! one of them is never dropped, as what a coroutine has on a stack that cannot be unwound, the descriptors are
+//! closed all the same.
 
 #[cfg(feature = "net")]
 use crate::net::pooled::{Pool, Sizes};
 use crate::sys::Mutex;
 use std::io;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tress_driver::{Config, Driver, Gone};
 
@@ -17,39 +22,47 @@ const WITHOUT_A_THREAD: Duration = Duration::from_secs(1);
 pub(crate) struct Io {
     /// None: the runtime was built without I/O.
     config: Option<Config>,
-    driver: OnceLock<Arc<Driver>>,
+    /// There is a driver, or was one. Without it nobody takes the lock.
+    was_made: AtomicBool,
+    state: Mutex<State>,
     #[cfg(feature = "net")]
     sizes: Sizes,
+}
+
+/// Never held while foreign code runs, nor while somebody waits for I/O.
+#[derive(Debug, Default)]
+struct State {
+    driver: Option<Arc<Driver>>,
     #[cfg(feature = "net")]
-    pool: OnceLock<Pool>,
-    /// Held while a driver is made; true once none may be made any more.
-    closed: Mutex<bool>,
+    pool: Option<Arc<Pool>>,
+    /// None may be made any more.
+    closed: bool,
+    /// What a driver that was let go of has done.
+    past: tress_driver::Metrics,
 }
 
 impl Io {
     pub(crate) fn new(config: Option<Config>, #[cfg(feature = "net")] sizes: Sizes) -> Io {
         Io {
             config,
-            driver: OnceLock::new(),
+            was_made: AtomicBool::new(false),
+            state: Mutex::new(State::default()),
             #[cfg(feature = "net")]
             sizes,
-            #[cfg(feature = "net")]
-            pool: OnceLock::new(),
-            closed: Mutex::new(false),
         }
     }
 
     /// The driver, made now if need be.
-    pub(crate) fn driver(&self) -> io::Result<&Arc<Driver>> {
-        if let Some(driver) = self.driver.get() {
-            return Ok(driver);
-        }
-        let closed = self.closed.lock();
-        if *closed {
+    pub(crate) fn driver(&self) -> io::Result<Arc<Driver>> {
+        self.driver_of(&mut self.state.lock())
+    }
+
+    fn driver_of(&self, state: &mut State) -> io::Result<Arc<Driver>> {
+        if state.closed {
             return Err(Gone.into());
         }
-        if let Some(driver) = self.driver.get() {
-            return Ok(driver);
+        if let Some(driver) = &state.driver {
+            return Ok(driver.clone());
         }
         let config = self.config.as_ref().ok_or_else(|| {
             io::Error::new(
@@ -58,23 +71,48 @@ impl Io {
             )
         })?;
         let driver = Arc::new(Driver::new(config)?);
-        Ok(self.driver.get_or_init(|| driver))
+        state.driver = Some(driver.clone());
+        self.was_made.store(true, Ordering::Release);
+        Ok(driver)
     }
 
     /// The pool that goes with the driver; both are made now if need be.
     #[cfg(feature = "net")]
-    pub(crate) fn pool(&self) -> io::Result<&Pool> {
-        let driver = self.driver()?;
+    pub(crate) fn pool(&self) -> io::Result<Arc<Pool>> {
+        let mut state = self.state.lock();
+        let driver = self.driver_of(&mut state)?;
         if driver.is_closed() {
             return Err(Gone.into());
         }
-        Ok(self.pool.get_or_init(|| Pool::new(driver, self.sizes)))
+        let make = || Arc::new(Pool::new(&driver, self.sizes));
+        Ok(state.pool.get_or_insert_with(make).clone())
+    }
+
+    /// Was there ever a driver?
+    #[inline]
+    pub(super) fn was_made(&self) -> bool {
+        self.was_made.load(Ordering::Acquire)
     }
 
     /// The driver, if there is one.
     #[inline]
-    pub(crate) fn made(&self) -> Option<&Arc<Driver>> {
-        self.driver.get()
+    pub(crate) fn made(&self) -> Option<Arc<Driver>> {
+        if !self.was_made() {
+            return None;
+        }
+        self.state.lock().driver.clone()
+    }
+
+    /// What the driver has done and has in hand, or had.
+    pub(crate) fn metrics(&self) -> tress_driver::Metrics {
+        if !self.was_made() {
+            return tress_driver::Metrics::default();
+        }
+        let state = self.state.lock();
+        match &state.driver {
+            Some(driver) => driver.metrics(),
+            None => state.past,
+        }
     }
 
     /// What the driver has done and has in hand, for people.
@@ -95,39 +133,51 @@ impl Io {
 
     /// Events handled so far.
     pub(crate) fn events(&self) -> u64 {
-        self.made().map_or(0, |driver| driver.metrics().events)
+        self.metrics().events
     }
 
     /// The driver, if it has anything to wait for.
     #[inline]
-    pub(super) fn in_use(&self) -> Option<&Arc<Driver>> {
-        self.driver.get().filter(|driver| driver.has_sources())
+    pub(super) fn in_use(&self) -> Option<Arc<Driver>> {
+        self.made().filter(|driver| driver.has_sources())
     }
 
     /// Operations of the ring so far.
     pub(crate) fn operations(&self) -> u64 {
-        self.made().map_or(0, |driver| driver.metrics().operations)
+        self.metrics().operations
     }
 
     /// Buffers of the pool that are neither free nor the kernel's.
     pub(crate) fn pool_taken(&self) -> usize {
         #[cfg(feature = "net")]
-        if let Some(pool) = self.pool.get() {
-            return usize::from(self.sizes.buffers) - pool.available();
+        if self.was_made() {
+            if let Some(pool) = &self.state.lock().pool {
+                return usize::from(self.sizes.buffers) - pool.available();
+            }
         }
         0
     }
 
-    /// Tells all who wait that the runtime has gone, and waits for the kernel to let go of
-    /// operations under way. Returns how many it still has.
+    /// Tells all who wait that the runtime has gone, waits for the kernel to let go of operations under way, and lets
+    /// go of the driver. Returns how many operations the kernel still has.
     pub(crate) fn close(&self, patience: Duration) -> usize {
-        *self.closed.lock() = true;
+        self.state.lock().closed = true;
         let Some(driver) = self.made() else {
             return 0;
         };
         let remaining = driver.close(patience).remaining;
+        let mut state = self.state.lock();
+        state.past = driver.metrics();
+        let let_go = std::mem::take(&mut *state);
+        *state = State {
+            closed: true,
+            past: let_go.past,
+            ..State::default()
+        };
+        drop(state);
+        drop(let_go);
         if remaining > 0 {
-            see_to_the_end(driver.clone());
+            see_to_the_end(driver);
         }
         remaining
     }

@@ -28,7 +28,11 @@ impl Io {
         Io
     }
 
-    pub(crate) fn made(&self) -> Option<&Driver> {
+    pub(super) fn was_made(&self) -> bool {
+        false
+    }
+
+    pub(crate) fn made(&self) -> Option<Driver> {
         None
     }
 
@@ -40,7 +44,7 @@ impl Io {
         0
     }
 
-    pub(super) fn in_use(&self) -> Option<&Driver> {
+    pub(super) fn in_use(&self) -> Option<Driver> {
         None
     }
 
