@@ -1,6 +1,7 @@
 //! Those who take part in a rendezvous: futures that give, take, or wait for a promise.
 
-use super::meeting::{DONE, Meeting, Party, SHUT, Shut, Side, Table, Token, Woken};
+use super::meeting::{DONE, Meeting, Party, SHUT, Shut, Side, Table, Woken};
+use super::token::Token;
 use crate::sync::wait_list::{IDLE, WAITING, Waiter};
 use crate::sys::{MutexGuard, UnsafeCell};
 use std::marker::PhantomPinned;
@@ -105,6 +106,7 @@ impl<'a, T> Meet<'a, T> {
         Party {
             hand: NonNull::from(&self.hand),
             token,
+            counts: true,
         }
     }
 
@@ -130,7 +132,10 @@ impl<'a, T> Meet<'a, T> {
         waker: Waker,
         woken: &mut Woken,
     ) {
-        let party = self.party(token);
+        let mut party = self.party(token);
+        if self.side == Side::Takes {
+            party.counts = token.is_none_or(|token| !table.is_in_line(token));
+        }
         // SAFETY: in no list; pinned, and taken out when dropped. Both lists have the same lock, and
         // a future is only ever in that of its side.
         unsafe {

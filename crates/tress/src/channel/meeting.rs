@@ -30,11 +30,11 @@
 //! instructions. As everybody goes upwards, no two wait for each other. A select that stands in both lines
 //! of one meeting has one token there, and never meets itself.
 
-use super::chan::Pause;
 use super::tail::MAX_RESERVED;
+use super::token::Token;
 use crate::sync::bell::{Bell, Listener};
 use crate::sync::wait_list::{FIRST_OUTCOME, WaitList, WakeBatch};
-use crate::sys::atomic::{AtomicU32, AtomicUsize, Ordering};
+use crate::sys::atomic::{AtomicUsize, Ordering};
 use crate::sys::{Arc, Mutex, MutexGuard, UnsafeCell};
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -119,6 +119,9 @@ pub(super) enum Side {
 pub(super) struct Party<T> {
     pub(super) hand: NonNull<UnsafeCell<Option<T>>>,
     pub(super) token: Option<NonNull<Token>>,
+    /// False for a receiver whose select stood in line before: it takes one message, however many clauses
+    /// it has, and can keep one promise.
+    pub(super) counts: bool,
 }
 
 impl<T> Clone for Party<T> {
@@ -133,76 +136,12 @@ impl<T> Copy for Party<T> {}
 // the message may come from another thread.
 unsafe impl<T: Send> Send for Party<T> {}
 
-/// See the module documentation.
-#[derive(Debug)]
-pub struct Token(AtomicU32);
-
-const FREE: u32 = 0;
-/// The select looks around.
-const BUSY: u32 = 1;
-/// Somebody meets the select. It stays so.
-const PICKED: u32 = 2;
-/// By somebody who needs another one too: free or picked in a moment.
-const HELD: u32 = 3;
-
-impl Token {
-    /// A token whose select looks around.
-    pub(super) fn busy() -> Token {
-        Token(AtomicU32::new(BUSY))
-    }
-
-    /// Lets others get it.
-    pub(super) fn let_go(&self) {
-        self.0.store(FREE, Ordering::Release);
-    }
-
-    /// Takes it back. False if somebody got it.
-    pub(super) fn take_back(&self) -> bool {
-        self.get(BUSY) || self.0.load(Ordering::Acquire) == BUSY
-    }
-
-    fn get(&self, state: u32) -> bool {
-        let mut pause = Pause::new();
-        loop {
-            match self
-                .0
-                .compare_exchange(FREE, state, Ordering::AcqRel, Ordering::Acquire)
-            {
-                Ok(_) => return true,
-                Err(HELD) => _ = pause.wait(),
-                Err(_) => return false,
-            }
-        }
-    }
-
-    /// Gets both, or none. See the module documentation.
-    fn get_both(&self, other: &Token) -> bool {
-        let (low, high) = match std::ptr::from_ref(self).cmp(&std::ptr::from_ref(other)) {
-            std::cmp::Ordering::Less => (self, other),
-            std::cmp::Ordering::Equal => return false,
-            std::cmp::Ordering::Greater => (other, self),
-        };
-        if !low.get(HELD) {
-            return false;
-        }
-        let both = high.get(PICKED);
-        let state = if both { PICKED } else { FREE };
-        low.0.store(state, Ordering::Release);
-        both
-    }
-
-    /// Who is told so may have to wait for it, but not for long.
-    fn is_free(&self) -> bool {
-        matches!(self.0.load(Ordering::Acquire), FREE | HELD)
-    }
-}
-
 impl<T> Party<T> {
     /// Gets hold of the one in line. The caller must meet it then.
     fn pick(&self) -> bool {
         // SAFETY: the token is pinned with the select that its parties are linked by.
         self.token
-            .is_none_or(|token| unsafe { token.as_ref() }.get(PICKED))
+            .is_none_or(|token| unsafe { token.as_ref() }.pick())
     }
 
     /// Gets hold of this one and the other, or of none. The caller must let them meet then.
@@ -233,7 +172,8 @@ impl<T> Party<T> {
         let mut left = promised;
         left == 0
             || receivers.any(|other| {
-                let keeps = other.hand != self.hand
+                let keeps = other.counts
+                    && other.hand != self.hand
                     && other.is_free_for(self.token)
                     && other.is_free_for(sender.token);
                 left -= usize::from(keeps);
@@ -400,6 +340,11 @@ impl<T> Table<T> {
             woken.push(receiver.and_then(|(waker, _)| waker));
             return;
         }
+    }
+
+    /// Does a receiver of this select stand in line?
+    pub(super) fn is_in_line(&mut self, token: NonNull<Token>) -> bool {
+        self.receivers.any(|party| party.token == Some(token))
     }
 
     pub(super) fn line(&mut self, side: Side) -> &mut WaitList<Party<T>> {
@@ -597,7 +542,7 @@ impl<T> Table<T> {
         let mut left = count;
         self.waiting > count
             && self.receivers.any(|party| {
-                let free = party.is_free_for(token);
+                let free = party.counts && party.is_free_for(token);
                 let more = free && left == 0;
                 left -= usize::from(free && !more);
                 more

@@ -94,6 +94,7 @@ mod sender;
 mod shared;
 mod state;
 pub(crate) mod tail;
+mod token;
 
 pub use crate::sync::{broadcast, oneshot, watch};
 pub use builder::{Builder, Overflow};

@@ -3,10 +3,10 @@
 use super::chan::Pause;
 use super::clause::{Clauses, Recv, Send, Source, Then};
 use super::error::{RecvError, SendError};
-use super::meeting::Token;
 use super::receiver::Receiver;
 use super::sender::Sender;
 use super::shared::Held;
+use super::token::Token;
 use crate::runtime::context;
 use crate::sync::{blocking, cannot_block};
 use crate::task::coop;

@@ -1,7 +1,7 @@
 //! What channels do, said as plainly as possible: queues, lines of those who wait, and rules by which
 //! they change. No atomics, no wake-ups, no pointers: whoever can go on does so when it is polled.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tress::channel::Overflow;
 
 /// How a channel ended: by whom it was closed first, and why.
@@ -81,6 +81,11 @@ pub struct Channel {
 pub struct Spec {
     pub channels: Vec<Channel>,
     waiting: BTreeMap<usize, Vec<Clause>>,
+}
+
+/// A select takes one message, however many of its clauses wait for one.
+fn distinct<'a>(parties: impl Iterator<Item = &'a Party>) -> usize {
+    parties.map(|(id, _)| id).collect::<BTreeSet<_>>().len()
 }
 
 impl Channel {
@@ -370,15 +375,16 @@ impl Spec {
     /// Receivers in line who can be met, other than those of `id`.
     fn free_takers(&self, id: Option<usize>, at: usize) -> usize {
         let other = |taker: &&Party| Some(taker.0) != id && self.is_free(**taker);
-        self.channels[at].takers.iter().filter(other).count()
+        let others = self.channels[at].takers.iter().filter(other);
+        distinct(others)
     }
 
     /// Can all promises be kept when these two, in line, have met and gone?
     fn can_spare(&self, at: usize, taker: Party, giver: Party) -> bool {
         let other =
             |other: &&Party| other.0 != taker.0 && other.0 != giver.0 && self.is_free(**other);
-        let others = self.channels[at].takers.iter().filter(other).count();
-        others >= self.channels[at].reserved
+        let others = self.channels[at].takers.iter().filter(other);
+        distinct(others) >= self.channels[at].reserved
     }
 
     pub fn try_reserve(&mut self, at: usize) -> Outcome {
