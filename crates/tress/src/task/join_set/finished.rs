@@ -67,20 +67,60 @@ impl Finished {
             }
         }
         let waker = waker.clone();
-        let before = {
-            let mut state = self.0.lock();
-            if let Some(place) = state.places.pop_front() {
-                return Some(place);
-            }
-            state.waiter.replace(waker)
-        };
-        drop(before);
-        None
+        let mut state = self.0.lock();
+        if state.places.is_empty() {
+            let before = state.waiter.replace(waker);
+            drop(state);
+            drop(before);
+            return None;
+        }
+        drop(state);
+        // Before a place is taken: if this panics, none is lost.
+        drop(waker);
+        self.pop()
     }
 
     /// Forgets all places.
     pub(super) fn clear(&self) {
         self.0.lock().places.clear();
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::task::{RawWaker, RawWakerVTable};
+
+    /// A task finishes while it is cloned.
+    static FINISHING: RawWakerVTable = RawWakerVTable::new(
+        |finished| {
+            // SAFETY: the test made it of a `Finished` that is still there.
+            unsafe { &*finished.cast::<Finished>() }.push(7);
+            RawWaker::new(finished, &FRAGILE)
+        },
+        |_| {},
+        |_| {},
+        |_| {},
+    );
+
+    /// Panics when it is dropped.
+    static FRAGILE: RawWakerVTable = RawWakerVTable::new(
+        |finished| RawWaker::new(finished, &FRAGILE),
+        |_| {},
+        |_| {},
+        |_| panic!("a waker's destructor"),
+    );
+
+    #[test]
+    fn a_waker_that_panics_loses_no_place() {
+        let finished = Finished::new();
+        let raw = RawWaker::new((&raw const finished).cast(), &FINISHING);
+        // SAFETY: the functions need nothing but the `Finished`, which outlives all wakers.
+        let waker = unsafe { Waker::from_raw(raw) };
+        let popped = catch_unwind(AssertUnwindSafe(|| finished.pop_or_wait(&waker)));
+        assert!(popped.is_err());
+        assert_eq!(finished.pop(), Some(7));
     }
 }
 
