@@ -1,10 +1,10 @@
 //! A random program.
 
 use super::mischief::{Dice, Good, bad_waker, caught};
-use super::world::{Waiting, World};
+use super::world::{KIND, Waiting, World};
 use std::future::poll_fn;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::task::{Context, Poll, Waker};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -19,6 +19,8 @@ struct Slot {
     future: Waiting,
     /// It may be polled again after a panic.
     again: bool,
+    /// For people.
+    what: &'static str,
     /// None: a bad waker, or nobody yet.
     good: Option<Arc<Good>>,
 }
@@ -36,6 +38,9 @@ fn runtime(seed: u64, life: Arc<()>) -> Runtime {
     builder.on_thread_start(hook).enable_time().build().unwrap()
 }
 
+/// What was not ready when it was last looked at.
+static PENDING: Mutex<Vec<&str>> = Mutex::new(Vec::new());
+
 /// How long a program may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -51,7 +56,7 @@ impl Watch {
         let watch = move || {
             let late = Err(mpsc::RecvTimeoutError::Timeout);
             if ended.recv_timeout(PATIENCE) == late {
-                eprintln!("hangs");
+                eprintln!("hangs, waiting for {:?}", PENDING.lock().unwrap());
                 let dumped = handle.debug_dump(&mut std::io::stderr());
                 eprintln!("{dumped:?}");
                 std::process::exit(1);
@@ -161,9 +166,11 @@ fn step(world: &Arc<World>, slots: &mut Vec<Slot>) {
             });
             if let Some(future) = made {
                 let good = None;
+                let what = if again { KIND.get() } else { "something" };
                 slots.push(Slot {
                     future,
                     again,
+                    what,
                     good,
                 });
             }
@@ -223,6 +230,7 @@ async fn resolve(dice: &Arc<Dice>, slots: Vec<Slot>) {
                 }
             }
         }
+        *PENDING.lock().unwrap() = slots.iter().flatten().map(|slot| slot.what).collect();
         match slots.iter().all(Option::is_none) {
             true => Poll::Ready(()),
             false => Poll::Pending,

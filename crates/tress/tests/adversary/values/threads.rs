@@ -96,7 +96,11 @@ fn wake(dice: &Dice, wakers: &Wakers) {
             (None, _) => thread::yield_now(),
             (Some(waker), 0) => drop(waker),
             (Some(waker), 1) => waker.wake(),
-            (Some(waker), 2) => waker.clone().wake(),
+            (Some(waker), 2) => {
+                let other = waker.clone();
+                drop(waker);
+                other.wake();
+            }
             (Some(waker), _) => waker.wake_by_ref(),
         }
     }

@@ -21,6 +21,7 @@ use tress::{dispatch, future, task, time};
 
 /// Drops the output once there is one.
 fn raw<F: Future + Send + 'static>(future: F) -> Waiting {
+    KIND.set(std::any::type_name::<F>());
     let mut future = Some(Box::pin(future));
     Box::pin(poll_fn(move |cx| {
         if let Some(running) = &mut future {
@@ -31,6 +32,11 @@ fn raw<F: Future + Send + 'static>(future: F) -> Waiting {
         }
         Poll::Ready(())
     }))
+}
+
+thread_local! {
+    /// What was last made to be polled again.
+    pub static KIND: std::cell::Cell<&'static str> = const { std::cell::Cell::new("") };
 }
 
 pub type Waiting = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -323,9 +329,9 @@ impl World {
             7 => Box::pin(async move {
                 let (one, other) = (&world.channels[0], &world.channels[1]);
                 Select::new()
-                    .recv(&one.1, |value| drop(value))
-                    .recv(&other.1, |value| drop(value))
-                    .send(&other.0, world.value(), |sent| drop(sent))
+                    .recv(&one.1, drop)
+                    .recv(&other.1, drop)
+                    .send(&other.0, world.value(), drop)
                     .wait()
                     .await;
             }),
