@@ -310,7 +310,7 @@ impl World {
     pub fn wait(self: &Arc<World>, depth: u32) -> Waiting {
         let world = self.clone();
         let dice = self.dice.clone();
-        let (flat, all) = (25, 36);
+        let (flat, all) = (25, 38);
         match self.dice.below(if depth > 2 { flat } else { all }) {
             0 => Box::pin(async move {
                 let Some(sender) = world.bounded.sender() else {
@@ -541,6 +541,32 @@ impl World {
                 drop(other.read_exact(&mut bytes).await);
                 drop(write.await);
             }),
+            35 | 36 => {
+                let (body, one, other) = (
+                    self.wait(depth + 1),
+                    self.wait(depth + 1),
+                    self.wait(depth + 1),
+                );
+                Box::pin(async move {
+                    let scope = task::scope(|scope| {
+                        let value = world.value();
+                        drop(scope.supervise(one));
+                        let child = scope.spawn(async move {
+                            other.await;
+                            match dice.below(2) {
+                                0 => Ok(value),
+                                _ => Err(value),
+                            }
+                        });
+                        async move {
+                            body.await;
+                            drop(child.await);
+                            Err::<Value, _>(world.value())
+                        }
+                    });
+                    drop(scope.await);
+                })
+            }
             _ => {
                 let inner = self.wait(depth + 1);
                 Box::pin(async move {
