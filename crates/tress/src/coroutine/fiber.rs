@@ -7,7 +7,8 @@ use super::stack::{self, Stack};
 use crate::runtime::Shared;
 use crate::runtime::context::{self, Held, Surroundings};
 use crate::scheduler::{self, Pinned, Spread};
-use crate::task::{self, Header, Home, quietly};
+use crate::sys::guarded;
+use crate::task::{self, Header, Home};
 use corosensei::{Coroutine as Stackful, CoroutineResult, Yielder};
 use std::any::Any;
 use std::cell::{Cell, OnceCell};
@@ -458,7 +459,7 @@ impl<T> Drop for Running<T> {
             if !thread::panicking() {
                 resume_unwind(payload);
             }
-            quietly(|| drop(payload));
+            guarded(|| drop(payload));
         }
     }
 }

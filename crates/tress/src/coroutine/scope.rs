@@ -5,7 +5,8 @@ use super::fiber::{self, Cancelled, Fiber};
 use super::{wait, wait_as};
 use crate::runtime::Scheduler;
 use crate::scheduler::Pinned;
-use crate::task::{Home, Id, JoinError, JoinHandle, Origin, quietly};
+use crate::sys::guarded;
+use crate::task::{Home, Id, JoinError, JoinHandle, Origin};
 use std::any::Any;
 use std::cell::RefCell;
 use std::fmt;
@@ -75,11 +76,11 @@ where
     match (result, scope.panics.take()) {
         (Ok(output), None) => output,
         (Ok(output), Some(payload)) => {
-            quietly(|| drop(output));
+            guarded(|| drop(output));
             resume_unwind(payload)
         }
         (Err(payload), other) => {
-            quietly(|| drop(other));
+            guarded(|| drop(other));
             resume_unwind(payload)
         }
     }
@@ -148,7 +149,7 @@ impl Panics {
             }
         };
         // Outside of the borrow: its destructor is foreign code, and may panic as well.
-        quietly(|| drop(later));
+        guarded(|| drop(later));
     }
 
     fn take(&self) -> Option<Payload> {

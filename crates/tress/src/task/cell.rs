@@ -6,10 +6,9 @@ use super::id::Id;
 use super::owner::Owner;
 use super::slab::Class;
 use super::state::State;
-use crate::sys::UnsafeCell;
 use crate::sys::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sys::{UnsafeCell, guarded};
 use std::alloc::Layout;
-use std::any::Any;
 use std::future::Future;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -127,7 +126,7 @@ impl<F> Drop for DropUnwinding<F> {
     fn drop(&mut self) {
         // SAFETY: made by `poll`, which has the future to itself, and forgotten unless it panics;
         // the future is not used again.
-        quietly(|| unsafe { ManuallyDrop::drop(&mut *self.0) });
+        guarded(|| unsafe { ManuallyDrop::drop(&mut *self.0) });
     }
 }
 
@@ -156,7 +155,7 @@ unsafe fn poll<F: Future>(task: NonNull<Header>, cx: &mut Context<'_>) -> bool {
                 (Ok(()), None) => return false,
                 (Ok(()), Some(output)) => Ok(output),
                 (Err(payload), unused) => {
-                    quietly(|| drop(unused));
+                    guarded(|| drop(unused));
                     Err(JoinError::panic(task.as_ref().id, payload))
                 }
             };
@@ -204,7 +203,7 @@ unsafe fn drop_output<F: Future>(task: NonNull<Header>) {
     // SAFETY: by the caller's promise.
     unsafe {
         with_stage::<F, _>(task, |stage| {
-            quietly(|| ManuallyDrop::drop(&mut (*stage).output));
+            guarded(|| ManuallyDrop::drop(&mut (*stage).output));
         });
     }
 }
@@ -234,18 +233,4 @@ unsafe fn with_stage<F: Future, R>(task: NonNull<Header>, f: impl FnOnce(*mut St
     let stage = unsafe { &raw const (*task.cast::<Cell<F>>().as_ptr()).stage };
     // SAFETY: as above.
     unsafe { (*stage).with_mut(f) }
-}
-
-/// Runs a destructor whose panic has nowhere to go: its task is over and nobody joins it.
-pub(crate) fn quietly(f: impl FnOnce()) {
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(f)) {
-        forget_on_panic(payload);
-    }
-}
-
-/// Drops a panic's payload; if that panics in turn, gives the second one up.
-fn forget_on_panic(payload: Box<dyn Any + Send>) {
-    if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-        std::mem::forget(second);
-    }
 }

@@ -1,11 +1,11 @@
 use super::abort::AbortHandle;
-use super::cell;
 use super::coop;
 use super::error::JoinError;
 use super::header::Header;
 use super::id::Id;
 use super::state::DropJoin;
 use crate::runtime::context;
+use crate::sys::guarded;
 use crate::sys::prefetch_to_write;
 use std::fmt;
 use std::future::Future;
@@ -120,7 +120,7 @@ impl<T> JoinHandle<T> {
             if !waits {
                 // Its destructor must not keep the result from the caller.
                 let unused = self.with_slot(Option::take);
-                cell::quietly(|| drop(unused));
+                guarded(|| drop(unused));
             }
             drop(old);
             waits
@@ -147,7 +147,7 @@ impl<T> JoinHandle<T> {
                     if !self.header().state.set_join_waker() {
                         // The task is complete, and nobody else will wake it.
                         if let Some(old) = self.with_slot(Option::take) {
-                            cell::quietly(|| old.wake());
+                            guarded(|| old.wake());
                         }
                     }
                     resume_unwind(payload)

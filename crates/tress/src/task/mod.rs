@@ -63,7 +63,7 @@ pub use shield::{Shield, shield};
 pub use spawn::{block_in_place, spawn, spawn_blocking};
 pub use yield_now::{YieldNow, yield_now};
 
-pub(crate) use cell::{Source, quietly};
+pub(crate) use cell::Source;
 pub(crate) use header::{Header, Label, Origin};
 pub(crate) use home::Home;
 pub(crate) use local_set::Set as LocalSetShared;

@@ -1,12 +1,13 @@
 //! What happens between taking a task out of a queue and letting go of it.
 
+use super::coop;
 use super::header::Header;
 use super::owner::Owner;
 use super::state::{Complete, Park, ShutDown, Start};
 use super::waker;
-use super::{cell, coop};
 use crate::runtime::context;
 use crate::sys::atomic::Ordering;
+use crate::sys::guarded;
 use std::ptr::NonNull;
 use std::task::Context;
 
@@ -97,7 +98,7 @@ unsafe fn complete(task: NonNull<Header>) {
                 let waker = (*header).join_waker.with_mut(|slot| (*slot).take());
                 if let Some(waker) = waker {
                     // A foreign waker may panic; the task is complete whatever it does.
-                    cell::quietly(|| waker.wake());
+                    guarded(|| waker.wake());
                 }
                 super::drop_ref(task);
             }

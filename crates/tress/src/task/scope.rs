@@ -7,8 +7,8 @@ pub use error::Error;
 
 use super::coop;
 use super::join::JoinHandle;
-use super::quietly;
 use crate::sync::CancellationToken;
+use crate::sys::guarded;
 use crate::time::{Instant, Sleep, sleep, sleep_until};
 use pin_project_lite::pin_project;
 use shared::{Cause, Place, Settled, Shared};
@@ -192,7 +192,7 @@ impl Builder {
         match (shared.take_cause(), value) {
             (Some(Cause::Panic(payload)), value) => {
                 // Not while unwinding: its destructor may panic too.
-                quietly(|| drop(value));
+                guarded(|| drop(value));
                 resume_unwind(payload)
             }
             (Some(Cause::Failed(error)), _) => Err(Error::Failed(error)),
@@ -246,7 +246,7 @@ impl<E> Drop for Close<'_, E> {
     fn drop(&mut self) {
         if thread::panicking() {
             // A foreign waker of the token must not make a second panic of it.
-            quietly(|| self.0.close());
+            guarded(|| self.0.close());
         } else {
             self.0.close();
         }

@@ -2,7 +2,8 @@
 
 use crate::sync::CancellationToken;
 use crate::sys::Mutex;
-use crate::task::{AbortHandle, quietly};
+use crate::sys::guarded;
+use crate::task::AbortHandle;
 use std::any::Any;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -109,7 +110,7 @@ impl<E> Shared<E> {
                 drop(state);
                 // Foreign code runs in its destructor: after the lock. The scope has its reason to fail, and
                 // must not end by this one before its children do.
-                quietly(|| drop(cause));
+                guarded(|| drop(cause));
                 return;
             }
             state.cause = Some(cause);
@@ -138,7 +139,7 @@ impl<E> Shared<E> {
                     child.abort();
                 }
                 match self.1.take() {
-                    Some(waiter) if thread::panicking() => quietly(|| waiter.wake()),
+                    Some(waiter) if thread::panicking() => drop(guarded(|| waiter.wake())),
                     Some(waiter) => waiter.wake(),
                     None => {}
                 }
