@@ -343,17 +343,15 @@ impl Host {
         true
     }
 
-    /// Is `watcher` told of the end of `pid`? `None` if that has ended.
-    pub(crate) fn is_monitored_by(&self, pid: Pid, watcher: Pid) -> Option<bool> {
-        if !self.is_ours(pid) {
-            return Some(false);
-        }
+    /// Is there a monitor of `watcher`'s at a process of this host that has not told? If not, it has
+    /// told by now, or there was none.
+    pub(crate) fn is_monitored_by(&self, pid: Pid, watcher: Pid) -> bool {
         let is = |monitor: &Monitor| matches!(monitor, Monitor::Process(by) if *by == watcher);
-        let monitored = self.with_relations(pid, |relations| {
+        let monitored = self.with_last_relations(pid, |relations| {
             let related = relations.get();
             related.is_some_and(|related| related.monitors.iter().any(|(_, monitor)| is(monitor)))
         });
-        monitored.ok()
+        monitored.unwrap_or(false)
     }
 
     /// The future that watches a process was dropped.

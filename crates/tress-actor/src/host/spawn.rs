@@ -260,7 +260,8 @@ impl<'a, B: Body> Spawn<'a, B> {
     /// Starts it.
     ///
     /// # Errors
-    /// If the host has no room, is shutting down, or a hook refuses.
+    /// If the host has no room, is shutting down, or a hook refuses; if its name is taken, or the process
+    /// that it is to be linked to or monitored by has ended.
     pub fn spawn(self) -> Result<Pid, SpawnError> {
         let (pid, _) = self.host.start(self.body, self.options, None)?;
         Ok(pid)

@@ -141,6 +141,11 @@ impl Supervisor {
 
     /// Adds a child that is [always](Restart::Always) started again. It is started by what `start`
     /// is given, so that the supervisor knows of its end.
+    ///
+    /// A process that was started otherwise is monitored when `start` returns it. If it has ended by
+    /// then, it counts as one that failed, since nobody knows why it did
+    /// ([`NoProcess`](crate::ExitReason::NoProcess)). It has to be of the supervisor's host, and not
+    /// the supervisor: a supervisor that is given another stops its children and fails.
     pub fn child(
         self,
         name: &str,
@@ -149,7 +154,7 @@ impl Supervisor {
         self.child_with(name, Restart::Always, start)
     }
 
-    /// Adds a child.
+    /// Adds a child. See [`child`](Supervisor::child).
     pub fn child_with(
         mut self,
         name: &str,

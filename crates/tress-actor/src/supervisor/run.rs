@@ -12,6 +12,9 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use tress::time::Instant;
 
+/// Which children are to be started again, and why; `None` if all run.
+type Again = Option<(Range<usize>, String)>;
+
 /// The end of a child.
 struct Down(Pid, ExitReason);
 
@@ -49,7 +52,7 @@ pub(super) async fn supervise(supervisor: Supervisor, cx: Cx<()>) -> Result<(), 
 impl Work {
     async fn run(&mut self, restarts: &mut Restarts) -> Result<(), ProcessError> {
         // A child that cannot be started counts as one that failed.
-        let mut again = self.start(0..self.children.len());
+        let mut again = self.start(0..self.children.len())?;
         loop {
             while let Some((affected, why)) = again.take() {
                 let Some(delay) = restarts.another(Instant::now()) else {
@@ -63,7 +66,7 @@ impl Work {
                 if self.cancelled {
                     return Ok(());
                 }
-                again = self.start(affected);
+                again = self.start(affected)?;
             }
             if self.cancelled {
                 return Ok(());
@@ -104,8 +107,8 @@ impl Work {
     }
 
     /// Starts children in order. Who has to be started again if one of them could not be, and why
-    /// it could not.
-    fn start(&mut self, which: Range<usize>) -> Option<(Range<usize>, String)> {
+    /// it could not. Fails if one is a process that cannot be anybody's child here.
+    fn start(&mut self, which: Range<usize>) -> Result<Again, ProcessError> {
         for at in which.clone() {
             let started = (self.children[at].start)(ChildHost {
                 host: self.cx.host(),
@@ -113,27 +116,45 @@ impl Work {
             });
             match started {
                 Ok(pid) => {
+                    self.see_to(at, pid)?;
                     self.running[at] = Some(pid);
-                    self.see_to(pid);
                 }
                 // The host asks this one to stop, too.
                 Err(SpawnError::Stopping) => {
                     self.cancelled = true;
-                    return None;
+                    return Ok(None);
                 }
-                Err(error) => return Some((at..which.end, error.to_string())),
+                Err(error) => return Ok(Some((at..which.end, error.to_string()))),
             }
         }
-        None
+        Ok(None)
     }
 
-    /// Makes sure that the supervisor is told of a child's end, whoever it was started by.
-    fn see_to(&self, pid: Pid) {
+    /// Makes sure that the supervisor is told of a child's end, whoever it was started by, and once for
+    /// each child whose process it is.
+    fn see_to(&self, at: usize, pid: Pid) -> Result<(), ProcessError> {
         let (host, supervisor) = (self.cx.host(), self.cx.pid());
-        if host.is_monitored_by(pid, supervisor) == Some(false) {
+        let name = &self.children[at].name;
+        if pid == supervisor {
+            return Err(format!(
+                "the child {name:?} is the supervisor itself: return the process that was started"
+            )
+            .into());
+        }
+        if !host.is_ours(pid) {
+            return Err(format!(
+                "the child {name:?} is {pid}, of another host, which could not be stopped from here: \
+                 start a supervisor there"
+            )
+            .into());
+        }
+        // A monitor that has told did so before this one can: if the process has ended already, its
+        // own reason comes first, and what this one tells is passed over.
+        if self.running.contains(&Some(pid)) || !host.is_monitored_by(pid, supervisor) {
             // It fails if the supervisor has ended.
             let _ = host.monitor(supervisor, pid);
         }
+        Ok(())
     }
 
     /// The next end of a child; `None` if the supervisor is asked to stop.

@@ -3,6 +3,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod children;
 mod ends;
 mod foreign;
 mod mail;
