@@ -160,11 +160,8 @@ impl Stepper {
             let left = host.drain(pid, &mut self.events, BATCH);
             if !self.operations.is_empty() {
                 for event in self.events.iter().skip(known) {
-                    if let Event::Completion(Completion {
-                        tag, more: false, ..
-                    }) = event
-                    {
-                        self.operations.complete(*tag);
+                    if let Event::Completion(Completion { tag, more, .. }) = event {
+                        self.operations.take(*tag, *more);
                     }
                 }
             }

@@ -424,6 +424,52 @@ fn timers_wait_tick_and_are_taken_back() {
     });
 }
 
+/// While a process is busy in a step, more ticks come due than it has room for.
+#[test]
+fn a_tick_that_was_not_taken_is_not_told_again() {
+    run(3, async {
+        let host = host();
+        // All with one tag, as if the process did not care.
+        let (go, go_on) = std::sync::mpsc::channel::<()>();
+        let busy = Arc::new(tress::sync::Notify::new());
+        let is_busy = busy.clone();
+        let mut ticks = 0_u64;
+        let process = scripted(move |event, out| {
+            match event {
+                None => {
+                    out.command(Tick(Duration::from_millis(1)), 1);
+                    out.command(Sleep(Duration::ZERO), 1);
+                }
+                Some(Event::Completion(Completion {
+                    result, more: true, ..
+                })) => {
+                    ticks += 1;
+                    assert_eq!(result?.downcast::<u64>().unwrap(), ticks);
+                    if ticks == 3 {
+                        busy.notify_one();
+                        go_on.recv()?;
+                        // Is answered at once, behind what is in the mailbox.
+                        out.command(TakeBack(99), 2);
+                    }
+                }
+                Some(Event::Completion(Completion { tag: 2, .. })) => out.done(ticks),
+                Some(_) => {}
+            }
+            Ok(())
+        });
+        let (_, exit) = host.process(process).exec().unwrap();
+        is_busy.notified().await;
+        let mut others = tress::time::interval(Duration::from_millis(1));
+        for _ in 0..100 {
+            others.tick().await;
+        }
+        go.send(()).unwrap();
+        let ticks = exit.await.into_result().unwrap();
+        let ticks = ticks.downcast::<u64>().unwrap();
+        assert!(ticks <= 4, "{ticks} ticks");
+    });
+}
+
 #[test]
 fn channels_by_command() {
     run(2, async {

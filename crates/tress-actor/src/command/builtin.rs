@@ -213,6 +213,9 @@ pub struct Unlink(pub Pid);
 pub struct Sleep(pub Duration);
 
 /// Tells the process that time has passed, again and again, until it is [taken back](TakeBack).
+///
+/// There is at most one tick in the mailbox: those that come due before the process has taken it are
+/// left out, and not numbered.
 #[derive(Debug, Clone, Copy)]
 pub struct Tick(pub Duration);
 
@@ -310,11 +313,11 @@ fn exec(call: Call<'_>, Exec(start): Exec) -> Answer {
     }
 }
 
-fn tick(call: Call<'_>, Tick(every): Tick) -> Answer {
+fn tick(mut call: Call<'_>, Tick(every): Tick) -> Answer {
     if every.is_zero() {
         return Answer::failed("a ticker needs a period above zero");
     }
-    let completer = call.completer();
+    let (completer, pace) = (call.completer(), call.pace());
     call.spawn_with(async move {
         let Some(first) = tress::time::Instant::now().checked_add(every) else {
             // The clock does not reach the first.
@@ -324,6 +327,9 @@ fn tick(call: Call<'_>, Tick(every): Tick) -> Answer {
         interval.set_missed_tick_behavior(tress::time::MissedTickBehavior::Delay);
         for number in 1_u64.. {
             interval.tick().await;
+            while !pace.begin() {
+                interval.tick().await;
+            }
             if !completer.emit(Payload::new(number)) {
                 break;
             }

@@ -6,6 +6,8 @@ use crate::payload::Payload;
 use crate::pid::Pid;
 use std::fmt;
 use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tress::task::AbortHandle;
 
 /// What a handler says.
@@ -93,6 +95,13 @@ impl<'a> Call<'a> {
         Answer::Later
     }
 
+    /// What this command is to ask before it tells the process something with more to come.
+    pub(crate) fn pace(&mut self) -> Arc<Pace> {
+        let pace = Arc::new(Pace::default());
+        self.operations.paced.push((self.tag, pace.clone()));
+        pace
+    }
+
     /// Takes back a command of the same process: drops its future, if it runs as one. True if so.
     pub fn cancel(&mut self, tag: u64) -> bool {
         self.operations.cancel(tag)
@@ -122,7 +131,8 @@ impl Completer {
         self.tell(result, false);
     }
 
-    /// Tells the process something, with more to come. False if it has ended.
+    /// Tells the process something, with more to come. False if it has ended. It finds room in every
+    /// mailbox: who can be faster than the process has to hold back.
     pub fn emit(&self, value: Payload) -> bool {
         self.tell(Ok(value), true)
     }
@@ -152,30 +162,65 @@ impl fmt::Debug for Completer {
 
 /// The commands of a process that run as tasks. They end with it.
 #[derive(Debug, Default)]
-pub(crate) struct Operations(Vec<(u64, AbortHandle)>);
+pub(crate) struct Operations {
+    tasks: Vec<(u64, AbortHandle)>,
+    /// What holds some of them back.
+    paced: Vec<(u64, Arc<Pace>)>,
+}
+
+/// Holds a command back that has told the process something which it has not taken yet.
+#[derive(Debug, Default)]
+pub(crate) struct Pace(AtomicBool);
+
+impl Pace {
+    /// May it tell something? If so, not again before the process has taken that.
+    pub(crate) fn begin(&self) -> bool {
+        // What is told is handed over by the mailbox.
+        !self.0.swap(true, Ordering::Relaxed)
+    }
+
+    fn taken(&self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
 
 impl Operations {
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.tasks.is_empty() && self.paced.is_empty()
     }
 
     fn add(&mut self, tag: u64, task: AbortHandle) {
-        self.0.push((tag, task));
+        self.tasks.push((tag, task));
     }
 
-    /// A command is complete.
+    /// The process takes what a command tells it.
     #[inline]
-    pub(crate) fn complete(&mut self, tag: u64) {
-        if let Some(at) = self.0.iter().position(|(other, _)| *other == tag) {
-            self.0.swap_remove(at);
+    pub(crate) fn take(&mut self, tag: u64, more: bool) {
+        if !more {
+            self.complete(tag);
+            return;
+        }
+        for (other, pace) in &self.paced {
+            if *other == tag {
+                pace.taken();
+            }
         }
     }
 
+    /// A command is complete.
+    fn complete(&mut self, tag: u64) {
+        if let Some(at) = self.tasks.iter().position(|(other, _)| *other == tag) {
+            self.tasks.swap_remove(at);
+        }
+        // Others may have the same tag: those stay that somebody still asks.
+        self.paced.retain(|(_, pace)| Arc::strong_count(pace) > 1);
+    }
+
     fn cancel(&mut self, tag: u64) -> bool {
-        let found = self.0.iter().position(|(other, _)| *other == tag);
+        let found = self.tasks.iter().position(|(other, _)| *other == tag);
         found.is_some_and(|at| {
-            self.0[at].1.abort();
+            self.tasks[at].1.abort();
             true
         })
     }
@@ -183,8 +228,12 @@ impl Operations {
 
 impl Drop for Operations {
     fn drop(&mut self) {
-        for (_, task) in &self.0 {
+        for (_, task) in &self.tasks {
             task.abort();
+        }
+        // One that is not among them, since another had its tag, learns that the process has ended.
+        for (_, pace) in &self.paced {
+            pace.taken();
         }
     }
 }
