@@ -459,3 +459,54 @@ fn a_reason_that_is_not_needed_is_dropped_without_the_lock() {
     is_done.recv_timeout(patience).expect("it waits for itself");
     thread.join().unwrap();
 }
+
+/// Threads send to whoever was here before, as fast as the place is used again. Nobody else knows the
+/// process that follows, so its mailbox is empty.
+#[test]
+fn who_comes_late_has_no_place_of_the_next_process() {
+    const OVER: u32 = u32::MAX;
+    let slot = Slot::new();
+    let capacity = Capacity::new(1, Overflow::Wait);
+    let target = AtomicU32::new(0);
+    let take = || {
+        let mut events = Chain::new();
+        let drained = slot.drain(&mut events, 8);
+        (numbers(events), drained)
+    };
+    let round = || {
+        let first = slot.open(capacity, false).get();
+        slot.register(Waker::noop());
+        target.store(first, Ordering::Relaxed);
+        let _ = take();
+        leftovers(slot.complete());
+        let next = slot.open(capacity, false).get();
+        slot.register(Waker::noop());
+        let sent = slot.send(next, parcel(2), IfFull::Wait);
+        let (got, drained) = take();
+        leftovers(slot.complete());
+        let before = drained.late.iter().all(|(of, _)| *of < next);
+        let good = matches!(sent, Ok(Sent::In)) && got == [2] && before;
+        if good { Ok(()) } else { Err((sent, got)) }
+    };
+    let wrong = std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                loop {
+                    let of = target.load(Ordering::Relaxed);
+                    if of == OVER {
+                        break;
+                    }
+                    // It may be full, or have ended.
+                    drop(slot.send(of, parcel(1), IfFull::Refuse));
+                }
+            });
+        }
+        let caught = catch_unwind(AssertUnwindSafe(|| {
+            (0..100_000).find_map(|n| round().err().map(|wrong| (n, wrong)))
+        }));
+        // The threads end whatever came of it.
+        target.store(OVER, Ordering::Relaxed);
+        caught.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    });
+    assert!(wrong.is_none(), "{wrong:?}");
+}
