@@ -32,6 +32,7 @@ mod inbox;
 mod line;
 mod mailbox;
 mod node;
+mod places;
 mod state;
 mod ticket;
 
@@ -49,7 +50,6 @@ pub(crate) use node::Parcel;
 pub(crate) use state::{Pause, Rest, Start};
 pub(crate) use ticket::{Outcome, Ticket};
 
-use crate::contain::contain;
 use crate::event::Event;
 use crate::exit::ExitReason;
 use crate::link::Relations;
@@ -58,11 +58,11 @@ use crate::sys::{Arc, Mutex};
 use inbox::{Inbox, Wake};
 use mailbox::{Back, Reserved, Room};
 use node::Node;
+use places::Owed;
 use state::Word;
 use std::num::NonZeroU32;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Waker;
-use ticket::Leaving;
 
 #[derive(Debug)]
 pub(crate) struct Slot {
@@ -131,16 +131,6 @@ pub(crate) enum IfFull {
     Queue,
 }
 
-/// What is to be done after places were given back, without the lock.
-#[must_use]
-#[derive(Debug, Default)]
-struct Owed {
-    /// Senders whose turn has come.
-    senders: Vec<Waker>,
-    /// Does a message out of the line wait for a process that rests?
-    task: bool,
-}
-
 /// One writer only.
 fn add(counter: &AtomicU64, more: u64) {
     let count = counter.load(Ordering::Relaxed);
@@ -204,48 +194,6 @@ impl Slot {
         message.0.generation = generation;
         let pushed = self.inbox.push(message.0);
         pushed.expect("it is closed under the lock")
-    }
-
-    /// Gives places back, to those in line first. The only way for the places of a process that
-    /// lives; under the lock.
-    #[inline]
-    fn give_back(&self, back: &mut Back, places: u32) -> Owed {
-        let mut owed = Owed::default();
-        let mut free = places;
-        if back.has_line() {
-            free = self.let_in(back, places, &mut owed);
-        }
-        self.room.give_back(free);
-        owed
-    }
-
-    /// What is left of the places when nobody is in line any more.
-    #[cold]
-    fn let_in(&self, back: &mut Back, mut places: u32, owed: &mut Owed) -> u32 {
-        while places > 0 {
-            let Some(next) = back.grant() else { break };
-            match next.message {
-                Some(message) => {
-                    let wake = self.put_locked(self.word.generation(), message);
-                    owed.task |= wake == Wake::Task;
-                }
-                None => back.rare().kept += 1,
-            }
-            owed.senders.extend(next.sender);
-            places -= 1;
-        }
-        places
-    }
-
-    /// Does what is owed. Without the lock.
-    #[inline]
-    fn settle(&self, owed: Owed) {
-        if owed.task {
-            self.wake();
-        }
-        for sender in owed.senders {
-            contain(|| sender.wake());
-        }
     }
 
     /// Sends a message.
@@ -326,42 +274,6 @@ impl Slot {
             self.wake();
         }
         Ok(oldest.map_or(Sent::In, Sent::InFor))
-    }
-
-    /// The sender of a message that waited puts it in, in the place that is kept for it. Gives it back
-    /// if the process has ended.
-    pub(crate) fn redeem(&self, generation: u32, message: Parcel) -> Result<(), Parcel> {
-        let mut back = self.back.lock();
-        if !self.word.is_alive(generation) {
-            return Err(message);
-        }
-        back.rare().kept -= 1;
-        let wake = self.put_locked(generation, message);
-        drop(back);
-        if wake == Wake::Task {
-            self.wake();
-        }
-        Ok(())
-    }
-
-    /// A sender that waits gives up. What was kept for it goes to the next.
-    pub(crate) fn leave_line(&self, generation: u32, ticket: &Ticket) {
-        let mut back = self.back.lock();
-        let (mut owed, mut left) = (Owed::default(), None);
-        match ticket.leave() {
-            Leaving::Line(next) => {
-                left = Some(next);
-                back.note_left();
-            }
-            Leaving::Place if self.word.is_alive(generation) => {
-                back.rare().kept -= 1;
-                owed = self.give_back(&mut back, 1);
-            }
-            Leaving::Place | Leaving::Nothing => {}
-        }
-        drop(back);
-        self.settle(owed);
-        drop(left);
     }
 
     /// Brings what always finds room: the end of a command, or news from the system. Gives it back
