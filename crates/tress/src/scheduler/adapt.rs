@@ -5,8 +5,9 @@ use std::time::Duration;
 
 /// Polls between two looks at the clock, at most (seed 002's `BUDGET_PER_TICK`).
 pub(crate) const MAX_TICK: u32 = 128;
-/// A task in the global queue should not wait longer than this behind local work.
-const TARGET_WAIT_NS: u64 = 1_000_000;
+/// Whoever is not in the local queue should not wait longer than this behind what is: a task in the global queue, or
+/// the future of a current-thread `block_on`.
+pub(super) const WAIT: Duration = Duration::from_millis(1);
 /// A tick should not last longer than 200 µs, a fifth of that: timers and I/O wait for its end.
 const TICKS_IN_A_WAIT: u64 = 5;
 /// The seed's least is 8: with polls of a millisecond that would be eight milliseconds, not one.
@@ -65,7 +66,7 @@ impl Adapt {
 
     /// The average has changed.
     fn follow(&self) {
-        let polls = TARGET_WAIT_NS / self.average_ns.get();
+        let polls = WAIT.as_nanos() as u64 / self.average_ns.get();
         let in_a_wait = polls.clamp(1, u64::from(MAX_INTERVAL));
         self.in_a_wait.set(in_a_wait as u32);
         let tick = (polls / TICKS_IN_A_WAIT).clamp(1, u64::from(self.most_tick));
@@ -109,8 +110,8 @@ impl Adapt {
             .unwrap_or_else(|| self.in_a_wait().min(self.most_interval))
     }
 
-    /// Polls that somebody may have to wait for who is not in the queue: about a millisecond's worth.
-    pub(crate) fn in_a_wait(&self) -> u32 {
+    /// Polls that somebody may have to wait for who is not in the queue: about a [`WAIT`]'s worth.
+    fn in_a_wait(&self) -> u32 {
         self.in_a_wait.get()
     }
 

@@ -2,7 +2,7 @@
 //! which they became ready.
 
 use super::Config;
-use super::adapt::Adapt;
+use super::adapt::{Adapt, WAIT};
 use super::inject::{Inject, MIN_BATCH, share};
 use super::monitor::Monitor;
 use super::outside::Outside;
@@ -426,8 +426,10 @@ impl Current {
         self.root.woken.store(true, Ordering::Release);
         let waker = Waker::from(self.root.clone());
         let mut cx = Context::from_waker(&waker);
-        // Tasks that were queued when the future last had its turn, and go before the next one.
+        // Tasks that were queued when the future last had its turn, and go before the next one, unless it has
+        // waited long enough.
         let mut ahead = 0;
+        let mut waits_since = None;
         loop {
             let mut tick = core.adapt.tick();
             let mut polls = 0;
@@ -448,8 +450,8 @@ impl Current {
                         // It may have taken as long as any.
                         tick -= 1;
                     }
-                    let queued = core.queue.borrow().len();
-                    ahead = queued.min(core.adapt.in_a_wait() as usize);
+                    ahead = core.queue.borrow().len();
+                    waits_since = None;
                 }
                 let Some(task) = self.next(core) else {
                     ahead = 0;
@@ -459,6 +461,7 @@ impl Current {
                 if start.is_none() {
                     let now = Instant::now();
                     start = Some(now);
+                    waits_since.get_or_insert(now);
                     if polls == 0 {
                         began = start;
                         record_at = self.begin_recording(core, now);
@@ -482,8 +485,9 @@ impl Current {
                 if began.is_some_and(|began| now - began >= LONG_TICK) {
                     core.global.hurry();
                 }
-                // Polls may have become longer than they were.
-                ahead = ahead.min(core.adapt.in_a_wait() as usize);
+                if waits_since.is_some_and(|since| now - since >= WAIT) {
+                    ahead = 0;
+                }
             }
             if is_dry {
                 self.park(shared, core);
