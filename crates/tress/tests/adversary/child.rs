@@ -1,7 +1,9 @@
 //! A test in a process of its own: for those that change the limits of their process, or hang when they
 //! fail.
 
+use std::io::Read;
 use std::process::{Command, Output, Stdio};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// Tells the child which case it is; a test that is a child's body does nothing without it.
@@ -29,16 +31,36 @@ pub fn run(test: &str, case: &str) -> Output {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
+    // Read while it runs: a full pipe would hold it.
+    let stdout = drain(child.stdout.take().unwrap());
+    let stderr = drain(child.stderr.take().unwrap());
     let deadline = Instant::now() + PATIENCE;
-    while child.try_wait().unwrap().is_none() {
-        if Instant::now() > deadline {
-            child.kill().unwrap();
-            let output = child.wait_with_output().unwrap();
-            panic!("{test} ({case}) hangs\n{}", text(&output));
+    let (status, hangs) = loop {
+        match child.try_wait().unwrap() {
+            Some(status) => break (status, false),
+            None if Instant::now() > deadline => {
+                child.kill().unwrap();
+                break (child.wait().unwrap(), true);
+            }
+            None => thread::sleep(Duration::from_millis(5)),
         }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    child.wait_with_output().unwrap()
+    };
+    let output = Output {
+        status,
+        stdout: stdout.join().unwrap(),
+        stderr: stderr.join().unwrap(),
+    };
+    assert!(!hangs, "{test} ({case}) hangs\n{}", text(&output));
+    output
+}
+
+/// Reads all, on a thread of its own.
+fn drain(mut pipe: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        pipe.read_to_end(&mut bytes).unwrap();
+        bytes
+    })
 }
 
 /// Runs `test` as [`run`] does, and expects it to pass.
@@ -55,4 +77,26 @@ pub fn passes(test: &str, case: &str) {
 /// All that a child has written.
 pub fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+/// A child may write more than fits into a pipe, to both.
+#[test]
+fn a_child_writes_much() {
+    let output = run("child::writing", "much");
+    assert!(output.status.success());
+    let lines = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == b'\n').count();
+    assert!(lines(&output.stdout) >= LINES && lines(&output.stderr) >= LINES);
+}
+
+const LINES: usize = 20_000;
+
+#[test]
+fn writing() {
+    if case().is_none() {
+        return;
+    }
+    for line in 0..LINES {
+        println!("line {line} of the output");
+        eprintln!("line {line} of the errors");
+    }
 }
