@@ -1,4 +1,5 @@
-use super::pipe::{Owed, Pipe};
+use super::pipe::{self, Pipe};
+use super::wake::wake_all;
 use super::{AsyncRead, AsyncWrite, ReadBuf};
 use crate::sys::Mutex;
 use std::fmt;
@@ -53,20 +54,13 @@ pub struct DuplexStream {
     outgoing: Arc<Mutex<Pipe>>,
 }
 
-/// Runs `f` on the pipe, and then, without the lock, what it owes.
-fn with_pipe<R>(pipe: &Mutex<Pipe>, f: impl FnOnce(&mut Pipe) -> (R, Owed)) -> R {
-    let (result, owed) = f(&mut pipe.lock());
-    owed.settle();
-    result
-}
-
 impl AsyncRead for DuplexStream {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        with_pipe(&self.incoming, |pipe| pipe.poll_read(cx, buf))
+        pipe::poll(cx, |looker| self.incoming.lock().read(looker, buf))
     }
 }
 
@@ -84,7 +78,8 @@ impl AsyncWrite for DuplexStream {
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        with_pipe(&self.outgoing, |pipe| ((), pipe.close()));
+        let woken = self.outgoing.lock().close();
+        wake_all(woken);
         Poll::Ready(Ok(()))
     }
 
@@ -93,7 +88,7 @@ impl AsyncWrite for DuplexStream {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        with_pipe(&self.outgoing, |pipe| pipe.poll_write(cx, bufs))
+        pipe::poll(cx, |looker| self.outgoing.lock().write(looker, bufs))
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -103,8 +98,10 @@ impl AsyncWrite for DuplexStream {
 
 impl Drop for DuplexStream {
     fn drop(&mut self) {
-        with_pipe(&self.outgoing, |pipe| ((), pipe.close()));
-        with_pipe(&self.incoming, |pipe| ((), pipe.close()));
+        // Both are closed before anybody hears of it, who may panic.
+        let outgoing = self.outgoing.lock().close();
+        let incoming = self.incoming.lock().close();
+        wake_all(outgoing.into_iter().chain(incoming));
     }
 }
 

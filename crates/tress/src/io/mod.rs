@@ -116,6 +116,7 @@ mod take;
 mod text;
 mod transfer;
 mod uninit;
+mod wake;
 mod write;
 mod write_ext;
 

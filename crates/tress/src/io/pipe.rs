@@ -2,13 +2,14 @@ use super::ReadBuf;
 use crate::task::coop;
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
-use std::task::{Context, Poll, Waker};
+use std::mem;
+use std::task::{Context, Poll, Waker, ready};
 
 /// Bytes on their way from a writer to a reader.
 ///
 /// It may be behind a lock. Wakers are foreign code, which may come back to this very pipe from their
-/// `wake` and their `drop`: so nobody is woken in here, and what is to be done about wakers is
-/// returned, to be done when the lock is free.
+/// `wake`, `clone` and `drop`: so none of these happens in here, and what is to be done about wakers is
+/// returned, to be done when the lock is free. [`poll`] does it.
 #[derive(Debug)]
 pub(super) struct Pipe {
     bytes: VecDeque<u8>,
@@ -22,37 +23,61 @@ pub(super) struct Pipe {
     writer: Option<Waker>,
 }
 
-/// What is to be done about wakers when no lock is held.
-#[derive(Debug, Default)]
+/// What came of a look at a pipe.
+#[derive(Debug)]
 #[must_use = "somebody may wait to be woken"]
-pub(super) struct Owed {
-    wake: [Option<Waker>; 2],
-    drop: Option<Waker>,
+pub(super) enum Looked<R> {
+    /// A result, and who is to be woken for it.
+    Done(R, Option<Waker>),
+    /// There is nothing to be done yet, and whoever looked is registered.
+    Registered,
+    /// As `Registered`, but there is no waker to register.
+    NeedsWaker,
 }
 
-impl Owed {
-    fn wake(waker: Option<Waker>) -> Owed {
-        Owed {
-            wake: [waker, None],
-            drop: None,
+/// Who looks at a pipe.
+#[derive(Debug)]
+pub(super) struct Looker<'a> {
+    waker: &'a Waker,
+    /// A clone, to be registered, or the waker that it has replaced.
+    spare: Option<Waker>,
+}
+
+/// Polls a pipe by `look`, which calls one of its methods, maybe behind a lock, and has let go of that when
+/// it returns.
+pub(super) fn poll<R>(
+    cx: &mut Context<'_>,
+    mut look: impl FnMut(&mut Looker<'_>) -> Looked<R>,
+) -> Poll<R> {
+    let budget = ready!(coop::poll_proceed(cx));
+    let mut looker = Looker {
+        waker: cx.waker(),
+        spare: None,
+    };
+    loop {
+        match look(&mut looker) {
+            Looked::Done(result, woken) => {
+                budget.made_progress();
+                if let Some(woken) = woken {
+                    woken.wake();
+                }
+                return Poll::Ready(result);
+            }
+            Looked::Registered => return Poll::Pending,
+            Looked::NeedsWaker => looker.spare = Some(looker.waker.clone()),
         }
     }
-
-    pub(super) fn settle(self) {
-        drop(self.drop);
-        self.wake.into_iter().flatten().for_each(Waker::wake);
-    }
 }
 
-/// Registers the task that is being polled, and returns the waker that it replaces.
-fn register(slot: &mut Option<Waker>, cx: &Context<'_>) -> Owed {
-    let drop = match slot {
-        Some(waker) if waker.will_wake(cx.waker()) => None,
-        _ => slot.replace(cx.waker().clone()),
-    };
-    Owed {
-        wake: [None, None],
-        drop,
+/// Registers the task that is being polled.
+fn register<R>(slot: &mut Option<Waker>, looker: &mut Looker<'_>) -> Looked<R> {
+    match slot {
+        Some(waker) if waker.will_wake(looker.waker) => Looked::Registered,
+        _ if looker.spare.is_none() => Looked::NeedsWaker,
+        _ => {
+            mem::swap(slot, &mut looker.spare);
+            Looked::Registered
+        }
     }
 }
 
@@ -72,67 +97,52 @@ impl Pipe {
         }
     }
 
-    pub(super) fn poll_read(
+    pub(super) fn read(
         &mut self,
-        cx: &mut Context<'_>,
+        looker: &mut Looker<'_>,
         buf: &mut ReadBuf<'_>,
-    ) -> (Poll<io::Result<()>>, Owed) {
-        let Poll::Ready(budget) = coop::poll_proceed(cx) else {
-            return (Poll::Pending, Owed::default());
-        };
+    ) -> Looked<io::Result<()>> {
         if buf.remaining() == 0 || (self.bytes.is_empty() && self.closed) {
-            budget.made_progress();
-            return (Poll::Ready(Ok(())), Owed::default());
+            return Looked::Done(Ok(()), None);
         }
         if self.bytes.is_empty() {
-            return (Poll::Pending, register(&mut self.reader, cx));
+            return register(&mut self.reader, looker);
         }
-        budget.made_progress();
         let (first, second) = self.bytes.as_slices();
         let from_first = first.len().min(buf.remaining());
         buf.put_slice(&first[..from_first]);
         let from_second = second.len().min(buf.remaining());
         buf.put_slice(&second[..from_second]);
         self.bytes.drain(..from_first + from_second);
-        (Poll::Ready(Ok(())), Owed::wake(self.writer.take()))
+        Looked::Done(Ok(()), self.writer.take())
     }
 
-    pub(super) fn poll_write(
+    pub(super) fn write(
         &mut self,
-        cx: &mut Context<'_>,
+        looker: &mut Looker<'_>,
         bufs: &[IoSlice<'_>],
-    ) -> (Poll<io::Result<usize>>, Owed) {
-        let Poll::Ready(budget) = coop::poll_proceed(cx) else {
-            return (Poll::Pending, Owed::default());
-        };
+    ) -> Looked<io::Result<usize>> {
         if self.closed {
-            budget.made_progress();
-            let closed = io::ErrorKind::BrokenPipe.into();
-            return (Poll::Ready(Err(closed)), Owed::default());
+            return Looked::Done(Err(io::ErrorKind::BrokenPipe.into()), None);
         }
         if bufs.iter().all(|buf| buf.is_empty()) {
-            budget.made_progress();
-            return (Poll::Ready(Ok(0)), Owed::default());
+            return Looked::Done(Ok(0), None);
         }
         if self.bytes.len() == self.limit {
-            return (Poll::Pending, register(&mut self.writer, cx));
+            return register(&mut self.writer, looker);
         }
-        budget.made_progress();
         let before = self.bytes.len();
         for buf in bufs {
             let n = buf.len().min(self.limit - self.bytes.len());
             self.bytes.extend(&buf[..n]);
         }
-        let written = self.bytes.len() - before;
-        (Poll::Ready(Ok(written)), Owed::wake(self.reader.take()))
+        Looked::Done(Ok(self.bytes.len() - before), self.reader.take())
     }
 
-    /// Nothing more will be written, or read.
-    pub(super) fn close(&mut self) -> Owed {
+    /// Nothing more will be written, or read. Returns who is to be woken.
+    #[must_use = "somebody may wait to be woken"]
+    pub(super) fn close(&mut self) -> [Option<Waker>; 2] {
         self.closed = true;
-        Owed {
-            wake: [self.reader.take(), self.writer.take()],
-            drop: None,
-        }
+        [self.reader.take(), self.writer.take()]
     }
 }

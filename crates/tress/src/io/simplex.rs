@@ -1,4 +1,5 @@
-use super::pipe::Pipe;
+use super::pipe::{self, Pipe};
+use super::wake::wake_all;
 use super::{AsyncRead, AsyncWrite, ReadBuf, ReadHalf, WriteHalf, split};
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -71,9 +72,7 @@ impl AsyncRead for SimplexStream {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let (polled, owed) = self.pipe.poll_read(cx, buf);
-        owed.settle();
-        polled
+        pipe::poll(cx, |looker| self.pipe.read(looker, buf))
     }
 }
 
@@ -91,7 +90,7 @@ impl AsyncWrite for SimplexStream {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.pipe.close().settle();
+        wake_all(self.pipe.close());
         Poll::Ready(Ok(()))
     }
 
@@ -100,9 +99,7 @@ impl AsyncWrite for SimplexStream {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let (polled, owed) = self.pipe.poll_write(cx, bufs);
-        owed.settle();
-        polled
+        pipe::poll(cx, |looker| self.pipe.write(looker, bufs))
     }
 
     fn is_write_vectored(&self) -> bool {

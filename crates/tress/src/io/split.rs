@@ -1,5 +1,7 @@
+mod shared;
+
 use super::{AsyncRead, AsyncWrite, ReadBuf};
-use crate::sys::Mutex;
+use shared::{Half, Shared};
 use std::fmt;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -9,7 +11,8 @@ use std::task::{Context, Poll};
 /// Makes a source and a sink of one stream, which can go to different tasks.
 ///
 /// A lock keeps the halves apart while one of them is being polled. Types with a `split` or
-/// `into_split` of their own do it without.
+/// `into_split` of their own do it without. A half that is polled from within a poll of the other one, by the
+/// stream itself or by a waker that polls where it is woken, is pending and woken when that poll is over.
 ///
 /// ```
 /// use tress::io::{AsyncReadExt, AsyncWriteExt};
@@ -28,7 +31,7 @@ where
     T: AsyncRead + AsyncWrite,
 {
     let is_write_vectored = stream.is_write_vectored();
-    let stream = Arc::new(Mutex::new(stream));
+    let stream = Arc::new(Shared::new(stream));
     let reader = ReadHalf {
         stream: stream.clone(),
     };
@@ -41,22 +44,14 @@ where
 
 /// The reading half of a stream; made by [`split`].
 pub struct ReadHalf<T> {
-    stream: Arc<Mutex<T>>,
+    stream: Arc<Shared<T>>,
 }
 
 /// The writing half of a stream; made by [`split`].
 pub struct WriteHalf<T> {
-    stream: Arc<Mutex<T>>,
+    stream: Arc<Shared<T>>,
     /// Asked once, so that it needs no lock.
     is_write_vectored: bool,
-}
-
-/// Runs `f` on the stream while the other half is kept out.
-fn with_stream<T, R>(stream: &Mutex<T>, f: impl FnOnce(Pin<&mut T>) -> R) -> R {
-    let mut stream = stream.lock();
-    // SAFETY: the stream is in an `Arc` that only the two halves know. It is moved out of it only by
-    // `unsplit`, for types that need no pinning, and dropped in place otherwise.
-    f(unsafe { Pin::new_unchecked(&mut *stream) })
 }
 
 impl<T> ReadHalf<T> {
@@ -107,7 +102,8 @@ impl<T: AsyncRead> AsyncRead for ReadHalf<T> {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        with_stream(&self.stream, |stream| stream.poll_read(cx, buf))
+        self.stream
+            .poll(Half::Read, cx, |stream, cx| stream.poll_read(cx, buf))
     }
 }
 
@@ -117,15 +113,18 @@ impl<T: AsyncWrite> AsyncWrite for WriteHalf<T> {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        with_stream(&self.stream, |stream| stream.poll_write(cx, buf))
+        self.stream
+            .poll(Half::Write, cx, |stream, cx| stream.poll_write(cx, buf))
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        with_stream(&self.stream, |stream| stream.poll_flush(cx))
+        self.stream
+            .poll(Half::Write, cx, |stream, cx| stream.poll_flush(cx))
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        with_stream(&self.stream, |stream| stream.poll_shutdown(cx))
+        self.stream
+            .poll(Half::Write, cx, |stream, cx| stream.poll_shutdown(cx))
     }
 
     fn poll_write_vectored(
@@ -133,7 +132,9 @@ impl<T: AsyncWrite> AsyncWrite for WriteHalf<T> {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        with_stream(&self.stream, |stream| stream.poll_write_vectored(cx, bufs))
+        self.stream.poll(Half::Write, cx, |stream, cx| {
+            stream.poll_write_vectored(cx, bufs)
+        })
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -32,6 +32,11 @@ impl Home {
         })
     }
 
+    /// Its number: not 0, and far from the largest there is.
+    pub(crate) fn number(self) -> u64 {
+        self.0.get()
+    }
+
     /// Is this that thread?
     #[inline]
     pub(crate) fn is_here(self) -> bool {

@@ -13,6 +13,7 @@ mod clocks;
 mod coroutine_scopes;
 #[cfg(all(feature = "coroutine", unix))]
 mod coroutines;
+mod pipes;
 #[cfg(feature = "net")]
 mod streams;
 mod values;

@@ -18,16 +18,16 @@ use tress::sync::{
 
 /// What happens to a waker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Event {
+pub enum Event {
     Clone,
     Wake,
     Drop,
 }
 
-type Reaction = dyn Fn(Event) + Send + Sync;
+pub type Reaction = dyn Fn(Event) + Send + Sync;
 
 /// A waker that calls `reaction`, but not from within itself.
-fn reacting(reaction: Arc<Reaction>) -> Waker {
+pub fn reacting(reaction: Arc<Reaction>) -> Waker {
     type Data = Arc<Reaction>;
     thread_local!(static WITHIN: Cell<bool> = const { Cell::new(false) });
     struct Out;
@@ -69,7 +69,7 @@ fn reacting(reaction: Arc<Reaction>) -> Waker {
 }
 
 #[derive(Default)]
-struct Wakes(AtomicUsize);
+pub struct Wakes(pub AtomicUsize);
 
 impl Wake for Wakes {
     fn wake(self: Arc<Self>) {
