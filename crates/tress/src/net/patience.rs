@@ -10,7 +10,7 @@ use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 /// Short enough that nobody notices, long enough to cost nothing.
@@ -67,16 +67,21 @@ impl Patience {
         if !self.is_on() {
             return Poll::Ready(());
         }
-        let mut pause = self.pause();
-        let Some(until) = pause.until else {
+        // Taken out: a timer clones, drops and wakes wakers, which is foreign code, and may come back here.
+        let (until, sleep) = {
+            let mut pause = self.pause();
+            (pause.until, pause.sleep.take())
+        };
+        let Some(until) = until else {
             return Poll::Ready(());
         };
-        let sleep = pause
-            .sleep
-            .get_or_insert_with(|| Box::pin(sleep_until(until)));
-        ready!(sleep.as_mut().poll(cx));
-        pause.sleep = None;
-        drop(pause);
+        let mut sleep = sleep.unwrap_or_else(|| Box::pin(sleep_until(until)));
+        if sleep.as_mut().poll(cx).is_pending() {
+            let replaced = self.pause().sleep.replace(sleep);
+            drop(replaced);
+            return Poll::Pending;
+        }
+        drop(sleep);
         self.end(until);
         Poll::Ready(())
     }

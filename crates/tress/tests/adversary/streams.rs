@@ -16,6 +16,8 @@ mod files;
 mod liars;
 #[cfg(all(target_os = "linux", feature = "process"))]
 mod marks;
+#[cfg(target_os = "linux")]
+mod pauses;
 #[cfg(all(target_os = "linux", feature = "process", feature = "fs"))]
 mod shortage;
 
