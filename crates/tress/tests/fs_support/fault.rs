@@ -40,7 +40,7 @@ pub struct Faults {
     page: NonNull<u8>,
 }
 
-// SAFETY: where the page is; whoever looks there says why it may.
+// SAFETY: it only says where the page is.
 unsafe impl Sync for Faults {}
 
 /// The page. Counts its end, when it is unmapped.
@@ -128,15 +128,6 @@ impl Faults {
     pub fn serve(&self) {
         let mut range = range(self.page, 0);
         call(&self.handler, libc::_IOWR::<Range>(0xAA, 0x04), &mut range).expect("served");
-    }
-
-    /// The page's beginning, as it is now.
-    ///
-    /// # Safety
-    /// It was served, and not unmapped.
-    pub unsafe fn look(&self) -> [u8; 8] {
-        // SAFETY: by the caller's promise. The kernel may write meanwhile, hence volatile.
-        unsafe { self.page.as_ptr().cast::<[u8; 8]>().read_volatile() }
     }
 }
 
