@@ -5,7 +5,7 @@ use crate::interest::Interest;
 use crate::loan::{Happened, Kept, Loan};
 use crate::ready::Ready;
 use crate::registration::Registration;
-use crate::slots::{Key, Refused, Slots};
+use crate::slots::{Key, Place, Refused, Slots};
 use crate::source::{self, Handle, Source};
 use crate::sys::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use crate::sys::{Mutex, MutexGuard};
@@ -502,17 +502,13 @@ impl Driver {
                 "too many sources in one I/O driver; spread them over more drivers",
             ),
         })?;
+        // Asking the source for its descriptor is foreign code, which may panic.
+        let place = Place(&self.slots, key);
         let token = mio::Token(key.0);
-        match source::register(&self.registry, source, token, interest.to_mio()) {
-            Ok(handle) => {
-                self.counters.registered.fetch_add(1, Ordering::AcqRel);
-                Ok(Registration::new(Arc::clone(self), key, slot, handle))
-            }
-            Err(error) => {
-                self.slots.give_back(key);
-                Err(error)
-            }
-        }
+        let handle = source::register(&self.registry, source, token, interest.to_mio())?;
+        std::mem::forget(place);
+        self.counters.registered.fetch_add(1, Ordering::AcqRel);
+        Ok(Registration::new(Arc::clone(self), key, slot, handle))
     }
 
     pub(crate) fn deregister(&self, key: Key, handle: &Handle) {

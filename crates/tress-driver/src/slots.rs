@@ -168,6 +168,15 @@ impl Slots {
     }
 }
 
+/// Gives a slot back when it is dropped: for while foreign code runs.
+pub(crate) struct Place<'a>(pub(crate) &'a Slots, pub(crate) Key);
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.give_back(self.1);
+    }
+}
+
 impl Drop for Slots {
     fn drop(&mut self) {
         let mut used = self.watermark.load(Ordering::Relaxed) as usize;

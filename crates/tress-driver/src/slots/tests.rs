@@ -33,6 +33,19 @@ fn keys_keep_index_and_generation_apart_and_leave_room_for_tokens() {
 }
 
 #[test]
+fn a_panic_gives_a_slot_back() {
+    let slots = Slots::new();
+    let (first, _) = slots.take().unwrap();
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let _place = Place(&slots, first);
+        panic!("a source's own trouble");
+    }));
+    assert!(panicked.is_err());
+    let (second, _) = slots.take().unwrap();
+    assert_eq!(first.index(), second.index());
+}
+
+#[test]
 fn slots_are_used_again_in_another_generation() {
     let slots = Slots::new();
     let (first, _) = slots.take().unwrap();

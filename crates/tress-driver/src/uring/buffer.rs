@@ -5,8 +5,7 @@ use std::ops::{Bound, RangeBounds};
 ///
 /// # Safety
 /// As long as the value is neither dropped nor used through a mutable reference, `pointer` returns the
-/// same pointer wherever the value is moved, and `filled` bytes can be read there. The methods are called with
-/// locks of the driver held, so they must not use the driver.
+/// same pointer wherever the value is moved, and `filled` bytes can be read there.
 pub unsafe trait Buffer: Send + 'static {
     /// Where the bytes are.
     fn pointer(&self) -> *const u8;

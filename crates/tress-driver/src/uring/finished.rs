@@ -45,7 +45,6 @@ mod tests {
     use super::*;
     use crate::uring::ring::{Arrived, Next};
     use crate::wakers::Wakers;
-    use io_uring::squeue::Entry;
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
     use std::sync::mpsc;
     use std::thread;
@@ -54,10 +53,6 @@ mod tests {
     struct Dead(Arc<AtomicUsize>);
 
     impl Completion for Dead {
-        unsafe fn entry(&self) -> Entry {
-            unreachable!("it is over")
-        }
-
         fn complete(&self, _: Arrived, _: &mut Wakers) -> Next {
             unreachable!("it is over")
         }
@@ -71,10 +66,6 @@ mod tests {
     struct Panics;
 
     impl Completion for Panics {
-        unsafe fn entry(&self) -> Entry {
-            unreachable!("it is over")
-        }
-
         fn complete(&self, _: Arrived, _: &mut Wakers) -> Next {
             unreachable!("it is over")
         }

@@ -351,16 +351,20 @@ where
                 Ok(())
             };
         }
+        // Both before anything is changed: they ask the descriptor, which is foreign code and may panic.
+        let entry = self.cell.op.entry();
+        let accompanied = self.companion.is_some();
+        let companion = (!accompanied).then(|| self.cell.op.companion()).flatten();
         self.cell.run();
         let mut is_asleep = false;
-        self.key = ring.start(&self.cell, || is_asleep = self.driver.is_asleep());
+        self.key = ring.start(&self.cell, entry, || is_asleep = self.driver.is_asleep());
         if self.key.is_none() {
             return Err(Gone.into());
         }
-        if self.companion.is_none() && self.cell.op.companion().is_some() {
+        if let Some(entry) = companion {
             self.cell.accompany();
             let companion = Arc::new(Watch(Arc::clone(&self.cell)));
-            self.companion = ring.start(&companion, || is_asleep |= self.driver.is_asleep());
+            self.companion = ring.start(&companion, entry, || is_asleep |= self.driver.is_asleep());
         }
         if is_asleep {
             self.driver.summon();

@@ -1,8 +1,8 @@
 //! The ring: what goes to the kernel and what comes back.
 //!
 //! One lock guards what is under way and both queues, and within it another one what is to be dropped. The only
-//! system call that is made under them fetches results that have overflown, and no foreign code runs, except that
-//! a buffer is asked for its place when an operation has to be handed over again.
+//! system call that is made under them fetches results that have overflown, and no foreign code runs: descriptors
+//! and buffers are asked once, before an operation is handed over.
 
 use super::finished::Finished;
 use super::pool::Groups;
@@ -35,12 +35,6 @@ const DROP_PATIENCE: Duration = Duration::from_secs(1);
 
 /// An operation as the ring sees it.
 pub(crate) trait Completion: Send + Sync {
-    /// What to hand to the kernel (again). The kernel does not have the operation now.
-    ///
-    /// # Safety
-    /// The kernel does not have the operation, and nobody else touches it.
-    unsafe fn entry(&self) -> Entry;
-
     /// A result.
     fn complete(&self, arrived: Arrived, wakers: &mut Wakers) -> Next;
 
@@ -94,8 +88,16 @@ pub(crate) struct Ring {
     finished: Finished,
 }
 
+/// An operation that is under way.
+struct UnderWay {
+    operation: Arc<dyn Completion>,
+    /// What the kernel was handed, for when it has to be handed over again. All that it points to stays where it is,
+    /// and an operation that the kernel has not done leaves it as it was.
+    entry: Entry,
+}
+
 struct State {
-    table: Table<Arc<dyn Completion>>,
+    table: Table<UnderWay>,
     closed: bool,
     queue: Queue,
 }
@@ -205,30 +207,29 @@ impl Ring {
         &self.uring
     }
 
-    /// Registers an operation and queues it. `queued` is called, under the lock, when it is: what it sees of
-    /// the owner is from before the owner's next `flush`. `None` if the ring is closed.
+    /// Registers an operation and queues it, by this entry. `queued` is called, under the lock, when it is: what it
+    /// sees of the owner is from before the owner's next `flush`. `None` if the ring is closed.
     pub(crate) fn start(
         &self,
         operation: &Arc<impl Completion + 'static>,
+        entry: Entry,
         queued: impl FnOnce(),
     ) -> Option<Key> {
-        // SAFETY: it was not submitted yet.
-        let entry = unsafe { operation.entry() };
         let mut state = self.state.lock();
         if state.closed {
             return None;
         }
         let key = state.table.reserve();
-        state
-            .table
-            .fill(key, Arc::clone(operation) as Arc<dyn Completion>);
+        let entry = entry.user_data(key.0);
         // Both are written under the lock only.
         let in_flight = self.in_flight.load(Ordering::Relaxed);
         self.in_flight.store(in_flight + 1, Ordering::Release);
         let started = self.started.load(Ordering::Relaxed);
         self.started.store(started + 1, Ordering::Relaxed);
         // Under the same lock: whoever finds it there to cancel it comes after it in the queue.
-        self.push_operation(&mut state.queue, operation.as_ref(), key, entry);
+        self.push_operation(&mut state.queue, operation.as_ref(), key, &entry);
+        let operation = Arc::clone(operation) as Arc<dyn Completion>;
+        state.table.fill(key, UnderWay { operation, entry });
         queued();
         Some(key)
     }
@@ -239,12 +240,12 @@ impl Ring {
         queue: &mut Queue,
         operation: &dyn Completion,
         key: Key,
-        entry: Entry,
+        entry: &Entry,
     ) {
         if operation.goes_on() {
             queue.going_on.push(key);
         }
-        self.push_to(queue, &[entry.user_data(key.0)]);
+        self.push_to(queue, std::slice::from_ref(entry));
     }
 
     /// Queues entries; `queued` is called under the lock.
@@ -355,7 +356,7 @@ impl Ring {
         queued: &mut impl FnMut(),
     ) -> usize {
         let key = Key(result.user_data());
-        let Some(operation) = state.table.get(key) else {
+        let Some(UnderWay { operation, entry }) = state.table.get(key) else {
             // The result of a cancellation.
             return 0;
         };
@@ -368,8 +369,7 @@ impl Ring {
         match operation.complete(arrived, wakers) {
             Next::Wait => return 1,
             Next::Again => {
-                // SAFETY: the kernel has given it back, and it goes straight on to it again.
-                let entry = unsafe { operation.entry() };
+                // The kernel has given it back, and it goes straight on to it again.
                 self.push_operation(&mut state.queue, operation.as_ref(), key, entry);
                 // Whoever has stopped wanting it since queues its cancellation behind it, under the lock.
                 queued();
@@ -385,7 +385,7 @@ impl Ring {
                 self.orphaned.fetch_sub(1, Ordering::AcqRel);
             }
         }
-        finished.extend(state.table.remove(key));
+        finished.extend(state.table.remove(key).map(|was| was.operation));
         // Under the lock, which `state` is behind.
         let in_flight = self.in_flight.load(Ordering::Relaxed);
         self.in_flight.store(in_flight - 1, Ordering::Release);

@@ -6,7 +6,6 @@ use super::table::Key;
 use crate::driver::Driver;
 use crate::gone::Gone;
 use crate::wakers::Wakers;
-use io_uring::squeue::Entry;
 use std::fmt;
 use std::future::Future;
 use std::io;
@@ -47,8 +46,11 @@ impl<O: Operation> Submission<O> {
             return Submission::refused(op, unsupported("this kernel's io_uring cannot do it"));
         }
         let cell = spare::cell(op);
+        // SAFETY: it was not submitted yet.
+        let entry = unsafe { cell.with_op(Prepare::entry) };
+        let entry = entry.expect("the operation is there until it is taken");
         let mut is_asleep = false;
-        match ring.start(&cell, || is_asleep = driver.is_asleep()) {
+        match ring.start(&cell, entry, || is_asleep = driver.is_asleep()) {
             Some(key) => {
                 if is_asleep {
                     driver.summon();
@@ -178,11 +180,6 @@ impl<O: Operation> fmt::Debug for Submission<O> {
 }
 
 impl<O: Operation> Completion for OpCell<O> {
-    unsafe fn entry(&self) -> Entry {
-        // SAFETY: by the caller's promise.
-        unsafe { self.with_op(Prepare::entry) }.expect("the operation is there until it is taken")
-    }
-
     fn complete(&self, arrived: Arrived, wakers: &mut Wakers) -> Next {
         // Not what was asked for: it was interrupted, or the thread that submitted it is gone.
         let failed = match -arrived.value {

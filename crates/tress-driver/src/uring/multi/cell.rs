@@ -6,7 +6,6 @@ use crate::uring::pool::Unread;
 use crate::uring::ring::{Arrived, Completion, Next};
 use crate::uring::submission::to_result;
 use crate::wakers::Wakers;
-use io_uring::squeue::Entry;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
@@ -262,10 +261,6 @@ impl<M: MultiOperation> Completion for MultiCell<M>
 where
     M::Item: Send,
 {
-    unsafe fn entry(&self) -> Entry {
-        self.op.entry()
-    }
-
     fn complete(&self, arrived: Arrived, wakers: &mut Wakers) -> Next {
         let value = to_result(arrived.value, || arrived.closed);
         let is_end = value.as_ref().is_ok_and(|&value| M::is_end(value));
@@ -363,10 +358,6 @@ impl<M: MultiOperation> Completion for Watch<M>
 where
     M::Item: Send,
 {
-    unsafe fn entry(&self) -> Entry {
-        self.0.op.companion().expect("those without have no watch")
-    }
-
     fn complete(&self, arrived: Arrived, wakers: &mut Wakers) -> Next {
         let mut state = self.0.state.lock();
         if state.companion == Companion::Abandoned {

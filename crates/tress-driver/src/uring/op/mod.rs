@@ -64,8 +64,8 @@ mod sealed {
         /// so too, as often as it is asked.
         const REPEATS_IF_CANCELLED: u32 = 8;
 
-        /// The entry. What it points to is in `self`, which stays where it is until the last result, or
-        /// owned by it.
+        /// The entry; asked for once. What it points to is in `self`, which stays where it is until the last result,
+        /// or owned by it. It is good for as often as the kernel gives the operation back undone.
         fn entry(&mut self) -> Entry;
 
         /// The kernel has had it and has answered, whatever.

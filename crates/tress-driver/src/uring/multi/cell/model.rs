@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::uring::multi::sealed::Prepare;
+use io_uring::squeue::Entry;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::sync::{Arc as Shared, Condvar, Mutex};
 use loom::thread;
