@@ -11,6 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Stacks in one mapping.
 const CHUNK: usize = 64;
+/// Address space that stacks leave to the heap. If they took the last of it, the next small allocation,
+/// perhaps that of the panic which says that there is no stack, would abort the process.
+const RESERVE: usize = 4 << 20;
 
 /// Free stacks by size. A range that was mapped once is kept for good; its memory is not.
 static FREE: OnceLock<Mutex<HashMap<usize, Vec<Stack>>>> = OnceLock::new();
@@ -65,11 +68,12 @@ pub(super) fn give(stack: Stack) {
 fn map(size: usize, number: usize, into: &mut Vec<Stack>) -> io::Result<()> {
     let each = size + guard_size();
     let len = each.checked_mul(number).ok_or(io::ErrorKind::OutOfMemory)?;
+    let with_reserve = len.checked_add(RESERVE).ok_or(io::ErrorKind::OutOfMemory)?;
     // SAFETY: a new private mapping at an address of the kernel's choice.
     let start = unsafe {
         libc::mmap(
             ptr::null_mut(),
-            len,
+            with_reserve,
             libc::PROT_READ | libc::PROT_WRITE,
             libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | sys::FLAGS,
             -1,
@@ -79,6 +83,16 @@ fn map(size: usize, number: usize, into: &mut Vec<Stack>) -> io::Result<()> {
     if start == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
     }
+    // The reserve is the lower end, so that the stacks lie beside those mapped before.
+    // SAFETY: the mapping is ours, longer than the reserve, and used by nobody yet.
+    if unsafe { libc::munmap(start, RESERVE) } != 0 {
+        // There may be no more mappings than there are, and this would have split one.
+        let error = io::Error::last_os_error();
+        // SAFETY: as above; a whole mapping can always be given back.
+        unsafe { libc::munmap(start, with_reserve) };
+        return Err(error);
+    }
+    let start = start.wrapping_byte_add(RESERVE);
     sys::no_huge_pages(start, len);
     let start = start.expose_provenance();
     for n in 0..number {
