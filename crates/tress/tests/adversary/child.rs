@@ -26,6 +26,7 @@ pub fn run(test: &str, case: &str) -> Output {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", test, "--nocapture", "--test-threads=1"])
         .env(CASE, case)
+        .env("ASAN_OPTIONS", asan_options())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -52,6 +53,12 @@ pub fn run(test: &str, case: &str) -> Output {
     };
     assert!(!hangs, "{test} ({case}) hangs\n{}", text(&output));
     output
+}
+
+/// What AddressSanitizer is told in a child whose address space may be limited: to need little memory of its own.
+fn asan_options() -> String {
+    let given = std::env::var("ASAN_OPTIONS").unwrap_or_default();
+    format!("{given}:detect_stack_use_after_return=0:quarantine_size_mb=1")
 }
 
 /// Reads all, on a thread of its own.
