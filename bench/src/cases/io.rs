@@ -28,6 +28,8 @@ macro_rules! with_cpu {
 
 /// Connections that are opened and closed at the same time.
 const CHURNING: usize = 16;
+/// Requests a second of the paced load: a sixth of what a server can do here.
+const PACED: u32 = 20_000;
 
 pub fn cases<S: Serve>() -> Vec<Case> {
     [
@@ -44,6 +46,13 @@ pub fn cases<S: Serve>() -> Vec<Case> {
             "64 B there and back, 50 connections",
             echo::<S, 64, 50>,
             1.1
+        ),
+        with_cpu!(
+            "io/echo_50_paced",
+            "req/s",
+            "64 B there and back, 20,000 requests a second over 50 connections",
+            echo_paced::<S>,
+            1.0
         ),
         with_cpu!(
             "io/echo_500",
@@ -123,6 +132,13 @@ fn echo_pooled<S: Serve, const CONNECTIONS: usize>(plan: &Plan) -> Result<Outcom
     under_load::<S>(plan, Service::EchoPooled, kind, CONNECTIONS)
 }
 
+fn echo_paced<S: Serve>(plan: &Plan) -> Result<Outcome, Wrong> {
+    let server = start::<S>(plan, Service::Echo)?;
+    let kind = Kind::Echo { bytes: 64 };
+    let load = Load::new(kind, 50, server.address(), plan);
+    load.paced(PACED).measure()
+}
+
 fn accept_churn<S: Serve>(plan: &Plan) -> Result<Outcome, Wrong> {
     let kind = Kind::Churn { bytes: 64 };
     under_load::<S>(plan, Service::Echo, kind, CHURNING)
@@ -138,9 +154,13 @@ fn under_load<S: Serve>(
     kind: Kind,
     connections: usize,
 ) -> Result<Outcome, Wrong> {
-    let server = Server::<S>::start(plan.workers, service);
-    let server = server.map_err(|why| Wrong(format!("no server: {why}")))?;
+    let server = start::<S>(plan, service)?;
     Load::new(kind, connections, server.address(), plan).measure()
+}
+
+fn start<S: Serve>(plan: &Plan, service: Service) -> Result<Server<S>, Wrong> {
+    let server = Server::<S>::start(plan.workers, service);
+    server.map_err(|why| Wrong(format!("no server: {why}")))
 }
 
 fn file_read<S: Serve, const READERS: usize>(plan: &Plan) -> Result<Outcome, Wrong> {

@@ -15,6 +15,9 @@ use super::{Load, Word};
 /// virtual machine takes longer than a reply: the server would not be what is measured.
 const LOOK: Duration = Duration::from_micros(100);
 
+/// A paced load sends what is due this often, and sleeps in between.
+const PACE: Duration = Duration::from_micros(200);
+
 /// A server that says nothing for this long hangs.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -30,8 +33,15 @@ pub fn run(load: &Load, mut say: impl FnMut(Word)) -> Result<(), String> {
     let mut started = Instant::now();
     let mut warm_up = true;
     let (mut requests, mut replies) = (0, 0);
+    let mut pace = load.rate.map(Pace::new);
     loop {
-        wait(&mut poll, &mut events)?;
+        match &mut pace {
+            None => wait(&mut poll, &mut events)?,
+            Some(pace) => {
+                pace.send(load, &mut clients)?;
+                look(&mut poll, &mut events, Duration::ZERO)?;
+            }
+        }
         for event in &events {
             let client = &mut clients[event.token().0];
             let done = client.advance(load, &mut ports, &poll);
@@ -59,14 +69,68 @@ fn wait(poll: &mut Poll, events: &mut Events) -> Result<(), String> {
     let since = Instant::now();
     let mut patience = Duration::ZERO;
     loop {
+        look(poll, events, patience)?;
+        if !events.is_empty() {
+            return Ok(());
+        }
+        if patience == PATIENCE {
+            return Err(format!("no reply in {PATIENCE:?}"));
+        }
+        if since.elapsed() >= LOOK {
+            patience = PATIENCE;
+        }
+    }
+}
+
+/// Collects events, for at most `patience`.
+fn look(poll: &mut Poll, events: &mut Events, patience: Duration) -> Result<(), String> {
+    loop {
         match poll.poll(events, Some(patience)) {
             Err(why) if why.kind() == ErrorKind::Interrupted => continue,
             Err(why) => return Err(format!("cannot wait: {why}")),
-            Ok(()) if !events.is_empty() => return Ok(()),
-            Ok(()) if patience == PATIENCE => return Err(format!("no reply in {PATIENCE:?}")),
-            Ok(()) if since.elapsed() >= LOOK => patience = PATIENCE,
-            Ok(()) => {}
+            Ok(()) => return Ok(()),
         }
+    }
+}
+
+/// Sends requests at a fixed rate, one burst every [`PACE`].
+struct Pace {
+    each: Duration,
+    /// When the next request is due.
+    due: Instant,
+    /// When a connection was last free for one.
+    sent: Instant,
+    next: usize,
+}
+
+impl Pace {
+    fn new(rate: u32) -> Pace {
+        Pace {
+            each: Duration::from_secs(1) / rate,
+            due: Instant::now(),
+            sent: Instant::now(),
+            next: 0,
+        }
+    }
+
+    /// Sleeps until the next burst and sends it. Requests that find no free connection stay due.
+    fn send(&mut self, load: &Load, clients: &mut [Client]) -> Result<(), String> {
+        std::thread::sleep(PACE);
+        let now = Instant::now();
+        while self.due <= now {
+            let order = (self.next..clients.len()).chain(0..self.next);
+            let Some(free) = order.into_iter().find(|&at| clients[at].free) else {
+                if now - self.sent > PATIENCE {
+                    return Err(format!("no reply in {PATIENCE:?}"));
+                }
+                return Ok(());
+            };
+            self.next = (free + 1) % clients.len();
+            clients[free].ask(load).map_err(|why| why.to_string())?;
+            self.due += self.each;
+            self.sent = now;
+        }
+        Ok(())
     }
 }
 
@@ -79,6 +143,8 @@ struct Client {
     sent: usize,
     reply: Vec<u8>,
     received: usize,
+    /// No request is under way.
+    free: bool,
 }
 
 impl Client {
@@ -91,8 +157,11 @@ impl Client {
             sent: 0,
             reply: vec![0; load.kind.room()],
             received: 0,
+            free: true,
         };
-        client.ask(load)?;
+        if load.rate.is_none() {
+            client.ask(load)?;
+        }
         Ok(client)
     }
 
@@ -102,6 +171,7 @@ impl Client {
             .request(self.number, self.count, &mut self.request);
         self.count += 1;
         (self.sent, self.received) = (0, 0);
+        self.free = false;
         self.send()
     }
 
@@ -120,6 +190,9 @@ impl Client {
     /// Goes on after an event. Returns the number of replies that are complete now.
     fn advance(&mut self, load: &Load, ports: &mut Ports, poll: &Poll) -> Result<u64, String> {
         let text = |why: io::Error| why.to_string();
+        if self.free {
+            return Ok(0);
+        }
         self.send().map_err(text)?;
         loop {
             let room = &mut self.reply[self.received..];
@@ -139,7 +212,11 @@ impl Client {
                     self.stream = stream(load, self.number, ports, poll).map_err(text)?;
                 }
                 // Nothing can be there to be read: the next event tells.
-                self.ask(load).map_err(text)?;
+                if load.rate.is_some() {
+                    self.free = true;
+                } else {
+                    self.ask(load).map_err(text)?;
+                }
                 return Ok(1);
             }
             if n < wanted {

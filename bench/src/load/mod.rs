@@ -19,11 +19,13 @@ pub use dialogue::{HTTP_BODY, Kind};
 use crate::case::{Outcome, Plan, Wrong};
 use crate::meter::process_cpu;
 
-/// A load: so many connections, each of which sends its next request when it has the reply.
+/// A load: a number of connections, each with at most one request under way.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Load {
     pub kind: Kind,
     pub connections: usize,
+    /// Requests per second in all. Without it each connection sends its next request when it has the reply.
+    pub rate: Option<u32>,
     pub server: SocketAddr,
     pub warm_up: Duration,
     pub measure: Duration,
@@ -45,9 +47,18 @@ impl Load {
         Load {
             kind,
             connections,
+            rate: None,
             server,
             warm_up: plan.load_warm_up,
             measure: plan.load,
+        }
+    }
+
+    /// Sends requests at a fixed rate, whatever the replies do.
+    pub fn paced(self, rate: u32) -> Self {
+        Load {
+            rate: Some(rate),
+            ..self
         }
     }
 
