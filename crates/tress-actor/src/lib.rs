@@ -79,9 +79,10 @@ mod run;
 mod shutdown;
 mod slot;
 pub mod supervisor;
-mod sys;
 mod table;
 mod topic;
+
+use tress_sys as sys;
 
 pub use actor::{Actor, ActorRef, AskError, Flow, Reply};
 pub use atom::{Atom, AtomError, MAX_ATOM_LENGTH, MAX_ATOMS};

@@ -63,7 +63,6 @@ mod registration;
 mod slot;
 mod slots;
 mod source;
-mod sys;
 mod token;
 #[cfg(all(
     target_os = "linux",
@@ -89,6 +88,8 @@ mod uring;
 #[path = "no_uring.rs"]
 mod uring;
 mod wakers;
+
+use tress_sys as sys;
 
 pub use config::{Backend, Choice, Config, ENVIRONMENT};
 pub use driver::{Driver, Metrics, Report, Turn};

@@ -77,11 +77,12 @@ pub mod signal;
 #[cfg(any(feature = "sink", feature = "stream"))]
 pub mod stream;
 pub mod sync;
-mod sys;
 pub mod task;
 pub mod time;
 pub mod trace;
 mod words;
+
+use tress_sys as sys;
 
 pub use task::spawn;
 

@@ -63,14 +63,14 @@ pub(crate) use error::SpawnError;
 
 use self::state::{State, Summons};
 use crate::sys::atomic::{AtomicUsize, Ordering};
-use crate::sys::{Arc, CachePadded, Mutex, MutexGuard, Parker, guarded, thread};
+// Nothing is decided from the gauges, so the model need not explore them.
+use crate::sys::plain::AtomicUsize as Gauge;
+use crate::sys::{Arc, CachePadded, Mutex, MutexGuard, Parker, clock, guarded, thread};
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::io;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc as StdArc;
-// Nothing is decided from the gauges, so the model need not explore them.
-use std::sync::atomic::AtomicUsize as Gauge;
 use std::time::{Duration, Instant};
 
 #[cfg(not(loom))]
@@ -244,7 +244,7 @@ impl<J: Job> Pool<J> {
     /// the call ends by itself when its job does. A second call resumes at step 4.
     pub(crate) fn shutdown(&self, timeout: Option<Duration>) -> Shutdown {
         // A deadline beyond what the clock can express is none.
-        let deadline = timeout.and_then(|t| Instant::now().checked_add(t));
+        let deadline = timeout.and_then(|t| clock::now().checked_add(t));
         let cancelled = self.inner.close();
         let (pool, slot) = SERVING.with(Cell::get);
         let inside = pool == self.inner.address();
@@ -407,7 +407,7 @@ impl<J: Job> Inner<J> {
         let own = this.clone();
         // The name is the user's: it may panic, and so does the builder if it holds a NUL.
         guarded(|| {
-            let mut builder = thread::Builder::new().name((this.config.name)());
+            let mut builder = thread::Builder::new((this.config.name)());
             if let Some(size) = this.config.stack_size {
                 builder = builder.stack_size(size);
             }
@@ -460,7 +460,7 @@ impl<J: Job> Inner<J> {
         state.closers.push(parker.clone());
         loop {
             let remaining = state.remaining(inside);
-            let left = deadline.map(|d| d.saturating_duration_since(Instant::now()));
+            let left = deadline.map(|d| d.saturating_duration_since(clock::now()));
             if remaining == 0 || left == Some(Duration::ZERO) {
                 state.closers.retain(|closer| !Arc::ptr_eq(closer, &parker));
                 return remaining;

@@ -1,7 +1,7 @@
 //! What is recorded, as the ring stores it and as a reader gets it.
 
-use super::clock::Scale;
 use super::ring::Words;
+use crate::sys::clock::Scale;
 use crate::task::{self, Label};
 use std::panic::Location;
 use std::time::Duration;

@@ -3,7 +3,6 @@
 //! Nothing here is on unless asked for, and while it is off a worker pays one look at a flag per tick.
 
 mod chrome;
-mod clock;
 mod dump;
 mod event;
 #[cfg(all(unix, not(loom)))]
@@ -18,7 +17,7 @@ pub use event::{Event, EventKind};
 pub use section::{Section, SectionGuard};
 pub use slow::{Backtrace, SlowPoll};
 
-pub(crate) use clock::{Clock, Scale};
+pub(crate) use crate::sys::clock::{Clock, Scale};
 #[cfg(all(unix, not(loom)))]
 pub(crate) use on_signal::{dump_on, parse as parse_signal};
 pub(crate) use recorder::Recorder;

@@ -1,12 +1,13 @@
 //! What the workers' recorders share: the switch, the rings, the clock.
 
-use super::clock::{Clock, Scale};
 use super::event::{Event, What};
 use super::ring::Ring;
 use crate::sys::CachePadded;
+use crate::sys::atomic::Ordering;
+use crate::sys::clock::{self, Clock, Scale};
+use crate::sys::plain::{AtomicBool, AtomicU64};
 use crate::task::{self, Label};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 /// What the builder said.
@@ -50,7 +51,7 @@ impl Tracer {
                 .map(|_| CachePadded::new(Track::default()))
                 .collect(),
             on: AtomicBool::new(false),
-            start: Instant::now(),
+            start: clock::now(),
         };
         if config.on {
             tracer.start();
@@ -100,7 +101,7 @@ impl Tracer {
 
     /// Milliseconds from then to now.
     pub(crate) fn ms_since(&self, then: u32) -> u32 {
-        self.ms_at(Instant::now()).wrapping_sub(then)
+        self.ms_at(clock::now()).wrapping_sub(then)
     }
 
     /// The task that a worker is polling, if that is recorded.
@@ -127,7 +128,7 @@ impl Tracer {
         if let Some(ring) = track.ring.get() {
             // The clock's counts of that time: its scale is measured, and the event is rare.
             let scale = Scale::measure();
-            let so_far = scale.counts(since.elapsed());
+            let so_far = scale.counts(clock::elapsed(since));
             let what = What::slow_poll(so_far, worker);
             ring.push(Event::words(self.clock.now(), what, task));
         }

@@ -1,16 +1,18 @@
-use super::Mutex;
+use crate::Mutex;
 use std::cell::Cell;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-/// xorshift64+ (seed 002): one per worker or thread, for victims and `select!`.
+/// xorshift64+: one per worker or thread, for victims and `select!`.
 #[derive(Debug)]
-pub(crate) struct FastRand {
+pub struct FastRand {
     a: Cell<u32>,
     b: Cell<u32>,
 }
 
 impl FastRand {
-    pub(crate) const fn new(seed: u64) -> Self {
+    /// Starts from a seed.
+    #[inline]
+    pub const fn new(seed: u64) -> Self {
         let a = (seed >> 32) as u32;
         let b = seed as u32;
         // An all-zero state would stay zero for ever.
@@ -21,7 +23,8 @@ impl FastRand {
     }
 
     /// Replaces the state, returning a seed that restores the old one.
-    pub(crate) fn replace(&self, seed: u64) -> u64 {
+    #[inline]
+    pub fn replace(&self, seed: u64) -> u64 {
         let old = (u64::from(self.a.get()) << 32) | u64::from(self.b.get());
         let fresh = FastRand::new(seed);
         self.a.set(fresh.a.get());
@@ -29,7 +32,9 @@ impl FastRand {
         old
     }
 
-    pub(crate) fn next_u32(&self) -> u32 {
+    /// Draws a number.
+    #[inline]
+    pub fn next_u32(&self) -> u32 {
         let mut s1 = self.a.get();
         let s0 = self.b.get();
         s1 ^= s1 << 17;
@@ -39,8 +44,9 @@ impl FastRand {
         s0.wrapping_add(s1)
     }
 
-    /// A number in `0..n`, by multiplication instead of a division.
-    pub(crate) fn below(&self, n: u32) -> u32 {
+    /// Draws a number in `0..n`, by multiplication instead of a division.
+    #[inline]
+    pub fn below(&self, n: u32) -> u32 {
         ((u64::from(self.next_u32()) * u64::from(n)) >> 32) as u32
     }
 }
@@ -48,14 +54,16 @@ impl FastRand {
 /// Hands out seeds derived from one root seed, so that a runtime built with a
 /// fixed seed gives every worker the same one in every run.
 #[derive(Debug)]
-pub(crate) struct SeedGenerator(Mutex<u64>);
+pub struct SeedGenerator(Mutex<u64>);
 
 impl SeedGenerator {
-    pub(crate) fn new(root: u64) -> Self {
+    /// Starts from the root.
+    pub fn new(root: u64) -> Self {
         SeedGenerator(Mutex::new(root))
     }
 
-    pub(crate) fn next_seed(&self) -> u64 {
+    /// Returns the next seed.
+    pub fn next_seed(&self) -> u64 {
         let mut state = self.0.lock();
         // SplitMix64: a full-period sequence from any start, zero included.
         *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -65,8 +73,8 @@ impl SeedGenerator {
         z ^ (z >> 31)
     }
 
-    /// A seed that differs from run to run.
-    pub(crate) fn entropy() -> u64 {
+    /// Draws a seed that differs from run to run.
+    pub fn entropy() -> u64 {
         // `RandomState` is keyed from the operating system's randomness.
         RandomState::new().build_hasher().finish()
     }

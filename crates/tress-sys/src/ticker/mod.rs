@@ -1,4 +1,4 @@
-//! An alarm that one thread waits for and any thread may set.
+//! The monitor's alarm.
 //!
 //! The monitor sleeps here. On Linux setting the alarm costs the worker a fraction of
 //! a microsecond and wakes nobody until it goes off, so that a worker leaving its idle
@@ -7,12 +7,12 @@
 #[cfg(all(any(target_os = "linux", target_os = "android"), not(loom), not(miri)))]
 mod timerfd;
 #[cfg(all(any(target_os = "linux", target_os = "android"), not(loom), not(miri)))]
-pub(crate) use timerfd::Ticker;
+pub use timerfd::Ticker;
 
 #[cfg(any(not(any(target_os = "linux", target_os = "android")), loom, miri))]
 mod condvar;
 #[cfg(any(not(any(target_os = "linux", target_os = "android")), loom, miri))]
-pub(crate) use condvar::Ticker;
+pub use condvar::Ticker;
 
 #[cfg(all(test, not(loom)))]
 mod tests {

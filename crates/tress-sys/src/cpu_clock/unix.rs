@@ -1,8 +1,8 @@
 use super::ThreadTimes;
 use std::time::Duration;
 
-/// What the calling thread had of the cores. `None` if it cannot be known.
-pub(crate) fn thread_times() -> Option<ThreadTimes> {
+/// Returns what the calling thread had of the cores, `None` if it cannot be known.
+pub fn thread_times() -> Option<ThreadTimes> {
     Some(ThreadTimes {
         cpu: cpu_time()?,
         waited: waited(),
@@ -37,9 +37,9 @@ fn waited() -> Option<Duration> {
     None
 }
 
-/// How often the calling thread has lost its core to another one. `None` if it cannot be known.
+/// Returns how often the calling thread has lost its core to another one, `None` if it cannot be known.
 #[cfg(target_os = "linux")]
-pub(crate) fn preemptions() -> Option<u64> {
+pub fn preemptions() -> Option<u64> {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::uninit();
     // SAFETY: the pointer is to a place of ours, which is filled if the call says so.
     unsafe {
@@ -49,6 +49,7 @@ pub(crate) fn preemptions() -> Option<u64> {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn preemptions() -> Option<u64> {
+/// Returns `None`: how often the calling thread has lost its core cannot be known.
+pub fn preemptions() -> Option<u64> {
     None
 }

@@ -7,10 +7,12 @@ use std::ptr::NonNull;
 /// aarch64 parts both make pairs of 64-byte lines travel together.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-pub(crate) struct CachePadded<T>(T);
+pub struct CachePadded<T>(T);
 
 impl<T> CachePadded<T> {
-    pub(crate) const fn new(value: T) -> Self {
+    /// Puts `value` on lines of its own.
+    #[inline(always)]
+    pub const fn new(value: T) -> Self {
         CachePadded(value)
     }
 }
@@ -18,6 +20,7 @@ impl<T> CachePadded<T> {
 impl<T> Deref for CachePadded<T> {
     type Target = T;
 
+    #[inline(always)]
     fn deref(&self) -> &T {
         &self.0
     }
@@ -26,7 +29,7 @@ impl<T> Deref for CachePadded<T> {
 /// Asks for the line at an address and the one behind it, to be in the cache by the time they are used.
 /// A hint: the address need not be valid.
 #[inline(always)]
-pub(crate) fn prefetch<T>(at: NonNull<T>) {
+pub fn prefetch<T>(at: NonNull<T>) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
@@ -44,7 +47,7 @@ pub(crate) fn prefetch<T>(at: NonNull<T>) {
 /// As [`prefetch`], for lines that are going to be written and may be in another core's cache: they come
 /// without the copy staying behind that the write would have to call back.
 #[inline(always)]
-pub(crate) fn prefetch_to_write<T>(at: NonNull<T>) {
+pub fn prefetch_to_write<T>(at: NonNull<T>) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         let at = at.as_ptr().cast::<u8>();

@@ -1,16 +1,16 @@
 //! Handlers of signals that leave those that were there before them in their place.
 
-use super::keep_errno;
+use crate::atomic::Ordering;
+use crate::keep_errno;
+use crate::plain::{AtomicPtr, Mutex};
 use std::io;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Mutex, PoisonError};
 
-/// No system has more.
-pub(crate) const SIGNALS: usize = 128;
+/// Length of a table by the numbers of signals: no system has more of them.
+pub const SIGNALS: usize = 128;
 
-/// Cannot be handled, or mean that the thread that caused them cannot go on.
-pub(crate) const UNFIT: [i32; 6] = [
+/// Signals that cannot be handled, or mean that the thread that caused them cannot go on.
+pub const UNFIT: [i32; 6] = [
     libc::SIGKILL,
     libc::SIGSTOP,
     libc::SIGSEGV,
@@ -20,13 +20,14 @@ pub(crate) const UNFIT: [i32; 6] = [
 ];
 
 /// A handler that wants to know more than the number.
-pub(crate) type Informed = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
+pub type Informed = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
 
 /// One function that handles signals, in a static of its own.
 ///
 /// A handler that somebody else had installed before goes on being called, after ours. It is never freed: a
 /// handler may be running at any time. Earlier handlers are published with release and found with acquire.
-pub(crate) struct Handlers {
+#[derive(Debug)]
+pub struct Handlers {
     /// What was there, by the numbers of the signals. Null where there was no function.
     earlier: [AtomicPtr<libc::sigaction>; SIGNALS],
     /// The signals that have the function; held while it is installed.
@@ -34,7 +35,8 @@ pub(crate) struct Handlers {
 }
 
 impl Handlers {
-    pub(crate) const fn new() -> Self {
+    /// Creates one that handles no signal yet.
+    pub const fn new() -> Self {
         Handlers {
             earlier: [const { AtomicPtr::new(ptr::null_mut()) }; SIGNALS],
             handled: Mutex::new(Vec::new()),
@@ -43,8 +45,11 @@ impl Handlers {
 
     /// Has `handler` called when the signal comes, if it is not yet. It does nothing but call
     /// [`handle`](Self::handle) of this very value.
-    pub(crate) fn install(&'static self, signal: i32, handler: Informed) -> io::Result<()> {
-        let mut handled = self.handled.lock().unwrap_or_else(PoisonError::into_inner);
+    ///
+    /// # Errors
+    /// Any error of `sigaction(2)`.
+    pub fn install(&'static self, signal: i32, handler: Informed) -> io::Result<()> {
+        let mut handled = self.handled.lock();
         if handled.contains(&signal) {
             return Ok(());
         }
@@ -91,7 +96,7 @@ impl Handlers {
     /// # Safety
     /// The arguments are those that the system has given to the handler that called this, for this signal, on
     /// this thread.
-    pub(crate) unsafe fn handle(
+    pub unsafe fn handle(
         &self,
         signal: libc::c_int,
         info: *mut libc::siginfo_t,
@@ -113,8 +118,9 @@ impl Handlers {
     }
 }
 
-/// A signal's place in a table.
-pub(crate) fn of<T>(table: &[T; SIGNALS], signal: i32) -> Option<&T> {
+/// Returns a signal's place in a table.
+#[inline]
+pub fn of<T>(table: &[T; SIGNALS], signal: i32) -> Option<&T> {
     table.get(usize::try_from(signal).ok()?)
 }
 

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 const PAYLOADS: usize = 4;
 
 /// Runs foreign code. A panic has been reported by the panic hook and ends here; then there is no result.
-pub(crate) fn guarded<R>(foreign: impl FnOnce() -> R) -> Option<R> {
+pub fn guarded<R>(foreign: impl FnOnce() -> R) -> Option<R> {
     let mut payload = match catch_unwind(AssertUnwindSafe(foreign)) {
         Ok(value) => return Some(value),
         Err(payload) => payload,

@@ -3,13 +3,18 @@ use std::io::{self, Read};
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::time::Duration;
 
+/// An alarm that one thread waits for and any thread may set.
 #[derive(Debug)]
-pub(crate) struct Ticker {
+pub struct Ticker {
     fd: File,
 }
 
 impl Ticker {
-    pub(crate) fn new() -> io::Result<Self> {
+    /// Creates an alarm that is not set.
+    ///
+    /// # Errors
+    /// The system has no room for another timer.
+    pub fn new() -> io::Result<Self> {
         // SAFETY: a plain system call that touches no memory of ours.
         let fd = unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_CLOEXEC) };
         if fd < 0 {
@@ -22,7 +27,7 @@ impl Ticker {
     }
 
     /// Makes `wait` return after `after`, replacing an earlier setting.
-    pub(crate) fn arm(&self, after: Duration) {
+    pub fn arm(&self, after: Duration) {
         let zero = libc::timespec {
             tv_sec: 0,
             tv_nsec: 0,
@@ -48,7 +53,7 @@ impl Ticker {
     }
 
     /// Blocks until the alarm goes off.
-    pub(crate) fn wait(&self) {
+    pub fn wait(&self) {
         let mut expirations = [0; 8];
         loop {
             match (&self.fd).read(&mut expirations) {

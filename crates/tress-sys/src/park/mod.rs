@@ -3,12 +3,12 @@
 #[cfg(all(any(target_os = "linux", target_os = "android"), not(loom), not(miri)))]
 mod futex;
 #[cfg(all(any(target_os = "linux", target_os = "android"), not(loom), not(miri)))]
-pub(crate) use futex::Parker;
+pub use futex::Parker;
 
 #[cfg(any(not(any(target_os = "linux", target_os = "android")), loom, miri))]
 mod condvar;
 #[cfg(any(not(any(target_os = "linux", target_os = "android")), loom, miri))]
-pub(crate) use condvar::Parker;
+pub use condvar::Parker;
 
 #[cfg(all(test, not(loom)))]
 mod tests {

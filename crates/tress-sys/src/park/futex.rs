@@ -1,4 +1,4 @@
-use crate::sys::atomic::{AtomicU32, Ordering};
+use crate::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 const EMPTY: u32 = 0;
@@ -11,12 +11,14 @@ const NOTIFIED: u32 = 2;
 /// `unpark` releases and a `park` that consumed its token acquires: what was
 /// written before `unpark` is seen after `park`.
 #[derive(Debug)]
-pub(crate) struct Parker {
+pub struct Parker {
     state: AtomicU32,
 }
 
 impl Parker {
-    pub(crate) const fn new() -> Self {
+    /// Creates a parker without a token.
+    #[inline]
+    pub const fn new() -> Self {
         Parker {
             state: AtomicU32::new(EMPTY),
         }
@@ -24,7 +26,8 @@ impl Parker {
 
     /// Waits for a token, at most `timeout`. True if a token was consumed. May
     /// return false early.
-    pub(crate) fn park(&self, timeout: Option<Duration>) -> bool {
+    #[inline]
+    pub fn park(&self, timeout: Option<Duration>) -> bool {
         if self.state.load(Ordering::Relaxed) == NOTIFIED {
             return self.take();
         }
@@ -42,17 +45,21 @@ impl Parker {
         self.take()
     }
 
-    pub(crate) fn unpark(&self) {
+    /// Leaves a token, and wakes the thread if it waits.
+    #[inline]
+    pub fn unpark(&self) {
         if self.state.swap(NOTIFIED, Ordering::Release) == PARKED {
             wake_one(&self.state);
         }
     }
 
-    /// Would `park` return at once?
-    pub(crate) fn is_notified(&self) -> bool {
+    /// Returns whether `park` would return at once.
+    #[inline]
+    pub fn is_notified(&self) -> bool {
         self.state.load(Ordering::Relaxed) == NOTIFIED
     }
 
+    #[inline]
     fn take(&self) -> bool {
         self.state.swap(EMPTY, Ordering::Acquire) == NOTIFIED
     }

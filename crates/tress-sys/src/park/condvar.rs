@@ -1,19 +1,16 @@
-use crate::sys::Mutex;
-#[cfg(loom)]
-use loom::sync::Condvar;
-#[cfg(not(loom))]
-use std::sync::Condvar;
+use crate::{Condvar, Mutex};
 use std::time::Duration;
 
 /// The portable twin of the futex parker: same contract, a lock and a condition.
 #[derive(Debug)]
-pub(crate) struct Parker {
+pub struct Parker {
     notified: Mutex<bool>,
     condition: Condvar,
 }
 
 impl Parker {
-    pub(crate) fn new() -> Self {
+    /// Creates a parker without a token.
+    pub fn new() -> Self {
         Parker {
             notified: Mutex::new(false),
             condition: Condvar::new(),
@@ -22,23 +19,24 @@ impl Parker {
 
     /// Waits for a token, at most `timeout`. True if a token was consumed. May
     /// return false early.
-    pub(crate) fn park(&self, timeout: Option<Duration>) -> bool {
+    pub fn park(&self, timeout: Option<Duration>) -> bool {
         let mut notified = self.notified.lock();
         if !*notified && timeout != Some(Duration::ZERO) {
             notified = match timeout {
-                None => self.condition.wait(notified).unwrap(),
-                Some(t) => self.condition.wait_timeout(notified, t).unwrap().0,
+                None => self.condition.wait(notified),
+                Some(t) => self.condition.wait_timeout(notified, t),
             };
         }
         std::mem::take(&mut *notified)
     }
 
-    /// Would `park` return at once?
-    pub(crate) fn is_notified(&self) -> bool {
+    /// Returns whether `park` would return at once.
+    pub fn is_notified(&self) -> bool {
         *self.notified.lock()
     }
 
-    pub(crate) fn unpark(&self) {
+    /// Leaves a token, and wakes the thread if it waits.
+    pub fn unpark(&self) {
         *self.notified.lock() = true;
         self.condition.notify_one();
     }

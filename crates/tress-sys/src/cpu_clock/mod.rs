@@ -3,22 +3,22 @@
 #[cfg(all(unix, not(loom), not(miri)))]
 mod unix;
 #[cfg(all(unix, not(loom), not(miri)))]
-pub(crate) use unix::{preemptions, thread_times};
+pub use unix::{preemptions, thread_times};
 
 #[cfg(any(not(unix), loom, miri))]
 mod unknown;
 #[cfg(any(not(unix), loom, miri))]
-pub(crate) use unknown::{preemptions, thread_times};
+pub use unknown::{preemptions, thread_times};
 
 use std::time::Duration;
 
-/// Since the thread began.
+/// How long a thread was on a core and waited for one, since it began.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ThreadTimes {
-    /// On a core.
-    pub(crate) cpu: Duration,
-    /// Ready to run, but without a core. `None`: that cannot be known.
-    pub(crate) waited: Option<Duration>,
+pub struct ThreadTimes {
+    /// The time on a core.
+    pub cpu: Duration,
+    /// The time in which it was ready to run, but without a core. `None`: that cannot be known.
+    pub waited: Option<Duration>,
 }
 
 #[cfg(all(test, unix, not(loom), not(miri)))]

@@ -1,7 +1,8 @@
 //! The error number of a thread, for signal handlers.
 
-/// Does `f`, and leaves the thread's `errno` as it was: what a signal has interrupted may be about to read it.
-pub(crate) fn keep_errno(f: impl FnOnce()) {
+/// Calls `f`, and leaves the thread's `errno` as it was: what a signal has interrupted may be about to read it.
+#[inline]
+pub fn keep_errno(f: impl FnOnce()) {
     let errno = location();
     // SAFETY: this thread's own.
     let before = unsafe { *errno };
@@ -10,6 +11,7 @@ pub(crate) fn keep_errno(f: impl FnOnce()) {
     unsafe { *errno = before };
 }
 
+#[inline]
 fn location() -> *mut libc::c_int {
     #[cfg(any(
         target_os = "linux",

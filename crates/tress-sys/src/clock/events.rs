@@ -1,4 +1,4 @@
-//! Time for events: the cheapest clock that all processors agree on.
+//! The cheapest clock that all processors agree on.
 //!
 //! On x86-64 with an invariant time-stamp counter, and on AArch64, that is the processor's counter, read
 //! by one instruction without a call (12 ns against 31 ns for the system's clock on the machine this
@@ -6,17 +6,19 @@
 //! the system's clock over the time between the first use and the export, so nothing has to be calibrated
 //! before the first event.
 
+use super::{elapsed, now};
+use crate::thread;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-#[path = "clock/tsc.rs"]
+#[path = "tsc.rs"]
 mod counter;
 #[cfg(all(target_arch = "aarch64", not(miri)))]
-#[path = "clock/cntvct.rs"]
+#[path = "cntvct.rs"]
 mod counter;
 #[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri))))]
-#[path = "clock/none.rs"]
+#[path = "none.rs"]
 mod counter;
 
 /// Shortest time over which a counter is compared with the system's clock: an error of a microsecond
@@ -30,53 +32,55 @@ struct Anchor {
     counter: bool,
 }
 
+#[inline]
 fn anchor() -> &'static Anchor {
     static ANCHOR: OnceLock<Anchor> = OnceLock::new();
     ANCHOR.get_or_init(|| {
         let counter = counter::is_steady();
         Anchor {
             count: if counter { counter::read() } else { 0 },
-            at: Instant::now(),
+            at: now(),
             counter,
         }
     })
 }
 
-/// The worker's end: reads the clock.
+/// The writer's end: reads the clock for events.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Clock {
+pub struct Clock {
     counter: bool,
 }
 
 impl Clock {
-    /// Also begins to compare the counter with the system's clock.
-    pub(crate) fn new() -> Clock {
+    /// Creates the end of a thread that writes. The first also begins to compare the counter with the system's clock.
+    #[inline]
+    pub fn new() -> Clock {
         Clock {
             counter: anchor().counter,
         }
     }
 
-    /// Counts of whatever it counts.
+    /// Returns the clock's count, of whatever it counts.
     #[inline]
-    pub(crate) fn now(self) -> u64 {
+    pub fn now(self) -> u64 {
         if self.counter {
             counter::read()
         } else {
-            anchor().at.elapsed().as_nanos() as u64
+            elapsed(anchor().at).as_nanos() as u64
         }
     }
 }
 
 /// The reader's end: what a count means.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Scale {
+pub struct Scale {
     zero: u64,
     ns_per_count: f64,
 }
 
 impl Scale {
     /// Compares the clocks; waits for two milliseconds if they were first read just now.
-    pub(crate) fn measure() -> Scale {
+    pub fn measure() -> Scale {
         let anchor = anchor();
         if !anchor.counter {
             return Scale {
@@ -85,7 +89,7 @@ impl Scale {
             };
         }
         loop {
-            let (count, elapsed) = (counter::read(), anchor.at.elapsed());
+            let (count, elapsed) = (counter::read(), elapsed(anchor.at));
             if elapsed >= BASE {
                 let counts = count.wrapping_sub(anchor.count).max(1);
                 return Scale {
@@ -93,22 +97,25 @@ impl Scale {
                     ns_per_count: elapsed.as_nanos() as f64 / counts as f64,
                 };
             }
-            std::thread::sleep(BASE - elapsed);
+            thread::sleep(BASE - elapsed);
         }
     }
 
-    /// Nanoseconds from the clock's first use to `count`.
-    pub(crate) fn at(&self, count: u64) -> u64 {
+    /// Returns the nanoseconds from the clock's first use to `count`.
+    #[inline]
+    pub fn at(&self, count: u64) -> u64 {
         self.length(count.saturating_sub(self.zero))
     }
 
-    /// Nanoseconds that so many counts take.
-    pub(crate) fn length(&self, counts: u64) -> u64 {
+    /// Returns the nanoseconds that this number of counts takes.
+    #[inline]
+    pub fn length(&self, counts: u64) -> u64 {
         (counts as f64 * self.ns_per_count) as u64
     }
 
-    /// Counts in so much time.
-    pub(crate) fn counts(&self, time: Duration) -> u64 {
+    /// Returns the number of counts in this time.
+    #[inline]
+    pub fn counts(&self, time: Duration) -> u64 {
         (time.as_nanos() as f64 / self.ns_per_count) as u64
     }
 }
@@ -120,11 +127,11 @@ mod tests {
     #[test]
     fn agrees_with_the_systems_clock() {
         let clock = Clock::new();
-        let (from, start) = (clock.now(), Instant::now());
-        while start.elapsed() < Duration::from_millis(20) {
+        let (from, start) = (clock.now(), now());
+        while elapsed(start) < Duration::from_millis(20) {
             std::hint::spin_loop();
         }
-        let (to, elapsed) = (clock.now(), start.elapsed());
+        let (to, elapsed) = (clock.now(), elapsed(start));
         let measured = Scale::measure().length(to - from) as f64;
         let ratio = measured / elapsed.as_nanos() as f64;
         // A thread that was interrupted between two reads makes them differ.
