@@ -1,4 +1,4 @@
-use std::env;
+use crate::sys::env;
 use std::ffi::OsStr;
 use std::fmt;
 use std::io;

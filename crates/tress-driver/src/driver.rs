@@ -8,7 +8,7 @@ use crate::registration::Registration;
 use crate::slots::{Key, Place, Refused, Slots};
 use crate::source::{self, Handle, Source};
 use crate::sys::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use crate::sys::{Mutex, MutexGuard};
+use crate::sys::{Mutex, MutexGuard, clock};
 use crate::token::{Begin, Token};
 use crate::uring::Ring;
 use crate::wakers::Wakers;
@@ -543,7 +543,7 @@ impl Driver {
     /// their buffers. An owner that is parked is unparked; one that parks meanwhile waits for the same, as
     /// does another `close`. May be called again, to wait longer.
     pub fn close(&self, patience: Duration) -> Report {
-        let deadline = Instant::now().checked_add(patience);
+        let deadline = clock::now().checked_add(patience);
         let registered = self.counters.registered.load(Ordering::Acquire);
         let mut wakers = self.spare_wakers();
         for slot in self.slots.close() {
@@ -576,7 +576,7 @@ impl Driver {
             if ring.in_flight() == 0 {
                 break;
             }
-            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(clock::now()));
             let mut wakers = self.spare_wakers();
             let looked = self.look(&mut selector, left, By::Keeper, &mut wakers);
             let looked = self.finish(selector, wakers, By::Keeper, looked);

@@ -3,7 +3,8 @@
 use super::ring::Ring;
 use super::table::Key;
 use crate::driver::{By, Driver};
-use std::time::{Duration, Instant};
+use crate::sys::clock;
+use std::time::Duration;
 
 /// How long who drops an operation waits for the kernel to let go of it, where nobody else would see it do so.
 /// It takes microseconds, as long as the thread that has handed the operation over takes to enter the kernel.
@@ -31,9 +32,9 @@ impl Driver {
 
     /// Takes results until something is over, for a while. Returns whether it is. No lock may be held.
     pub(super) fn hurry(&self, ring: &Ring, is_over: impl Fn() -> bool) -> bool {
-        let begin = Instant::now();
+        let begin = clock::now();
         while !is_over() {
-            let left = PATIENCE.saturating_sub(begin.elapsed());
+            let left = PATIENCE.saturating_sub(clock::elapsed(begin));
             if left.is_zero() {
                 return false;
             }

@@ -15,6 +15,7 @@ use super::ring::Ring;
 use crate::driver::Driver;
 use crate::sys::Mutex;
 use crate::sys::atomic::{AtomicBool, AtomicU32, Ordering};
+use crate::sys::plain::AtomicU16;
 use crate::wakers::Wakers;
 use io_uring::types::BufRingEntry;
 use io_uring::{cqueue, opcode};
@@ -24,7 +25,6 @@ use std::fmt;
 use std::io;
 use std::ops::Deref;
 use std::ptr::NonNull;
-use std::sync::atomic::AtomicU16;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
 

@@ -9,8 +9,8 @@ use super::pool::Groups;
 use super::table::{Key, Table};
 use crate::config::Resolved;
 use crate::driver::{By, FULL};
-use crate::sys::Mutex;
 use crate::sys::atomic::{AtomicU64, AtomicUsize, Ordering};
+use crate::sys::{Mutex, clock, thread};
 use crate::wakers::Wakers;
 use io_uring::squeue::Entry;
 use io_uring::{IoUring, Probe, cqueue, opcode, types};
@@ -21,7 +21,7 @@ use std::io;
 use std::mem::ManuallyDrop;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The user data of entries whose results nobody waits for.
 const UNHEARD: u64 = u64::MAX;
@@ -161,7 +161,7 @@ impl Ring {
     }
 
     fn set_up(entries: u32) -> io::Result<IoUring> {
-        let begin = Instant::now();
+        let begin = clock::now();
         let mut modern = true;
         loop {
             let mut builder = IoUring::builder();
@@ -176,9 +176,9 @@ impl Ring {
                 }
                 Err(error)
                     if error.raw_os_error() == Some(libc::ENOMEM)
-                        && begin.elapsed() < SETUP_PATIENCE =>
+                        && clock::elapsed(begin) < SETUP_PATIENCE =>
                 {
-                    std::thread::sleep(Duration::from_millis(5));
+                    thread::sleep(Duration::from_millis(5));
                 }
                 result => return result,
             }
@@ -482,7 +482,7 @@ impl Ring {
 
     /// Waits until nothing is under way; `false` if that takes too long.
     fn settle(&self, patience: Duration) -> bool {
-        let begin = Instant::now();
+        let begin = clock::now();
         let mut wakers = Wakers::default();
         self.close(&mut wakers);
         loop {
@@ -491,7 +491,7 @@ impl Ring {
             if self.in_flight() == 0 {
                 break;
             }
-            let left = patience.saturating_sub(begin.elapsed());
+            let left = patience.saturating_sub(clock::elapsed(begin));
             let wait = match flushed {
                 Ok(true) => left,
                 Ok(false) => left.min(FULL),
