@@ -1,9 +1,10 @@
 //! Short texts that are known by a number: nodes, hosts and topics.
 
+use crate::sys::plain::RwLock;
 use std::collections::HashMap;
 use std::error::Error;
 use std::fmt;
-use std::sync::{LazyLock, PoisonError, RwLock};
+use std::sync::LazyLock;
 
 /// Most atoms that a program may have.
 pub const MAX_ATOMS: usize = 1 << 20;
@@ -59,12 +60,12 @@ impl Atom {
         if text.is_empty() || text.len() > MAX_ATOM_LENGTH {
             return Err(AtomError::Length(text.len()));
         }
-        let known = ATOMS.read().unwrap_or_else(PoisonError::into_inner);
+        let known = ATOMS.read();
         if let Some(&number) = known.numbers.get(text) {
             return Ok(Atom(number));
         }
         drop(known);
-        let mut atoms = ATOMS.write().unwrap_or_else(PoisonError::into_inner);
+        let mut atoms = ATOMS.write();
         if let Some(&number) = atoms.numbers.get(text) {
             return Ok(Atom(number));
         }
@@ -80,7 +81,7 @@ impl Atom {
 
     /// The text.
     pub fn as_str(self) -> &'static str {
-        let atoms = ATOMS.read().unwrap_or_else(PoisonError::into_inner);
+        let atoms = ATOMS.read();
         atoms.texts[self.0 as usize]
     }
 }

@@ -4,6 +4,7 @@ use crate::host::Host;
 use crate::link::Relations;
 use crate::pid::{Pid, ProcessId};
 use crate::slot::{MailboxCounters, ProcessState, Slot};
+use crate::sys::clock;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Instant;
@@ -159,7 +160,7 @@ impl Host {
             if let Some(parent) = info.parent {
                 let _ = write!(text, " of {parent}");
             }
-            let age = info.started.elapsed();
+            let age = clock::elapsed(info.started);
             let _ = writeln!(
                 text,
                 ", {} links, {age:.1?} old: {}",

@@ -4,23 +4,24 @@ use crate::error::NoProcess;
 use crate::few::Few;
 use crate::host::Host;
 use crate::pid::Pid;
+use crate::sys::plain::RwLock;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::error::Error;
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 #[derive(Debug, Default)]
 pub(crate) struct Names(RwLock<HashMap<Arc<str>, Pid>>);
 
 impl Names {
     fn get(&self, name: &str) -> Option<Pid> {
-        let names = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let names = self.0.read();
         names.get(name).copied()
     }
 
     fn add(&self, name: &Arc<str>, pid: Pid) -> Result<bool, NameError> {
-        let mut names = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut names = self.0.write();
         match names.entry(name.clone()) {
             Entry::Vacant(place) => {
                 place.insert(pid);
@@ -32,7 +33,7 @@ impl Names {
     }
 
     fn remove(&self, name: &str, pid: Pid) -> bool {
-        let mut names = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut names = self.0.write();
         let found = names.get(name) == Some(&pid);
         if found {
             names.remove(name);

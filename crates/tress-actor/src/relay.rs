@@ -6,11 +6,12 @@ use crate::event::Message;
 use crate::host::{Host, WeakHost};
 use crate::payload::Payload;
 use crate::pid::Pid;
+use crate::sys::plain::RwLock;
 use crate::topic::Topic;
 use std::collections::HashMap;
 use std::error::Error;
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 /// Messages on their way from one process to another, in order.
 #[derive(Debug)]
@@ -132,7 +133,7 @@ impl Router {
 
     /// What is taken out is returned, and dropped without the lock: relays and hosts are foreign.
     fn change<R>(&self, change: impl FnOnce(&mut Ways) -> R) -> R {
-        change(&mut self.0.write().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.0.write())
     }
 
     /// False if there is a host of that name.
@@ -178,7 +179,7 @@ impl Router {
 impl Relay for Router {
     fn relay(&self, package: Package) -> Result<(), Undelivered> {
         let target = package.target;
-        let ways = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let ways = self.0.read();
         let host = ways.hosts.get(&(target.node(), target.host()));
         if let Some(host) = host.and_then(WeakHost::upgrade) {
             drop(ways);
@@ -199,7 +200,7 @@ impl Relay for Router {
 
 impl fmt::Debug for Router {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ways = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let ways = self.0.read();
         f.debug_struct("Router")
             .field("hosts", &ways.hosts.keys())
             .field("nodes", &ways.nodes.keys())

@@ -6,10 +6,11 @@
 //! a block of numbers per shard.
 
 use crate::slot::Slot;
-use crate::sys::Mutex;
+use crate::sys::atomic::Ordering;
+use crate::sys::plain::{AtomicU32, AtomicUsize};
+use crate::sys::{CachePadded, Mutex};
 use std::fmt;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 /// Places in a block, and blocks in a row of them; a power of two.
 const FAN: usize = 1024;
@@ -28,12 +29,8 @@ pub(crate) struct Table {
     rows: Box<[OnceLock<Row>]>,
     /// The numbers below have been granted to shards.
     granted: AtomicU32,
-    shards: Box<[Padded<Mutex<Shard>>]>,
+    shards: Box<[CachePadded<Mutex<Shard>>]>,
 }
-
-/// On a cache line of its own.
-#[repr(align(128))]
-struct Padded<T>(T);
 
 #[derive(Default)]
 struct Shard {
@@ -63,7 +60,7 @@ impl Table {
         Table {
             rows: blank(),
             granted: AtomicU32::new(0),
-            shards: (0..SHARDS).map(|_| Padded(Mutex::default())).collect(),
+            shards: (0..SHARDS).map(|_| CachePadded::default()).collect(),
         }
     }
 
@@ -85,7 +82,7 @@ impl Table {
     /// Takes a place; `None` if all there can be are taken.
     pub(crate) fn take(&self) -> Option<u32> {
         let home = home();
-        let mut shard = self.shards[home].0.lock();
+        let mut shard = self.shards[home].lock();
         let index = match shard.free.pop() {
             Some(index) => index,
             None => match shard.fresh.next() {
@@ -93,7 +90,7 @@ impl Table {
                 None => {
                     drop(shard);
                     let stolen = self.steal(home);
-                    shard = self.shards[home].0.lock();
+                    shard = self.shards[home].lock();
                     match stolen {
                         Some(index) => index,
                         None => self.grant(&mut shard)?,
@@ -110,14 +107,14 @@ impl Table {
     /// Takes half of what another shard has given back.
     fn steal(&self, home: usize) -> Option<u32> {
         for other in (1..SHARDS).map(|step| (home + step) % SHARDS) {
-            let Some(mut victim) = self.shards[other].0.try_lock() else {
+            let Some(mut victim) = self.shards[other].try_lock() else {
                 continue;
             };
             let keep = victim.free.len() / 2;
             let mut stolen = victim.free.split_off(keep);
             drop(victim);
             if let Some(index) = stolen.pop() {
-                self.shards[home].0.lock().free.append(&mut stolen);
+                self.shards[home].lock().free.append(&mut stolen);
                 return Some(index);
             }
         }
@@ -144,7 +141,7 @@ impl Table {
     /// would have the PID of the first.
     pub(crate) fn give_back(&self, index: u32) {
         let used_up = self.slot(index).is_used_up();
-        let mut shard = self.shards[home()].0.lock();
+        let mut shard = self.shards[home()].lock();
         if !used_up {
             shard.free.push(index);
         }
@@ -153,7 +150,7 @@ impl Table {
 
     /// How many places are taken. Exact if nobody takes or gives back meanwhile.
     pub(crate) fn alive(&self) -> usize {
-        let sum: isize = self.shards.iter().map(|shard| shard.0.lock().alive).sum();
+        let sum: isize = self.shards.iter().map(|shard| shard.lock().alive).sum();
         usize::try_from(sum).unwrap_or(0)
     }
 

@@ -4,10 +4,11 @@ use crate::exit::ExitReason;
 use crate::host::Host;
 use crate::payload::Payload;
 use crate::pid::Pid;
+use crate::sys::atomic::Ordering;
+use crate::sys::plain::AtomicBool;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use tress::task::AbortHandle;
 
 /// What a handler says.

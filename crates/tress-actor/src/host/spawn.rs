@@ -9,11 +9,12 @@ use crate::pid::{Pid, ProcessId};
 use crate::process::Process;
 use crate::run::{Life, Stepper};
 use crate::slot::Capacity;
+use crate::sys::atomic::Ordering;
+use crate::sys::clock;
+use crate::sys::plain::fence;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{Ordering, fence};
-use std::time::Instant;
 use tress::sync::oneshot;
 
 /// What a process runs; made by [`Host::process`] and [`Host::future`].
@@ -162,7 +163,7 @@ impl Host {
         let slot = self.inner.table.slot(index);
         let origin = Origin {
             parent: options.parent,
-            started: Instant::now(),
+            started: clock::now(),
             kind,
         };
         slot.relations.lock().begin(slot.generation(), origin);

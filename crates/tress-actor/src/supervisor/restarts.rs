@@ -1,7 +1,7 @@
 //! How often, and how soon.
 
+use crate::sys::SeedGenerator;
 use std::collections::VecDeque;
-use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 use tress::time::Instant;
 
@@ -112,7 +112,7 @@ impl Restarts {
             return None;
         }
         self.times.push_back(now);
-        let random = RandomState::new().hash_one(0) as f64 / u64::MAX as f64;
+        let random = SeedGenerator::entropy() as f64 / u64::MAX as f64;
         Some(self.backoff.delay(self.times.len() as u32, random))
     }
 }
