@@ -8,14 +8,15 @@
 use crate::io::ReadBuf;
 use crate::io::ring::{Descriptor, Held};
 use crate::runtime::driver::IoHandle;
+use crate::sys::atomic::Ordering;
+use crate::sys::plain::AtomicBool;
+#[cfg(unix)]
+use crate::sys::plain::Mutex;
 use crate::task::coop;
 use std::fmt;
 use std::io;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
-#[cfg(unix)]
-use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use tress_driver::{Direction, Gone, Interest, Ready, Registration};
 
@@ -150,10 +151,7 @@ impl<T: tress_driver::Source> Source<T> {
             return Ok(registration);
         }
         // One at a time: in two drivers it would have two readinesses.
-        let _one = self
-            .registering
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let _one = self.registering.lock();
         if let Some(registration) = self.registration.get() {
             return Ok(registration);
         }

@@ -5,11 +5,11 @@
 //! wait for. Therefore the error goes to the caller at once, but the next `accept` begins with a pause.
 
 use crate::runtime::has_timers;
+use crate::sys::atomic::Ordering;
+use crate::sys::plain::{AtomicBool, Mutex, MutexGuard};
 use crate::time::{Instant, Sleep, sleep_until};
 use std::io;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ struct Pause {
 
 impl Patience {
     fn pause(&self) -> MutexGuard<'_, Pause> {
-        self.pause.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pause.lock()
     }
 
     /// The result of an attempt to accept, noted if the system had not enough for it.

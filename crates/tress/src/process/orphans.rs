@@ -6,17 +6,17 @@
 //! afterwards.
 
 use super::reaper::{Reaper, Watch};
+use crate::sys::atomic::Ordering;
+use crate::sys::plain::{AtomicU64, Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::process::Child;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// By numbers of our own, which are never used again.
 static ORPHANS: Mutex<BTreeMap<u64, Child>> = Mutex::new(BTreeMap::new());
 
 fn orphans() -> MutexGuard<'static, BTreeMap<u64, Child>> {
-    ORPHANS.lock().unwrap_or_else(PoisonError::into_inner)
+    ORPHANS.lock()
 }
 
 /// Reaps the child if it has ended. An error means that somebody else has.

@@ -7,9 +7,11 @@
 //! while nobody listens is kept for the next who does: who listens, handles and listens again misses none.
 //! The three that end the process do so all the same; listening buys them the time that the system gives.
 
+use crate::sys::plain::Mutex;
+use crate::sys::thread;
 use crate::task::coop;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 use windows_sys::Win32::System::Console::{
     CTRL_BREAK_EVENT, CTRL_C_EVENT, CTRL_CLOSE_EVENT, CTRL_LOGOFF_EVENT, CTRL_SHUTDOWN_EVENT,
@@ -76,10 +78,6 @@ struct News {
     waker: Option<Waker>,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// A listener, until dropped.
 #[derive(Debug)]
 pub(super) struct Place {
@@ -91,7 +89,7 @@ impl Place {
     /// Listens for an event. The first call in a process installs the handler.
     pub(super) fn listen(event: Event) -> io::Result<Place> {
         install()?;
-        let mut audience = lock(&AUDIENCES[event as usize]);
+        let mut audience = AUDIENCES[event as usize].lock();
         let news = Arc::new(Mutex::new(News {
             heard: std::mem::take(&mut audience.missed),
             waker: None,
@@ -104,7 +102,7 @@ impl Place {
     /// Waits for the event. One waker is kept.
     pub(super) fn poll(&self, cx: &mut Context<'_>) -> Poll<()> {
         let progress = ready!(coop::poll_proceed(cx));
-        let mut news = lock(&self.news);
+        let mut news = self.news.lock();
         if std::mem::take(&mut news.heard) {
             progress.made_progress();
             return Poll::Ready(());
@@ -120,19 +118,19 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut audience = lock(&AUDIENCES[self.event as usize]);
+        let mut audience = AUDIENCES[self.event as usize].lock();
         audience
             .places
             .retain(|news| !Arc::ptr_eq(news, &self.news));
         // What this one has not asked for yet is the next one's.
-        if audience.places.is_empty() && lock(&self.news).heard {
+        if audience.places.is_empty() && self.news.lock().heard {
             audience.missed = true;
         }
     }
 }
 
 fn install() -> io::Result<()> {
-    let mut installed = lock(&INSTALLED);
+    let mut installed = INSTALLED.lock();
     if !*installed {
         // SAFETY: the handler has the signature that is asked for, and is there as long as the process.
         if unsafe { SetConsoleCtrlHandler(Some(handle), 1) } == 0 {
@@ -156,7 +154,7 @@ enum Heard {
 
 #[must_use]
 fn tell(event: Event) -> Heard {
-    let mut audience = lock(&AUDIENCES[event as usize]);
+    let mut audience = AUDIENCES[event as usize].lock();
     if !audience.ours {
         return Heard::Foreign;
     }
@@ -168,7 +166,7 @@ fn tell(event: Event) -> Heard {
         .places
         .iter()
         .filter_map(|news| {
-            let mut news = lock(news);
+            let mut news = news.lock();
             news.heard = true;
             news.waker.take()
         })
@@ -190,7 +188,7 @@ unsafe extern "system" fn handle(number: u32) -> BOOL {
         }
         // The process is at work on its end, for which the system has a limit.
         loop {
-            std::thread::park();
+            thread::park();
         }
     }
     BOOL::from(heard != Heard::Foreign)

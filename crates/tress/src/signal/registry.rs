@@ -16,12 +16,12 @@
 //! # Memory ordering
 //! Nodes are published with release and found with acquire. A node's signal and use are one word.
 
+use crate::sys::atomic::Ordering;
 use crate::sys::handlers::{self, Handlers, SIGNALS, UNFIT};
+use crate::sys::plain::{AtomicBool, AtomicI32, AtomicPtr, Mutex};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 /// No signal has this number.
 const FREE: i32 = 0;
@@ -83,7 +83,7 @@ impl Place {
     /// Listens for a signal, whose handler is installed if it is the first time.
     pub(super) fn listen(signal: i32) -> io::Result<Place> {
         check(signal)?;
-        let _taking = TAKING.lock().unwrap_or_else(PoisonError::into_inner);
+        let _taking = TAKING.lock();
         let node = Node::take()?;
         // What handlers that had begun before then wrote for listeners who are gone.
         nodes().for_each(Node::keep_for_the_next);
@@ -169,7 +169,7 @@ impl Node {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let _taking = TAKING.lock().unwrap_or_else(PoisonError::into_inner);
+        let _taking = TAKING.lock();
         self.0.signal.store(FREE, Ordering::Release);
         self.0.keep_for_the_next();
     }

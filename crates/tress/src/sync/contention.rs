@@ -12,6 +12,7 @@
 //! and when it gets too small the lock is not spun on for a while.
 
 use crate::sys::atomic::{AtomicU32, Ordering};
+use crate::sys::{cpus, plain};
 use std::cell::Cell;
 
 /// Looks at a lock that nobody has spun on yet, or not for a while: about half a microsecond, at
@@ -100,13 +101,12 @@ fn several_cores() -> bool {
     const UNKNOWN: u32 = 0;
     const ONE: u32 = 1;
     const SEVERAL: u32 = 2;
-    // Not the facade's: a cache of a constant takes no part in any protocol.
-    static CORES: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(UNKNOWN);
-    match CORES.load(std::sync::atomic::Ordering::Relaxed) {
+    static CORES: plain::AtomicU32 = plain::AtomicU32::new(UNKNOWN);
+    match CORES.load(Ordering::Relaxed) {
         UNKNOWN => {
-            let several = std::thread::available_parallelism().is_ok_and(|n| n.get() > 1);
+            let several = cpus() > 1;
             let known = if several { SEVERAL } else { ONE };
-            CORES.store(known, std::sync::atomic::Ordering::Relaxed);
+            CORES.store(known, Ordering::Relaxed);
             several
         }
         known => known == SEVERAL,

@@ -1,7 +1,8 @@
 //! The time of a runtime: the machine's, or one that stands still until it is moved.
 
-use crate::sys::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use crate::sys::atomic::Ordering;
+use crate::sys::plain::{AtomicBool, AtomicUsize};
+use crate::sys::{Mutex, clock};
 use std::time::{Duration, Instant};
 
 /// True once any clock of the process has been paused: until then nobody has to ask.
@@ -32,7 +33,7 @@ struct Virtual {
 
 impl Virtual {
     fn now(&self) -> Instant {
-        self.base + self.running_since.map_or(Duration::ZERO, |at| at.elapsed())
+        self.base + self.running_since.map_or(Duration::ZERO, clock::elapsed)
     }
 }
 
@@ -47,10 +48,10 @@ impl Clock {
 
     pub(crate) fn now(&self) -> Instant {
         if !may_differ() {
-            return Instant::now();
+            return clock::now();
         }
         match &*self.virtual_time.lock() {
-            None => Instant::now(),
+            None => clock::now(),
             Some(v) => v.now(),
         }
     }
@@ -66,7 +67,7 @@ impl Clock {
 
     #[track_caller]
     pub(crate) fn pause(&self) {
-        self.pause_at(Instant::now());
+        self.pause_at(clock::now());
     }
 
     /// As `pause`, at a moment that has just been.
@@ -98,7 +99,7 @@ impl Clock {
     pub(crate) fn resume(&self) {
         let mut time = self.virtual_time.lock();
         match &mut *time {
-            Some(v) if v.running_since.is_none() => v.running_since = Some(Instant::now()),
+            Some(v) if v.running_since.is_none() => v.running_since = Some(clock::now()),
             _ => {
                 drop(time);
                 panic!("time is not paused");

@@ -1,5 +1,6 @@
 use super::clock;
 use crate::runtime::context;
+use crate::sys;
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub, SubAssign};
 use std::time::Duration;
@@ -32,7 +33,7 @@ impl Instant {
             }
         }
         Instant {
-            std: std::time::Instant::now(),
+            std: sys::clock::now(),
         }
     }
 

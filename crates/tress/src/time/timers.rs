@@ -20,7 +20,7 @@ use super::wheel::{Expiry, Node, Wheel};
 use crate::scheduler::Counter;
 use crate::scheduler::Rest;
 use crate::sys::atomic::{AtomicU32, AtomicU64, Ordering};
-use crate::sys::{Mutex, UnsafeCell, guarded, prefetch};
+use crate::sys::{Mutex, UnsafeCell, clock, guarded, prefetch};
 use crate::task::coop;
 use std::marker::PhantomPinned;
 use std::pin::Pin;
@@ -121,7 +121,7 @@ impl Timers {
     fn now(&self) -> Instant {
         match &self.clock {
             Some(clock) => clock.now(),
-            None => Instant::now(),
+            None => clock::now(),
         }
     }
 
@@ -236,7 +236,7 @@ impl Timers {
     /// and how many there are. None if the wheel cannot be had soon.
     pub(crate) fn look(&self, most: usize) -> Option<(Vec<Waiting>, usize)> {
         let inner = self.wheel.lock_soon()?;
-        let now = self.tick_at(Instant::now());
+        let now = self.tick_at(clock::now());
         let mut all = Vec::new();
         inner.wheel.for_each(|node, expiry| {
             let in_ms = match expiry {

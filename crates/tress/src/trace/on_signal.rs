@@ -5,11 +5,12 @@
 //! goes on handling it.
 
 use crate::runtime::Shared;
-use crate::sys::guarded;
 use crate::sys::handlers::{Handlers, UNFIT};
+use crate::sys::plain::Mutex;
+use crate::sys::{guarded, thread};
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 /// The end of the pipe that the handler writes to. Never closed.
 static BELL: OnceLock<UnixStream> = OnceLock::new();
@@ -35,7 +36,7 @@ pub(crate) fn parse(text: &str) -> Option<i32> {
 
 /// Has the runtime dumped, with all others for which this was called, when the signal comes.
 pub(crate) fn dump_on(signal: i32, shared: &Arc<Shared>) -> io::Result<()> {
-    let mut runtimes = RUNTIMES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut runtimes = RUNTIMES.lock();
     if BELL.get().is_none() {
         BELL.set(start_thread()?)
             .expect("set once, under the lock of the runtimes");
@@ -62,20 +63,18 @@ extern "C" fn ring(signal: libc::c_int, info: *mut libc::siginfo_t, state: *mut 
 fn start_thread() -> io::Result<UnixStream> {
     let (mut reader, bell) = UnixStream::pair()?;
     bell.set_nonblocking(true)?;
-    std::thread::Builder::new()
-        .name("tress-dump".into())
-        .spawn(move || {
-            let mut byte = [0];
-            while reader.read_exact(&mut byte).is_ok() {
-                dump_all();
-            }
-        })?;
+    thread::Builder::new("tress-dump".into()).spawn(move || {
+        let mut byte = [0];
+        while reader.read_exact(&mut byte).is_ok() {
+            dump_all();
+        }
+    })?;
     Ok(bell)
 }
 
 fn dump_all() {
     let alive = || {
-        let runtimes = RUNTIMES.lock().unwrap_or_else(PoisonError::into_inner);
+        let runtimes = RUNTIMES.lock();
         runtimes
             .iter()
             .filter_map(Weak::upgrade)

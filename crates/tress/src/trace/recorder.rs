@@ -10,11 +10,12 @@ use super::event::{Event, What};
 use super::slow::thread_id;
 use super::tracer::Tracer;
 use crate::scheduler::{MAX_TICK, WorkerStats};
+use crate::sys::atomic::Ordering;
+use crate::sys::clock;
 use crate::task::{self, Header, Label};
 use std::cell::Cell;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// Time, in nanoseconds, that one record may be for: two hundred times what it costs by itself, which is
@@ -63,7 +64,7 @@ impl Recorder {
             deep: Cell::new(false),
             next: Cell::new(0),
             every: Cell::new(1),
-            tick: Cell::new(Instant::now()),
+            tick: Cell::new(clock::now()),
             polled: Cell::new(0),
             timers_seen: Cell::new(0),
             io_seen: Cell::new(0),

@@ -14,7 +14,7 @@ pub(crate) use capture::thread_id;
 
 use super::tracer::Tracer;
 use crate::runtime::Shared;
-use crate::sys::guarded;
+use crate::sys::{clock, guarded};
 use crate::task;
 use std::fmt;
 use std::io::Write;
@@ -108,7 +108,7 @@ impl Detector {
 
     /// Has the worker been in the same poll for too long? `polled` is how many it has begun.
     pub(crate) fn look(&mut self, shared: &Shared, worker: usize, polled: u64) {
-        let now = Instant::now();
+        let now = clock::now();
         let fresh = Seen {
             polled,
             since: now,
@@ -156,7 +156,7 @@ impl Detector {
             task,
             name: header.and_then(|header| header.name().map(str::to_owned)),
             spawned_at: header.map(|header| header.location()),
-            elapsed: since.elapsed(),
+            elapsed: clock::elapsed(since),
             backtrace,
         };
         drop(tasks);

@@ -1,6 +1,6 @@
 //! What the pool decides upon, and the decisions: plain data behind the pool's lock.
 
-use crate::sys::{Arc, Parker, thread};
+use crate::sys::{Arc, Parker, clock, thread};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
 
@@ -115,7 +115,7 @@ impl<J> State<J> {
         }
         if let Some(seat) = self.parked.pop() {
             self.coming = Coming::Certain(seat.id);
-            self.called_at = Some(Instant::now());
+            self.called_at = Some(clock::now());
             return Summons::Wake(seat);
         }
         if self.threads >= max_threads {

@@ -3,7 +3,7 @@
 use super::state::Seat;
 use super::{Inner, Job, Locked, SERVING, join};
 use crate::sys::atomic::Ordering;
-use crate::sys::{Arc, Parker, guarded, thread};
+use crate::sys::{Arc, Parker, clock, guarded, thread};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
@@ -178,7 +178,7 @@ impl<'a, J: Job> Worker<'a, J> {
 
     /// Watches until there is something to see or the window is over.
     fn spin(&mut self) -> After {
-        let since = *self.idle_since.get_or_insert_with(Instant::now);
+        let since = *self.idle_since.get_or_insert_with(clock::now);
         loop {
             for _ in 0..LOOKS_PER_CLOCK {
                 if self.pool.signal.load(Ordering::Relaxed) != 0 {
@@ -190,10 +190,10 @@ impl<'a, J: Job> Worker<'a, J> {
                 }
                 std::hint::spin_loop();
             }
-            let mut elapsed = since.elapsed();
+            let mut elapsed = clock::elapsed(since);
             if elapsed >= TIGHT {
                 thread::yield_now();
-                elapsed = since.elapsed();
+                elapsed = clock::elapsed(since);
             }
             if elapsed >= self.spin_window() {
                 if elapsed >= self.spin_window().saturating_mul(2) {
@@ -206,11 +206,11 @@ impl<'a, J: Job> Worker<'a, J> {
 
     /// Parks until called or until the keep-alive is over.
     fn park(&mut self) -> After {
-        let since = *self.idle_since.get_or_insert_with(Instant::now);
+        let since = *self.idle_since.get_or_insert_with(clock::now);
         // A deadline beyond what the clock can express is none.
         let deadline = since.checked_add(self.pool.config.keep_alive);
         loop {
-            let left = deadline.map(|d| d.saturating_duration_since(Instant::now()));
+            let left = deadline.map(|d| d.saturating_duration_since(clock::now()));
             if self.seat.parker.park(left) {
                 return After::Call;
             }

@@ -2,12 +2,13 @@
 
 use super::Stack;
 use crate::sys::Mutex;
+use crate::sys::atomic::Ordering;
+use crate::sys::plain::AtomicBool;
 use corosensei::stack::StackPointer;
 use std::collections::HashMap;
 use std::io;
 use std::ptr;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Stacks in one mapping.
 const CHUNK: usize = 64;

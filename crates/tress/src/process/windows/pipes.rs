@@ -6,11 +6,12 @@
 use crate::io::offload::{Input, Output};
 use crate::io::{AsyncRead, AsyncWrite, ReadBuf};
 use crate::runtime::driver::IoHandle;
+use crate::sys::plain::Mutex;
 use std::io::{self, Read, Write};
 use std::os::windows::io::{AsHandle, AsRawHandle, BorrowedHandle, OwnedHandle, RawHandle};
 use std::pin::Pin;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 /// A pipe of the standard library that jobs of the blocking pool use too.
@@ -50,7 +51,7 @@ impl<T: AsRawHandle> Shared<T> {
                 "the pipe is in use: await its last read, or flush it, first",
             )
         })?;
-        Ok(pipe.into_inner().unwrap_or_else(PoisonError::into_inner))
+        Ok(pipe.into_inner())
     }
 }
 
@@ -59,19 +60,19 @@ struct Lent<T>(Arc<Mutex<T>>);
 
 impl<T: Read> Read for Lent<T> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let mut pipe = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pipe = self.0.lock();
         pipe.read(buf)
     }
 }
 
 impl<T: Write> Write for Lent<T> {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        let mut pipe = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pipe = self.0.lock();
         pipe.write(buf)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let mut pipe = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pipe = self.0.lock();
         pipe.flush()
     }
 }

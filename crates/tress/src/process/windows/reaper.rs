@@ -4,6 +4,8 @@
 //! number, not a pointer: a call that comes after we have lost interest finds nothing, so that giving up
 //! need not wait for it, and may happen within it.
 
+use crate::sys::atomic::Ordering;
+use crate::sys::plain::{AtomicUsize, Mutex, MutexGuard};
 use crate::task::coop;
 use std::collections::BTreeMap;
 use std::ffi::c_void;
@@ -11,8 +13,6 @@ use std::io;
 use std::os::windows::io::AsRawHandle;
 use std::process::{Child, ExitStatus};
 use std::ptr;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
 use windows_sys::Win32::Foundation::HANDLE;
 use windows_sys::Win32::System::Threading::{
@@ -62,7 +62,7 @@ struct News {
 }
 
 fn waits() -> MutexGuard<'static, BTreeMap<usize, News>> {
-    WAITS.lock().unwrap_or_else(PoisonError::into_inner)
+    WAITS.lock()
 }
 
 /// A wait of the system for a process, until dropped.

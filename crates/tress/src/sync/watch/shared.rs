@@ -2,13 +2,7 @@
 
 use crate::sync::bell::Bell;
 use crate::sys::atomic::{AtomicU64, AtomicUsize, Ordering};
-
-#[cfg(loom)]
-use loom::sync::{RwLock, RwLockReadGuard as ReadGuard, RwLockWriteGuard as WriteGuard};
-#[cfg(not(loom))]
-use std::sync::{
-    PoisonError, RwLock, RwLockReadGuard as ReadGuard, RwLockWriteGuard as WriteGuard,
-};
+use crate::sys::{RwLock, RwLockReadGuard as ReadGuard, RwLockWriteGuard as WriteGuard};
 
 pub(super) type Guard<'a, T> = ReadGuard<'a, T>;
 
@@ -70,24 +64,12 @@ impl<T> Shared<T> {
 
     /// A panic under the lock, which only the user's closures can cause, leaves a value of the
     /// right type: the lock does not poison.
-    #[cfg(not(loom))]
     pub(super) fn read(&self) -> ReadGuard<'_, T> {
-        self.value.read().unwrap_or_else(PoisonError::into_inner)
+        self.value.read()
     }
 
-    #[cfg(not(loom))]
     pub(super) fn write(&self) -> WriteGuard<'_, T> {
-        self.value.write().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    #[cfg(loom)]
-    pub(super) fn read(&self) -> ReadGuard<'_, T> {
-        self.value.read().unwrap()
-    }
-
-    #[cfg(loom)]
-    pub(super) fn write(&self) -> WriteGuard<'_, T> {
-        self.value.write().unwrap()
+        self.value.write()
     }
 
     #[inline(always)]

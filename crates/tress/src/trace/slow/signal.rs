@@ -10,12 +10,13 @@
 //! to the handler while it is being answered, and to the one who asked before and after.
 
 use super::Backtrace;
-use crate::sys::keep_errno;
+use crate::sys::atomic::Ordering;
+use crate::sys::plain::{AtomicI64, AtomicUsize, Mutex};
+use crate::sys::{clock, keep_errno, thread};
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::OnceLock;
+use std::time::Duration;
 
 const SIGNAL: i32 = libc::SIGURG;
 const MAX_FRAMES: usize = 64;
@@ -62,7 +63,7 @@ pub(super) fn prepare() {
 
 /// The frames of a thread of this process; none if it does not answer.
 pub(super) fn capture(thread: u64) -> Option<Backtrace> {
-    let _asking = ASKING.lock().unwrap_or_else(PoisonError::into_inner);
+    let _asking = ASKING.lock();
     let asked = REQUEST.compare_exchange(IDLE, thread as i64, Ordering::AcqRel, Ordering::Relaxed);
     if asked == Err(ANSWERED) {
         // The answer to one who has given up waiting.
@@ -72,9 +73,12 @@ pub(super) fn capture(thread: u64) -> Option<Backtrace> {
     }
     // SAFETY: a thread that is gone is an error, and its number is not given to another process's.
     let sent = unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, SIGNAL) };
-    let start = Instant::now();
-    while sent == 0 && REQUEST.load(Ordering::Acquire) != ANSWERED && start.elapsed() < PATIENCE {
-        std::thread::sleep(Duration::from_micros(200));
+    let start = clock::now();
+    while sent == 0
+        && REQUEST.load(Ordering::Acquire) != ANSWERED
+        && clock::elapsed(start) < PATIENCE
+    {
+        thread::sleep(Duration::from_micros(200));
     }
     // Take the question back, unless it is being answered: then the next one finds it so.
     let _ = REQUEST.compare_exchange(thread as i64, IDLE, Ordering::AcqRel, Ordering::Relaxed);
