@@ -1,0 +1,271 @@
+"""Reads Rust files for the scripts of this folder: what is code, what is comment, what is test.
+
+A file is read once, by one pass that blanks comments and the contents of strings and keeps every line where it was,
+so that the scripts can search code by expressions and name the line of what they find.
+"""
+
+import bisect
+import os
+import re
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+_TOKEN = re.compile(
+    r"""
+    (?P<line>//[^\n]*)
+  | (?P<block>/\*)
+  | (?P<raw>\b(?:b|c)?r(?P<hashes>\#*)".*?"(?P=hashes))
+  | (?P<string>"(?:\\.|[^"\\])*")
+  | (?P<char>'(?:\\(?:u\{[^}]*\}|x[0-9a-fA-F]{2}|.)|[^\\'\n])')
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_NOT_NEWLINE = re.compile(r"[^\n]")
+_ATTRIBUTE = re.compile(r"#!?\[")
+_CFG = re.compile(r"#\[cfg\(")
+_ALTERNATIVE = re.compile(r"\b(?:not|any)\([^()]*\)")
+_CONJUNCTION = re.compile(r"\ball\(([^()]*)\)")
+_WORD = re.compile(r"\w+")
+_PAIRS = {"(": ")", "[": "]", "{": "}"}
+
+
+def _block_comment_end(text, start):
+    depth, at = 1, start + 2
+    for mark in re.finditer(r"/\*|\*/", text[at:]):
+        depth += 1 if mark.group() == "/*" else -1
+        if depth == 0:
+            return at + mark.end()
+    return len(text)
+
+
+def closing(code, opening):
+    """Returns the place of the bracket that closes the one at `opening`, or the end of the code."""
+    depth = 0
+    for mark in re.finditer(r"[()\[\]{}]", code[opening:]):
+        depth += 1 if mark.group() in _PAIRS else -1
+        if depth == 0:
+            return opening + mark.start()
+    return len(code)
+
+
+def _needs_test(condition):
+    """Whether a `cfg` can be true in tests only: `test` stands in it, and not below a `not` or an `any`."""
+    before = None
+    while condition != before:
+        before = condition
+        condition = _CONJUNCTION.sub(r"\1", _ALTERNATIVE.sub("", condition))
+    return re.search(r"\btest\b", condition) is not None
+
+
+class Source:
+    """One file. `code` has the length of `text`; comments are blank in it, and strings are filled with NUL."""
+
+    def __init__(self, path, text=None):
+        self.path = path
+        if text is None:
+            with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+                text = file.read()
+        self.text = text
+        self.comments = []
+        self.code = self._blank(text)
+        self.starts = [0] + [i.end() for i in re.finditer("\n", text)]
+        self.declared_tests = set()
+        self.tests = self._find_tests()
+        self.all_test = False
+
+    def _blank(self, text):
+        parts, at = [], 0
+        while True:
+            token = _TOKEN.search(text, at)
+            if token is None:
+                parts.append(text[at:])
+                return "".join(parts)
+            parts.append(text[at : token.start()])
+            kind, end = token.lastgroup, token.end()
+            if kind == "block":
+                end = _block_comment_end(text, token.start())
+            body = text[token.start() : end]
+            if kind in ("line", "block"):
+                self.comments.append((token.start(), end))
+                parts.append(_NOT_NEWLINE.sub(" ", body))
+            else:
+                parts.append(_NOT_NEWLINE.sub("\0", body))
+            at = end
+
+    def _find_tests(self):
+        """The stretches of items that only tests and models have."""
+        stretches = []
+        for attribute in _CFG.finditer(self.code):
+            start = attribute.start()
+            if stretches and start < stretches[-1][1]:
+                continue
+            if not _needs_test(self.code[attribute.end() : closing(self.code, attribute.end() - 1)]):
+                continue
+            end = self._item_end(start)
+            item = re.search(r"\bmod\s+(\w+)\s*;\s*$", self.code[start:end])
+            if item:
+                self.declared_tests.add(item.group(1))
+            stretches.append((start, end))
+        return stretches
+
+    def _item_end(self, at):
+        """Where the item ends whose first attribute stands at `at`: at its brace, semicolon or comma."""
+        code = self.code
+        while True:
+            attribute = _ATTRIBUTE.match(code, at)
+            if not attribute:
+                break
+            at = closing(code, attribute.end() - 1) + 1
+            at += len(code[at:]) - len(code[at:].lstrip())
+        # A brace ends an item or a statement, but not a `use` group and not what an `=` begins.
+        plain = not re.match(r"(?:pub(?:\([^)]*\))?\s+)?(?:use|const|static|type|let)\b", code[at:])
+        depth = 0
+        for mark in re.finditer(r"[()\[\]{};,]", code[at:]):
+            sign = mark.group()
+            if sign in _PAIRS:
+                depth += 1
+            elif sign in ")]}":
+                depth -= 1
+                if depth < 0:
+                    return at + mark.start()
+                if depth == 0 and sign == "}" and plain:
+                    return at + mark.end()
+            elif depth == 0 and (sign == ";" or plain and not self._in_generics(at, at + mark.start())):
+                return at + mark.end()
+        return len(code)
+
+    def _in_generics(self, start, comma):
+        head = self.code[start:comma].replace("->", "").replace("=>", "")
+        return head.count("<") > head.count(">") or re.search(r"\b(?:fn|impl|where)\b", head) is not None
+
+    def line(self, place):
+        """The number of the line of a place in the text, from one."""
+        return bisect.bisect_right(self.starts, place)
+
+    def in_test(self, place):
+        """Whether only tests and models have this place."""
+        if self.all_test:
+            return True
+        return any(start <= place < end for start, end in self.tests)
+
+    def production(self):
+        """The code with what only tests have blanked as well."""
+        if self.all_test:
+            return _NOT_NEWLINE.sub(" ", self.code)
+        parts, at = [], 0
+        for start, end in self.tests:
+            parts += [self.code[at:start], _NOT_NEWLINE.sub(" ", self.code[start:end])]
+            at = end
+        return "".join(parts) + self.code[at:]
+
+    def line_counts(self):
+        """Lines of (code, comments, tests): a line with code and comment is code, an empty one nothing."""
+        code_lines = self.code.split("\n")
+        production = self.production().split("\n")
+        text = self.text.split("\n")
+        code = sum(1 for line in production if line.strip())
+        tests = sum(1 for line in code_lines if line.strip()) - code
+        comments = sum(
+            1
+            for number, (line, blanked) in enumerate(zip(text, code_lines))
+            if line.strip() and not blanked.strip() and not self.in_test(self.starts[number])
+        )
+        return code, comments, tests
+
+
+def is_test_path(path):
+    """Whether the name alone says so: files and folders called `tests` or `model`."""
+    return re.search(r"(^|/)(tests|model)(\.rs|/)", path) is not None and not re.search(r"/src/sys/|tress-sys/", path)
+
+
+def rust_files(folder):
+    """Paths of Rust files below a folder of the repository, in order."""
+    found = []
+    for place, folders, files in os.walk(os.path.join(ROOT, folder)):
+        folders[:] = sorted(name for name in folders if name != "target")
+        found += [os.path.relpath(os.path.join(place, name), ROOT) for name in files if name.endswith(".rs")]
+    return sorted(found)
+
+
+def mark_tests(sources):
+    """Marks files that only tests have: by their name, or because their parent declares them for tests."""
+    by_path = {source.path: source for source in sources}
+    for source in sources:
+        if is_test_path(source.path):
+            source.all_test = True
+        folder, name = os.path.split(source.path)
+        if name not in ("mod.rs", "lib.rs", "main.rs"):
+            folder = source.path[: -len(".rs")]
+        for child in source.declared_tests:
+            for path in (f"{folder}/{child}.rs", f"{folder}/{child}/mod.rs"):
+                if path in by_path:
+                    by_path[path].all_test = True
+    return sources
+
+
+def read(folder):
+    """Reads all Rust files below a folder."""
+    return mark_tests([Source(path) for path in rust_files(folder)])
+
+
+# A path of a `use` line or of an expression, as its words. `$crate` of a macro is `crate`.
+_PATH = re.compile(r"(?<![\w:])(?:::)?\$?([A-Za-z_]\w*(?:\s*::\s*[A-Za-z_]\w*)+)")
+_USE = re.compile(r"\b(?P<reexport>pub\s+)?(?P<inner>pub\s*\([^)]*\)\s+)?use\s+(?P<tree>[^;]+);")
+
+
+def _branches(tree, start):
+    """Splits the inside of a `{…}` of a `use` at its own commas, with the place of each part."""
+    depth, begin = 0, 0
+    for place, sign in enumerate(tree):
+        if sign == "{":
+            depth += 1
+        elif sign == "}":
+            depth -= 1
+        elif sign == "," and depth == 0:
+            yield tree[begin:place], start + begin
+            begin = place + 1
+    if tree[begin:].strip():
+        yield tree[begin:], start + begin
+
+
+def _leaves(tree, start, prefix):
+    """Yields (words, name here, place) for each path that a `use` tree names."""
+    opening = tree.find("{")
+    if opening < 0:
+        path, _, alias = tree.partition(" as ")
+        words = prefix + _WORD.findall(path)
+        if path.strip().endswith("*"):
+            yield words + ["*"], None, start + len(tree) - len(tree.lstrip())
+        elif words:
+            if words[-1] == "self":
+                words = words[:-1]
+            yield words, alias.strip() or words[-1], start + len(tree) - len(tree.lstrip())
+        return
+    head = prefix + _WORD.findall(tree[:opening])
+    inside = tree[opening + 1 : tree.rfind("}")]
+    for part, place in _branches(inside, start + opening + 1):
+        yield from _leaves(part, place, head)
+
+
+def paths(source, code):
+    """Yields (words, place, how) for each path that code names; how is "use", "reexport" or "path".
+
+    A path whose first word a `use` line of the file has brought in is given in full.
+    """
+    names, uses = {}, []
+    for line in _USE.finditer(code):
+        how = "reexport" if line.group("reexport") else "use"
+        for words, name, place in _leaves(line.group("tree"), line.start("tree"), []):
+            uses.append((words, place, how))
+            if name and len(words) > 1 and words[-1] != "*":
+                names[name] = words
+    for words, place, how in uses:
+        known = names.get(words[0], words)
+        yield (known + words[1:] if known[0] != words[0] else words), place, how
+    without = list(code)
+    for line in _USE.finditer(code):
+        without[line.start() : line.end()] = " " * (line.end() - line.start())
+    for path in _PATH.finditer("".join(without)):
+        words = _WORD.findall(path.group(1))
+        known = names.get(words[0])
+        yield (known + words[1:] if known else words), path.start(1), "path"
