@@ -26,25 +26,30 @@ _CFG = re.compile(r"#\[cfg\(")
 _ALTERNATIVE = re.compile(r"\b(?:not|any)\([^()]*\)")
 _CONJUNCTION = re.compile(r"\ball\(([^()]*)\)")
 _WORD = re.compile(r"\w+")
+_COMMENT_MARK = re.compile(r"/\*|\*/")
+_BRACKET = re.compile(r"[()\[\]{}]")
+_ITEM_MARK = re.compile(r"[()\[\]{};,]")
+_SPACE = re.compile(r"\s*")
+_NO_BODY = re.compile(r"(?:pub(?:\([^)]*\))?\s+)?(?:use|const|static|type|let)\b")
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
 
 
 def _block_comment_end(text, start):
     depth, at = 1, start + 2
-    for mark in re.finditer(r"/\*|\*/", text[at:]):
+    for mark in _COMMENT_MARK.finditer(text, at):
         depth += 1 if mark.group() == "/*" else -1
         if depth == 0:
-            return at + mark.end()
+            return mark.end()
     return len(text)
 
 
 def closing(code, opening):
     """Returns the place of the bracket that closes the one at `opening`, or the end of the code."""
     depth = 0
-    for mark in re.finditer(r"[()\[\]{}]", code[opening:]):
+    for mark in _BRACKET.finditer(code, opening):
         depth += 1 if mark.group() in _PAIRS else -1
         if depth == 0:
-            return opening + mark.start()
+            return mark.start()
     return len(code)
 
 
@@ -72,6 +77,8 @@ class Source:
         self.declared_tests = set()
         self.tests = self._find_tests()
         self.all_test = False
+        self.known_paths = None
+        self._production = None
 
     def _blank(self, text):
         parts, at = [], 0
@@ -115,23 +122,22 @@ class Source:
             attribute = _ATTRIBUTE.match(code, at)
             if not attribute:
                 break
-            at = closing(code, attribute.end() - 1) + 1
-            at += len(code[at:]) - len(code[at:].lstrip())
+            at = _SPACE.match(code, closing(code, attribute.end() - 1) + 1).end()
         # A brace ends an item or a statement, but not a `use` group and not what an `=` begins.
-        plain = not re.match(r"(?:pub(?:\([^)]*\))?\s+)?(?:use|const|static|type|let)\b", code[at:])
+        plain = not _NO_BODY.match(code, at)
         depth = 0
-        for mark in re.finditer(r"[()\[\]{};,]", code[at:]):
+        for mark in _ITEM_MARK.finditer(code, at):
             sign = mark.group()
             if sign in _PAIRS:
                 depth += 1
             elif sign in ")]}":
                 depth -= 1
                 if depth < 0:
-                    return at + mark.start()
+                    return mark.start()
                 if depth == 0 and sign == "}" and plain:
-                    return at + mark.end()
-            elif depth == 0 and (sign == ";" or plain and not self._in_generics(at, at + mark.start())):
-                return at + mark.end()
+                    return mark.end()
+            elif depth == 0 and (sign == ";" or plain and not self._in_generics(at, mark.start())):
+                return mark.end()
         return len(code)
 
     def _in_generics(self, start, comma):
@@ -150,13 +156,14 @@ class Source:
 
     def production(self):
         """The code with what only tests have blanked as well."""
-        if self.all_test:
-            return _NOT_NEWLINE.sub(" ", self.code)
-        parts, at = [], 0
-        for start, end in self.tests:
-            parts += [self.code[at:start], _NOT_NEWLINE.sub(" ", self.code[start:end])]
-            at = end
-        return "".join(parts) + self.code[at:]
+        if self._production is None:
+            stretches = [(0, len(self.code))] if self.all_test else self.tests
+            parts, at = [], 0
+            for start, end in stretches:
+                parts += [self.code[at:start], _NOT_NEWLINE.sub(" ", self.code[start:end])]
+                at = end
+            self._production = "".join(parts) + self.code[at:]
+        return self._production
 
     def line_counts(self):
         """Lines of (code, comments, tests): a line with code and comment is code, an empty one nothing."""
@@ -174,8 +181,8 @@ class Source:
 
 
 def is_test_path(path):
-    """Whether the name alone says so: files and folders called `tests` or `model`."""
-    return re.search(r"(^|/)(tests|model)(\.rs|/)", path) is not None and not re.search(r"/src/sys/|tress-sys/", path)
+    """Whether the name alone says so: files and folders called `tests` or `model`, but for the model of `sys`."""
+    return re.search(r"(^|/)(tests|(?<!/sys/)(?<!tress-sys/src/)model)(\.rs|/)", path) is not None
 
 
 def rust_files(folder):
@@ -247,13 +254,21 @@ def _leaves(tree, start, prefix):
         yield from _leaves(part, place, head)
 
 
-def paths(source, code):
-    """Yields (words, place, how) for each path that code names; how is "use", "reexport" or "path".
+def paths(source):
+    """Returns what `_paths` yields for the code of a file without its tests."""
+    if source.known_paths is None:
+        source.known_paths = list(_paths(source.production()))
+    return source.known_paths
 
-    A path whose first word a `use` line of the file has brought in is given in full.
+
+def _paths(code):
+    """Yields (words, place, how, import) for each path that code names; how is "use", "reexport" or "path".
+
+    A path whose first word a `use` line of the file has brought in is given in full, with the words of that line.
     """
     names, uses = {}, []
-    for line in _USE.finditer(code):
+    lines = list(_USE.finditer(code))
+    for line in lines:
         how = "reexport" if line.group("reexport") else "use"
         for words, name, place in _leaves(line.group("tree"), line.start("tree"), []):
             uses.append((words, place, how))
@@ -261,11 +276,15 @@ def paths(source, code):
                 names[name] = words
     for words, place, how in uses:
         known = names.get(words[0], words)
-        yield (known + words[1:] if known[0] != words[0] else words), place, how
-    without = list(code)
-    for line in _USE.finditer(code):
-        without[line.start() : line.end()] = " " * (line.end() - line.start())
-    for path in _PATH.finditer("".join(without)):
+        if known[0] != words[0]:
+            yield known + words[1:], place, how, known
+        else:
+            yield words, place, how, None
+    ends = [line.end() for line in lines]
+    for path in _PATH.finditer(code):
+        after = bisect.bisect_right(ends, path.start())
+        if after < len(lines) and lines[after].start() <= path.start():
+            continue
         words = _WORD.findall(path.group(1))
         known = names.get(words[0])
-        yield (known + words[1:] if known else words), path.start(1), "path"
+        yield (known + words[1:] if known else words), path.start(1), "path", known
