@@ -126,6 +126,7 @@ impl Plan {
             workers,
             warm_up: Duration::from_millis(80),
             measure: Duration::from_millis(300),
+            // D-BENCH-01
             load_warm_up: Duration::from_millis(400),
             load: Duration::from_millis(600),
             crowd: 1_000_000,

@@ -41,6 +41,7 @@ pub fn cases<S: Serve>() -> Vec<Case> {
             4.0
         ),
         with_cpu!(
+            // D-BENCH-03
             "io/echo_50",
             "req/s",
             "64 B there and back, 50 connections",

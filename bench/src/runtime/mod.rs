@@ -150,6 +150,7 @@ pub const PEERS: &[Peer] = &[
         cases: cases::compio,
     },
     Peer {
+        // D-BENCH-04
         name: "bare",
         cases: cases::bare,
     },

@@ -18,6 +18,7 @@ use super::reading::{BLOCK, Reader, Reading};
 use super::{ECHO_BUFFER, PerCore, Serve, Service};
 
 /// Its threads.
+// D-BENCH-05
 pub struct Bare(#[expect(dead_code, reason = "dropping it waits for them")] PerCore);
 
 const LISTENER: Token = Token(usize::MAX);

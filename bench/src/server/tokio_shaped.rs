@@ -82,6 +82,7 @@ async fn echo_pooled(stream: ::tress::net::TcpStream) {
     let mut reader = Pooled::new(reader);
     // What goes wrong with a connection the client tells.
     while let Ok(Some(bytes)) = reader.read_pooled().await {
+        // D-BENCH-02
         if writer.write_all_owned(bytes).await.0.is_err() {
             break;
         }

@@ -23,11 +23,13 @@ pub(crate) enum By {
     /// Whoever looks after the ring, the owner most of the time.
     Keeper,
     /// Somebody who helps the owner out of a difficulty.
+    // D-DRV-04
     Helper,
 }
 
 /// The selector's own tokens; keys of registrations never have the highest bit.
 const BELL: mio::Token = mio::Token(usize::MAX);
+// D-DRV-01
 const RING: mio::Token = mio::Token(usize::MAX - 1);
 /// How long to wait before operations are offered again to a kernel that would not take them.
 pub(crate) const FULL: Duration = Duration::from_millis(1);

@@ -135,6 +135,7 @@ fn checked(result: libc::c_int) -> io::Result<()> {
 /// What waits while a handler of ours runs: handlers do not interrupt each other, for each takes its share of a
 /// small stack, more than 3 KiB of it for the registers of some processors alone. Faults cannot wait; those
 /// that waited for an `earlier` handler go on waiting.
+// D-SYS-02
 fn all_but_faults(earlier: Option<&libc::sigaction>) -> libc::sigset_t {
     // SAFETY: all zero is a valid set; only sets that are there are asked and changed, by signals that exist.
     unsafe {

@@ -49,6 +49,7 @@ impl<T> UnsafeCell<T> {
 ///
 /// On x86-64 a locked read-modify-write of a private word orders stores before
 /// later loads just as `mfence` does and costs a third of it on the machines we measured.
+// D-SYS-01
 #[inline(always)]
 pub fn full_fence() {
     #[cfg(all(target_arch = "x86_64", not(miri), not(tress_no_slab)))]

@@ -174,6 +174,7 @@ impl<F: AsFd + Send + Sync + 'static> sealed::Prepare for RecvMulti<F> {
         opcode::RecvMulti::new(descriptor(&self.socket), self.pool.group()).build()
     }
 
+    // D-DRV-03
     fn companion(&self) -> Option<Entry> {
         let hang_up = libc::POLLRDHUP as u32;
         Some(opcode::PollAdd::new(descriptor(&self.socket), hang_up).build())

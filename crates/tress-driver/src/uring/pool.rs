@@ -278,6 +278,7 @@ impl Shared {
         usize::from(count) * size_of::<BufRingEntry>()
     }
 
+    // D-DRV-07
     fn layout(count: u16, size: usize) -> io::Result<Layout> {
         // SAFETY: asks for a number.
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };

@@ -269,6 +269,7 @@ impl Ring {
     }
 
     /// Hands over everything that is queued. `false` if the kernel would not take all of it now.
+    // D-DRV-02
     pub(crate) fn flush(&self, by: By) -> io::Result<bool> {
         loop {
             let (pending, more) = self.fill(by);

@@ -10,6 +10,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 /// Cells of one kind that a thread keeps: about as many operations as are under way at once.
+// D-DRV-06
 const CELLS: usize = 128;
 /// Kinds that a thread keeps. A kind is an operation on one kind of descriptor, with one kind of buffer.
 const KINDS: usize = 8;

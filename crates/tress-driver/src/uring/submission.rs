@@ -180,6 +180,7 @@ impl<O: Operation> fmt::Debug for Submission<O> {
 }
 
 impl<O: Operation> Completion for OpCell<O> {
+    // D-DRV-05
     fn complete(&self, arrived: Arrived, wakers: &mut Wakers) -> Next {
         // Not what was asked for: it was interrupted, or the thread that submitted it is gone.
         let failed = match -arrived.value {

@@ -49,6 +49,7 @@ where
     M: Fn(Held<'a, T>) -> W,
     W: Future<Output = Result<(), SendError<T>>>,
 {
+    // D-SYNC-03
     #[inline(never)]
     fn poll_slowly(
         mut self: Pin<&mut Self>,

@@ -43,6 +43,7 @@ pub(super) struct Control {
 /// How often a coroutine goes to the tail of the queue, to be stolen, before it starts on a worker that
 /// has many already: if somebody is on the way to steal. It takes a thread longer to wake than a worker to
 /// start dozens of them.
+// D-CORO-03
 const PATIENCE: u8 = 16;
 /// So many of these times does it count if nobody is.
 const UNAWAITED: u8 = 4;

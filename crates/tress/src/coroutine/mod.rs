@@ -179,6 +179,7 @@ fn wait_as<F: IntoFuture>(what: &str, future: F) -> F::Output {
 // Inlined, with the switch at its heart, so that processors foretell the returns: the switch back enters
 // the coroutine by a call, whose return address its next switch away is to meet. A frame in between costs
 // two returns that go elsewhere than foretold, and thereby as much as all the rest.
+// D-CORO-02
 #[track_caller]
 #[inline(always)]
 pub fn yield_now() {

@@ -22,6 +22,7 @@ pub(super) const CACHED: usize = 64;
 
 /// Bytes at the top of a stack that no frame uses: they are for whoever runs the coroutine. A switch
 /// touches the two words below them, whose cache line they share.
+// D-CORO-01
 pub(super) const ROOM: usize = 112;
 
 const _: () = assert!(ROOM % stack::STACK_ALIGNMENT == 0 && ROOM % 64 == 48);

@@ -23,6 +23,7 @@ use std::task::{Context, Poll};
 /// Tasks a drain runs before it lets those beside it have the thread.
 const BATCH: usize = 32;
 
+// D-DISP-01
 pub(crate) struct View {
     owner: Owner,
     ready: Ready<Entry>,

@@ -144,6 +144,7 @@ impl OpenOptions {
     ///
     /// # Cancel safety
     /// A file may be made or emptied all the same; it does not stay open.
+    // D-FS-02
     pub async fn open(&self, path: impl AsRef<Path>) -> io::Result<File> {
         let path = path.as_ref().to_owned();
         let options = self.std.clone();

@@ -163,6 +163,7 @@ impl<F: Future> Group<F> {
     /// returns something.
     ///
     /// A panic of a member goes on. The others can be polled afterwards, that one is over.
+    // D-SYNC-02
     pub(super) fn poll<R>(
         &mut self,
         cx: &mut Context<'_>,

@@ -199,6 +199,7 @@ impl<T: tress_driver::Source> Source<T> {
     }
 
     /// What `f` returns, for a source that nobody had to wait for so far. None if it has to now.
+    // D-NET-01
     #[inline]
     fn try_unregistered<R>(&self, f: impl FnOnce(&T) -> io::Result<R>) -> Option<io::Result<R>> {
         if self.registration.get().is_some() {
@@ -212,6 +213,7 @@ impl<T: tress_driver::Source> Source<T> {
 
     /// As `try_unregistered`, on one side. A transfer that `uses_up` what there was leaves nothing to try: the next one
     /// waits first.
+    // D-NET-08
     #[inline]
     fn try_side<R>(
         &self,
@@ -264,6 +266,7 @@ impl<T: tress_driver::Source> Source<T> {
     ///
     /// # Safety
     /// `f` initialises the bytes whose number it returns.
+    // D-NET-02
     #[cfg(feature = "net")]
     pub(crate) unsafe fn poll_read_stream(
         &self,

@@ -69,6 +69,7 @@ use tress_driver::Direction;
 /// assert_eq!(echo, "ping");
 /// # Ok::<(), std::io::Error>(()) }).unwrap();
 /// ```
+// D-NET-04
 #[derive(Debug)]
 pub struct Pooled<S> {
     receive: Receive,

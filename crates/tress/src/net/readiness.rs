@@ -414,6 +414,7 @@ pub(super) use transfer::{receive, send};
 
 /// Several buffers with no more than this in all are put together before they are written: that takes less
 /// than the kernel takes to be told of them one by one.
+// D-NET-06
 const GATHERED: usize = 1024;
 
 /// Writes from several buffers, one after the other.

@@ -60,6 +60,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 /// Tasks that are made and queued in one go.
+// D-TASK-08
 const BATCH: usize = 64;
 /// Handles that room is made for at once, whatever an iterator promises.
 const MAX_RESERVED: usize = 1 << 16;

@@ -75,6 +75,7 @@ impl fmt::Display for StuckTask {
 }
 
 /// Shuts down, waiting for at most `timeout`, or as long as it takes.
+// D-SYS-03
 pub(super) fn run(shared: &Arc<Shared>, timeout: Option<Duration>) -> ShutdownReport {
     let deadline = timeout.and_then(|t| Instant::now().checked_add(t));
     // The futures dropped here see the runtime they lived in.

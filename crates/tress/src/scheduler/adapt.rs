@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::time::Duration;
 
 /// Polls between two looks at the clock, at most (seed 002's `BUDGET_PER_TICK`).
+// D-SCHED-08
 pub(crate) const MAX_TICK: u32 = 128;
 /// Whoever is not in the local queue should not wait longer than this behind what is: a task in the global queue, or
 /// the future of a current-thread `block_on`.
@@ -105,6 +106,7 @@ impl Adapt {
     }
 
     /// Polls after which the global queue is asked before the local one.
+    // D-SCHED-15
     pub(crate) fn global_interval(&self) -> u32 {
         self.fixed_interval
             .unwrap_or_else(|| self.in_a_wait().min(self.most_interval))

@@ -17,8 +17,10 @@ use std::time::{Duration, Instant};
 /// The time awake that is looked at.
 const SAMPLE: Duration = Duration::from_millis(5);
 /// The share of it, one in so many, that a thread may wait for a core.
+// D-PRES-01
 const WAITING: u32 = 8;
 /// How long a crowd is believed to stay, the first time.
+// D-PRES-02
 const FIRST: Duration = Duration::from_millis(40);
 /// Each time so many times as long, and less by as much for each sample without one,
 const LONGER: u32 = 4;

@@ -18,6 +18,7 @@ pub(super) const MIN_BATCH: u32 = 4;
 /// Most tasks fetched at once (seed 002's `MAX_GLOBAL_QUEUE_BATCH_SIZE`).
 const MAX_BATCH: usize = 64;
 /// Tasks in a block; few under the model, so that blocks come and go.
+// D-SCHED-11
 const BLOCK: usize = if cfg!(loom) { 2 } else { 256 };
 
 /// In this order and on a line of its own: a push touches the first line, and the block that it pushes into.

@@ -9,6 +9,7 @@ use crate::sys::atomic::{AtomicPtr, Ordering};
 use crate::task::Header;
 use std::ptr::{self, NonNull};
 
+// D-SCHED-03
 pub(crate) struct LifoSlot(AtomicPtr<Header>);
 
 impl LifoSlot {
@@ -27,6 +28,7 @@ impl LifoSlot {
     }
 
     /// Takes the task out. `alone`: there is no other worker, and so nobody else who takes.
+    // D-SCHED-13
     #[inline]
     pub(crate) fn take_own(&self, alone: bool) -> Option<NonNull<Header>> {
         if !alone {

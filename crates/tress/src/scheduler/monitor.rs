@@ -23,6 +23,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 /// Time between two looks.
+// D-SCHED-09
 const PERIOD: Duration = Duration::from_millis(5);
 /// Enough to look around; and to find names for addresses and run a user's function.
 const STACK: usize = 64 * 1024;

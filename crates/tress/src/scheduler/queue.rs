@@ -34,6 +34,7 @@ pub(crate) const CAPACITY: usize = if cfg!(loom) { 4 } else { 256 };
 const MASK: u32 = CAPACITY as u32 - 1;
 
 /// The task so many places behind the one that is popped is brought into the cache.
+// D-SCHED-01
 const AHEAD: u32 = 2;
 
 struct Ring {

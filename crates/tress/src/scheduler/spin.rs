@@ -26,6 +26,7 @@ const PAUSES: u32 = 4;
 const PREEMPTED: u32 = 4;
 /// A parked wait that ended within this would have been worth a spin: the window, and what the
 /// wake-up itself took.
+// D-SCHED-07
 const SHORT_PARK: u32 = 3;
 
 /// Threads spinning right now, in the whole process.

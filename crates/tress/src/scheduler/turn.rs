@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 pub(super) const LONG_TICK: Duration = Duration::from_micros(200);
 /// Where polls are long, the global queue's turn lasts so long: a batch would be over in no time, and what
 /// came in a burst would wait for several long polls.
+// D-SCHED-10
 const GLOBAL_TURN: Duration = LONG_TICK;
 /// Polls that take this long on average are long.
 pub(super) const LONG_POLL: Duration = Duration::from_micros(100);

@@ -27,6 +27,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// Tasks taken from the LIFO slot in a row before it is flushed to the ring (seed 002).
+// D-SCHED-02
 pub(crate) const MAX_LIFO_STREAK: u8 = 3;
 /// A worker that is busy looks after its I/O so often, at the end of a tick.
 const TURN_EVERY: Duration = Duration::from_micros(50);
@@ -34,6 +35,7 @@ const TURN_EVERY: Duration = Duration::from_micros(50);
 const CLOCK_AT: u128 = 1 << 1 | 1 << 4 | 1 << 16 | 1 << 64;
 /// A spinning thief takes the only task of a ring whose owner has been in one poll this long. Before
 /// that the owner is most likely about to run it, and taking it would only make it change cores.
+// D-SCHED-04
 const LONE_AGE: Duration = Duration::from_micros(2);
 /// The same for a task in a LIFO slot.
 const LIFO_AGE: Duration = Duration::from_micros(20);
@@ -46,6 +48,7 @@ const LOOKS_PER_THEFT: u32 = 8;
 /// A worker with tiny tasks that has run dry lets so many tasks gather in the global queue before
 /// it takes them. It waits for so many pauses of the processor, about half a microsecond, and again if that
 /// has brought so many more.
+// D-SCHED-12
 const GATHERED: usize = 64;
 const GATHERING: usize = 4;
 const GATHER_PAUSES: u32 = 30;
@@ -72,6 +75,7 @@ pub(crate) struct Core {
     searching: Cell<bool>,
     /// Tasks alive that are pinned to this worker, and with it to its thread.
     pub(super) pinned: Cell<usize>,
+    // D-SCHED-16
     /// Those of them that are ready. What others made ready comes by the mail.
     pinned_ready: RefCell<VecDeque<NonNull<Header>>>,
     /// It is their turn before the other local queues.
@@ -474,6 +478,7 @@ impl Worker {
                 core.last_turn.set(now);
             }
             // Yielding tasks notify nobody when they are queued again.
+            // D-SCHED-05
             let queued = core.ring.len();
             if queued > 0 && multi.config.stealing && !core.copes_alone(multi, queued) {
                 core.call_for_help(multi, now);
@@ -611,6 +616,7 @@ impl Worker {
 
     /// Work was found. If this was the last searcher, whoever was not woken because of it must be
     /// woken now, if there is still something to do.
+    // D-SCHED-06
     #[cold]
     fn stop_searching(&self, core: &Core) {
         core.searching.set(false);

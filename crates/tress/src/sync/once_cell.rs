@@ -151,6 +151,7 @@ impl<T> OnceCell<T> {
     ///
     /// # Errors
     /// The value comes back in an error that says which of the two it was.
+    // D-SYNC-01
     #[inline]
     pub fn set(&self, value: T) -> Result<(), SetError<T>> {
         match self.permits().take_last_only() {

@@ -64,6 +64,7 @@ const SHIFT: u32 = 2;
 const ONE: usize = 1 << SHIFT;
 
 /// Pauses of the processor after an attempt that another core was ahead of.
+// D-SYNC-05
 const PAUSES: u32 = 2;
 
 /// Outcome of a waiter: it owns what it asked for.

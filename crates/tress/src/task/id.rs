@@ -19,6 +19,7 @@ pub struct Id(NonZeroU64);
 
 /// Numbers a thread takes from the common counter at a time, so that spawning workers do not
 /// fight over it.
+// D-TASK-03
 const BLOCK: u64 = 1024;
 
 impl Id {

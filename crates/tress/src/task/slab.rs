@@ -44,6 +44,7 @@ const KEEP_EMPTY: usize = 16;
 /// Listed pages looked at for remote frees each time the owner is about to sleep.
 const TIDY_PAGES: usize = 32;
 
+// D-TASK-01
 const SIZES: [u16; 22] = [
     96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448, 480, 512, 640, 768, 896, 1024, 1280,
     1536, 1792, 2048,
@@ -301,6 +302,7 @@ impl Slab {
 
     /// # Safety
     /// As for `alloc`.
+    // D-TASK-02
     unsafe fn new_page(this: NonNull<Slab>, class: Class, keep: &Keep) -> NonNull<Page> {
         let layout = Page::layout();
         // SAFETY: the layout has a size. Zeroed memory makes every slot's state word read as free.

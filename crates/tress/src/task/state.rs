@@ -58,10 +58,12 @@
 use crate::sys::atomic::{AtomicU64, Ordering};
 use std::fmt;
 
+// D-TASK-09
 const PIN: u64 = 0xFFFF;
 
 const LIFECYCLE: u64 = 0xFF << 16;
 const IDLE: u64 = 0 << 16;
+// D-TASK-05
 const READY: u64 = 1 << 16;
 const COMPLETE: u64 = 3 << 16;
 
@@ -337,6 +339,7 @@ impl State {
     }
 
     /// A wake-up through a reference the caller keeps.
+    // D-TASK-06
     #[inline]
     pub(crate) fn wake_by_ref(&self) -> Wake {
         self.update(|s| match s.lifecycle() {
@@ -417,6 +420,7 @@ impl State {
     }
 
     /// READY → COMPLETE.
+    // D-TASK-04
     #[inline]
     pub(crate) fn complete(&self, output_dropped: bool) -> Complete {
         self.update(|s| {

@@ -30,6 +30,7 @@ pub struct YieldNow {
 impl Future for YieldNow {
     type Output = ();
 
+    // D-TASK-07
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         if self.yielded {

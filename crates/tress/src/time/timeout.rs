@@ -202,6 +202,7 @@ impl<T> Timeout<T> {
 impl<T: Future> Future for Timeout<T> {
     type Output = Result<T::Output, Elapsed>;
 
+    // D-TIME-01
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
         let had_budget = coop::has_budget_remaining();

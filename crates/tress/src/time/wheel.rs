@@ -86,6 +86,7 @@ const TURN_MASK: u64 = (1 << (DIGIT_BITS * LEVELS as u32)) - 1;
 const LISTS: usize = LEVELS * SLOTS + 2;
 
 /// How many places further on a node's hint points.
+// D-TIME-02
 const AHEAD: u32 = 8;
 /// The unit of a hint, a cache line's length in bytes.
 const LINE: isize = 64;

@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 
 /// Time, in nanoseconds, that one record may be for: two hundred times what it costs by itself, which is
 /// about 40, since it also costs the polls after it, whose code and data it has displaced.
+// D-TRACE-01
 const WORTH_A_RECORD: u64 = 8_000;
 /// However short polls are, one of so many is recorded.
 const MOST_SKIPPED: u64 = 512;

@@ -154,6 +154,7 @@ impl<'a, J: Job> Worker<'a, J> {
     }
 
     /// Takes a job if there is one, and fetches the next thread if there are more.
+    // D-BLOCK-01
     fn take_job(&self, mut state: Locked<'a, J>) -> Result<J, Locked<'a, J>> {
         let Some(job) = state.queue.pop_front() else {
             return Err(state);

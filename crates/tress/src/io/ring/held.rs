@@ -8,6 +8,7 @@ use tress_driver::Leftover;
 
 /// Something with a descriptor, which operations of a ring can share: then it is closed when the last
 /// of them is done with it. Until the first one asks, sharing costs nothing.
+// D-NET-05
 pub(crate) struct Held<T> {
     inner: ManuallyDrop<T>,
     /// Owns the descriptor, once it is lent. `inner` is only its name from then on.

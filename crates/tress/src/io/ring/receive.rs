@@ -58,6 +58,7 @@ impl Receive {
     ///
     /// The kernel wakes the thread that handed a receive over for all that arrives. If that is one that has
     /// gone to rest, and has lent its driver, the receive is stopped, to be begun again elsewhere.
+    // D-DRV-09
     pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Option<Next> {
         let polled = self.0.poll_started(cx);
         if matches!(polled, Some(Poll::Pending))

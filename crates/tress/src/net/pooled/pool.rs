@@ -11,6 +11,7 @@ pub(crate) struct Sizes {
 }
 
 impl Default for Sizes {
+    // D-DRV-10
     fn default() -> Sizes {
         Sizes {
             // With fewer buffers than connections that receive at once the kernel keeps running out, and

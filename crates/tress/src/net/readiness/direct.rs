@@ -11,6 +11,7 @@ use std::mem::MaybeUninit;
 use std::ptr;
 
 /// Receives into memory that need not be initialised; as many bytes of it are afterwards as this says.
+// D-NET-07
 #[inline]
 pub(in crate::net) fn receive<S: Socket>(
     socket: &S,

@@ -13,6 +13,7 @@ use tress_driver::Direction;
 /// Connections that were not accepted yet. A burst of more than the 128 that mio and the standard
 /// library allow is nothing unusual, and a connection that finds no room is tried again by its client
 /// only after a second.
+// D-NET-03
 const BACKLOG: i32 = 1024;
 
 /// Accepts TCP connections.

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 /// Where no core is to spare, another worker is woken only for a queue that will take this long,
 const LONG_QUEUE: Duration = Duration::from_millis(1);
 /// and not before so long after the last time: it takes the core of this one, or of whoever the tasks wait for.
+// D-PRES-03
 pub(super) const FIRST_HELP: Duration = Duration::from_millis(5);
 /// Each time twice as long, and at most so long.
 pub(super) const LONGEST_HELP: Duration = Duration::from_millis(80);
@@ -35,6 +36,7 @@ impl Core {
     }
 
     /// Sets whether others are woken for long queues only, by this worker and by those who are none.
+    // D-PRES-04
     pub(super) fn hold_back(&self, multi: &Multi, hold: bool) {
         if !hold && !self.holds_back.get() {
             return;

@@ -20,6 +20,7 @@
 use crate::channel::chan::Pause;
 use crate::sys::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+// D-SYNC-08
 const LOCKED: u64 = 1;
 const LISTENING: u64 = 1 << 1;
 const CLOSED: u64 = 1 << 2;

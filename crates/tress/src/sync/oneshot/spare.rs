@@ -17,6 +17,7 @@ const PIECE: Layout = match Layout::from_size_align(64, 16) {
 };
 
 /// The most that a thread keeps. None where a tool is to see every cell come and go.
+// D-SYNC-09
 pub(super) const MOST: usize = if cfg!(any(loom, miri, tress_no_slab)) {
     0
 } else {
