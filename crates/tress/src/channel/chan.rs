@@ -330,7 +330,6 @@ impl Pause {
 #[cold]
 pub(crate) fn give_way() {
     /// Of the processor, at some forty nanoseconds each.
-    // D-SYNC-07
     const PAUSES: u32 = if cfg!(loom) { 0 } else { 64 };
     for _ in 0..PAUSES {
         std::hint::spin_loop();

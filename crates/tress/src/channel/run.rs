@@ -23,7 +23,6 @@ use std::ptr::NonNull;
 const RUN_BYTES: usize = 1024 * 1024;
 
 /// Blocks in a channel, from which on it gets runs. A channel for a thousand messages never does.
-// D-SYNC-04
 const LONG: u64 = if cfg!(loom) {
     2
 } else if cfg!(miri) {

@@ -135,7 +135,6 @@ impl<T> Rx<T> {
 
     /// Makes sure that the waker is woken when the current slot, which is not waited for, is filled.
     /// False if it has been filled.
-    // D-SYNC-06
     fn start_waiting(&mut self, waker: &Waker) -> bool {
         let cell = self.chan.waker();
         if cell.is_lent() {
