@@ -61,7 +61,6 @@ impl IdleSet {
     /// bit or it sees our work.
     #[inline]
     pub(crate) fn claim_for_work(&self) -> Option<usize> {
-        // D-SYS-01
         full_fence();
         let counts = self.counts.load(Ordering::Relaxed);
         if searching(counts) > 0 || parked(counts) == 0 {
