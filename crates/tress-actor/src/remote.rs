@@ -152,10 +152,9 @@ impl Host {
         if let Err(why) = self.control(ours, other, Control::Link) {
             self.remote_link_down(ours, other, &unreached(why));
         } else if self.slot(ours).is_err() {
-            // If it ended meanwhile, it may have told so before the other knew of the link.
+            // If it ended meanwhile, perhaps by this very link, it may have told so before the other knew of the link.
             let down = Control::LinkDown(ExitReason::NoProcess);
             self.notify(ours, other, down);
-            return Err(NoProcess(ours));
         }
         Ok(())
     }
