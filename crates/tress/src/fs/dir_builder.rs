@@ -2,7 +2,12 @@ use super::blocking;
 use std::io;
 use std::path::Path;
 
-/// Makes directories in other ways than [`create_dir`](super::create_dir).
+/// A builder that creates directories with options.
+///
+/// [`create_dir`](super::create_dir) and [`create_dir_all`](super::create_dir_all) cover the usual
+/// cases.
+///
+/// # Examples
 ///
 /// ```
 /// # #[tress::main]
@@ -23,7 +28,10 @@ pub struct DirBuilder {
 }
 
 impl DirBuilder {
-    /// As [`create_dir`](super::create_dir) does it.
+    /// Creates a builder with default options: not [recursive](DirBuilder::recursive), and on Unix with the
+    /// mode `0o777`.
+    ///
+    /// # Examples
     ///
     /// ```
     /// let builder = tress::fs::DirBuilder::new();
@@ -33,7 +41,12 @@ impl DirBuilder {
         DirBuilder::default()
     }
 
-    /// Makes the directories in between too, and is content with one that exists. Default: no.
+    /// Sets whether missing parents are created too.
+    ///
+    /// If set, [`create`](DirBuilder::create) also succeeds if the directory exists already. The default is
+    /// `false`.
+    ///
+    /// # Examples
     ///
     /// ```
     /// let mut builder = tress::fs::DirBuilder::new();
@@ -44,7 +57,11 @@ impl DirBuilder {
         self
     }
 
-    /// The mode of new directories, of which the process's mask is taken. Default: `0o777`.
+    /// Sets the permission bits of the directories to create.
+    ///
+    /// The process's `umask` is applied to them. The default is `0o777`.
+    ///
+    /// # Examples
     ///
     /// ```
     /// let mut builder = tress::fs::DirBuilder::new();
@@ -56,7 +73,21 @@ impl DirBuilder {
         self
     }
 
-    /// Makes the directory.
+    /// Creates the directory at `path` with the options of this builder.
+    ///
+    /// # Errors
+    ///
+    /// Any error of [`std::fs::DirBuilder::create`]: the path exists already (unless
+    /// [`recursive`](DirBuilder::recursive) is set), or its parent does not exist (likewise), or the process
+    /// may not write to it.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future once it has been polled may or may not leave the directory created; see the
+    /// [module documentation](super#cancel-safety). If [`recursive`](DirBuilder::recursive) is set, the
+    /// directories are still created.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tress::main]
@@ -66,12 +97,6 @@ impl DirBuilder {
     /// # tress::fs::remove_dir(path).await
     /// # }
     /// ```
-    ///
-    /// # Errors
-    /// As [`std::fs::DirBuilder::create`].
-    ///
-    /// # Cancel safety
-    /// [That of the module](super#cancel-safety).
     pub async fn create(&self, path: impl AsRef<Path>) -> io::Result<()> {
         let path = path.as_ref();
         #[cfg(unix)]

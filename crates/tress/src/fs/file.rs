@@ -1,3 +1,8 @@
+//! [`File`]: an open file, with its position, its metadata and its conversions.
+//!
+//! The position and what waits at it are `cursor`'s; reads and writes with owned buffers are `owned`'s,
+//! and those at a given offset `positional`'s.
+
 use super::{FileTimes, Metadata, OpenOptions, Permissions, blocking, ring};
 use crate::io::{AsyncRead, AsyncSeek, AsyncWrite, ReadBuf};
 use crate::sync::Mutex;
@@ -30,29 +35,59 @@ mod unix;
 #[cfg(windows)]
 mod windows;
 
-/// As much as is read or written at once.
+/// The default maximum number of bytes that one read or write moves.
 const MAX_BUF_SIZE: usize = 2 * 1024 * 1024;
 
 /// An open file.
 ///
-/// It is read, written and sought by the traits of [`io`](crate::io), at a position that moves along.
-/// On Unix it can also be read and written [at any position](File::read_at), by many at a time.
+/// A `File` is read, written and sought through [`AsyncReadExt`](crate::io::AsyncReadExt),
+/// [`AsyncWriteExt`](crate::io::AsyncWriteExt) and [`AsyncSeekExt`](crate::io::AsyncSeekExt), at a
+/// position that moves with each operation. On Unix it can also be read and written at any offset with
+/// [`read_at`](File::read_at) and [`write_at`](File::write_at), by any number of tasks at once.
 ///
-/// A write that would have to wait is reported as done when its bytes are on their way; its error shows
-/// in the next write, or in [`flush`](crate::io::AsyncWriteExt::flush), which waits for it. It is made even
-/// if the file is dropped or the runtime shut down; without a flush nobody knows when.
+/// # Writing
 ///
-/// Files that share a position, because one is a [clone](File::try_clone) of the other, may be used at once:
-/// no byte is read twice, and none is written over what the other has written. So that this holds, and none
-/// waits for the other on a worker, the blocking pool does whatever they do at their position, which is
-/// slower, even when the clone is gone. What was not opened here but made [from a
-/// file](File::from_std) of the standard library may have duplicates too: it is read and written at once
-/// where memory suffices, else by the pool, but then a worker may have to wait for what another thread
-/// does with a duplicate. Of duplicates made through `as_fd` a file does not know: do not use both at once.
+/// A write that would have to wait is copied, handed to the blocking pool and reported as complete. If
+/// it fails, its error is returned by the next write, [`flush`](crate::io::AsyncWriteExt::flush) or
+/// [`set_len`](File::set_len). A flush waits for it. Such a write is performed even if the file is
+/// dropped or the runtime is shut down, but without a flush there is no telling when.
 ///
-/// A file that is open for direct input and output (`O_DIRECT`) is read and written as it asks for: in pieces whose
-/// length and position are multiples of its block size. Where bytes go through memory of the file's own, that is
-/// aligned to 4096 bytes.
+/// A flush does not make the contents durable: see [`sync_all`](File::sync_all).
+///
+/// # Shared positions
+///
+/// Handles that share a position, because one is a [clone](File::try_clone) of the other, may be used
+/// concurrently: no byte is read twice, and no write overwrites another. To ensure this without
+/// blocking a worker, all operations at the shared position are performed by the blocking pool. That is
+/// slower, and remains so after the clone has been dropped.
+///
+/// A file made [from a file of the standard library](File::from_std) may share its position with
+/// duplicates too. It is read and written directly where memory suffices and by the blocking pool
+/// otherwise; a worker may then have to wait for an operation of another thread on a duplicate.
+///
+/// Duplicates made through `as_fd` are not known to the file: do not use both concurrently.
+///
+/// # Direct I/O
+///
+/// A file that was opened with `O_DIRECT` must be read and written in pieces whose length and position
+/// are multiples of its block size. Bytes that pass through memory of the file's own are aligned to
+/// 4096 bytes there.
+///
+/// # Cancel safety
+///
+/// Dropping the future of an operation loses no data:
+///
+/// - The bytes that a dropped read has read are returned by the next read. If another operation comes
+///   first, the position moves back to before them.
+/// - A dropped write has written nothing.
+/// - A dropped seek may or may not have moved the position, and its error is discarded.
+///
+/// An operation that continues after its future was dropped belongs to the runtime in which it was
+/// started, and the next operation waits for it. If the next operation is called in another runtime,
+/// the first one must either keep running (a current-thread runtime runs only inside `block_on`) or
+/// have been shut down.
+///
+/// # Examples
 ///
 /// ```
 /// use std::io::SeekFrom;
@@ -71,15 +106,6 @@ const MAX_BUF_SIZE: usize = 2 * 1024 * 1024;
 /// # tress::fs::remove_file(path).await
 /// # }
 /// ```
-///
-/// # Cancel safety
-/// Nothing is lost by dropping an operation: what a dropped read has read is returned by the next one, or
-/// the position goes back to before it; a dropped write has not written anything; a dropped seek may
-/// have moved the position, and if it fails nobody hears of it.
-///
-/// What goes on after it was dropped belongs to the runtime that it was begun in, and the next operation waits
-/// for it. If that is begun in another runtime, the first one has to be driven meanwhile, as a
-/// current-thread runtime is only inside of `block_on`, or to be shut down.
 pub struct File {
     std: Arc<std::fs::File>,
     cursor: Mutex<Cursor>,
@@ -87,7 +113,19 @@ pub struct File {
 }
 
 impl File {
-    /// Opens a file to read from it.
+    /// Opens a file in read-only mode.
+    ///
+    /// See [`OpenOptions`] for other modes.
+    ///
+    /// # Errors
+    ///
+    /// Any error of [`std::fs::File::open`]: the file does not exist, or the process may not read it.
+    ///
+    /// # Cancel safety
+    ///
+    /// This function is cancel safe: it changes nothing.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tress::main]
@@ -96,17 +134,23 @@ impl File {
     /// assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
     /// # }
     /// ```
-    ///
-    /// # Errors
-    /// As [`std::fs::File::open`].
-    ///
-    /// # Cancel safety
-    /// It changes nothing.
     pub async fn open(path: impl AsRef<Path>) -> io::Result<File> {
         OpenOptions::new().read(true).open(path).await
     }
 
-    /// Opens a file to write to it; makes it if there is none, empties it if there is.
+    /// Opens a file in write-only mode, creating it if it does not exist and emptying it if it does.
+    ///
+    /// # Errors
+    ///
+    /// Any error of [`std::fs::File::create`]: the directory does not exist, or the process may not write
+    /// to it or to the file.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future once it has been polled does not stop the operation: the file may still be
+    /// created or emptied. It does not stay open.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::io::AsyncWriteExt;
@@ -120,19 +164,27 @@ impl File {
     /// # tress::fs::remove_file(path).await
     /// # }
     /// ```
-    ///
-    /// # Errors
-    /// As [`std::fs::File::create`].
-    ///
-    /// # Cancel safety
-    /// That of [`OpenOptions::open`].
     pub async fn create(path: impl AsRef<Path>) -> io::Result<File> {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true);
         options.open(path).await
     }
 
-    /// Makes a file that does not exist yet, to read from it and write to it.
+    /// Creates a file that does not exist yet, open for reading and writing.
+    ///
+    /// The check and the creation are one atomic operation.
+    ///
+    /// # Errors
+    ///
+    /// Any error of [`std::fs::File::create_new`]; [`AlreadyExists`](io::ErrorKind::AlreadyExists) if the
+    /// file exists.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future once it has been polled does not stop the operation: the file may still be
+    /// created. It does not stay open.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tress::main]
@@ -143,29 +195,34 @@ impl File {
     /// # tress::fs::remove_file(path).await
     /// # }
     /// ```
-    ///
-    /// # Errors
-    /// As [`std::fs::File::create_new`]: `AlreadyExists`.
-    ///
-    /// # Cancel safety
-    /// That of [`OpenOptions::open`].
     pub async fn create_new<P: AsRef<Path>>(path: P) -> io::Result<File> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create_new(true);
         options.open(path).await
     }
 
-    /// Other ways to open a file.
+    /// Returns a new [`OpenOptions`], to open a file in other modes.
+    ///
+    /// # Examples
     ///
     /// ```
-    /// let options = tress::fs::File::options();
-    /// # let _ = options;
+    /// # #[tress::main]
+    /// # async fn main() -> std::io::Result<()> {
+    /// # let path = std::env::temp_dir().join(format!("tress-doc-mode-{}", std::process::id()));
+    /// let log = tress::fs::File::options().append(true).create(true).open(&path).await?;
+    /// # drop(log);
+    /// # tress::fs::remove_file(path).await
+    /// # }
     /// ```
     pub fn options() -> OpenOptions {
         OpenOptions::new()
     }
 
-    /// A file of the standard library. It may share its position with others.
+    /// Converts a file of the standard library.
+    ///
+    /// It is assumed to [share its position](File#shared-positions) with duplicates.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # let path = std::env::temp_dir().join(format!("tress-doc-from-{}", std::process::id()));
@@ -175,11 +232,11 @@ impl File {
     /// # std::io::Result::Ok(())
     /// ```
     pub fn from_std(std: std::fs::File) -> File {
-        // Whoever made it may have a duplicate.
+        // The caller may have a duplicate.
         File::new(std, Cursor::shared())
     }
 
-    /// A file that was just opened: nobody else has it.
+    /// Wraps a file that was just opened, and so has no duplicates.
     pub(super) fn opened(std: std::fs::File) -> File {
         File::new(std, Cursor::default())
     }
@@ -192,7 +249,21 @@ impl File {
         }
     }
 
-    /// Makes contents and metadata durable.
+    /// Synchronises the contents and the metadata of the file with the storage device.
+    ///
+    /// Waits for an earlier write first. When this returns, the file survives a crash of the system.
+    ///
+    /// # Errors
+    ///
+    /// Any error of [`std::fs::File::sync_all`]. The error of an earlier write is not returned here, but by
+    /// the next write or flush.
+    ///
+    /// # Cancel safety
+    ///
+    /// This method is cancel safe: dropping the future loses no data, but leaves open whether it has been
+    /// made durable.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::io::AsyncWriteExt;
@@ -206,12 +277,6 @@ impl File {
     /// # tress::fs::remove_file(path).await
     /// # }
     /// ```
-    ///
-    /// # Errors
-    /// As [`std::fs::File::sync_all`]. The error of an earlier write stays for the next write or flush.
-    ///
-    /// # Cancel safety
-    /// Nothing is lost.
     pub async fn sync_all(&self) -> io::Result<()> {
         self.cursor.lock().await.settle().await;
         match ring::sync_all(&self.std) {
@@ -223,7 +288,20 @@ impl File {
         }
     }
 
-    /// Makes the contents durable, and of the metadata what is needed to find them.
+    /// Synchronises the contents of the file with the storage device, and as much of the metadata as is
+    /// needed to read them back.
+    ///
+    /// This may be cheaper than [`sync_all`](File::sync_all): times, for example, need not be written.
+    ///
+    /// # Errors
+    ///
+    /// Any error of [`std::fs::File::sync_data`], and otherwise as for [`sync_all`](File::sync_all).
+    ///
+    /// # Cancel safety
+    ///
+    /// This method is cancel safe in the same way as [`sync_all`](File::sync_all).
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tress::main]
@@ -235,12 +313,6 @@ impl File {
     /// # tress::fs::remove_file(path).await
     /// # }
     /// ```
-    ///
-    /// # Errors
-    /// As [`sync_all`](File::sync_all).
-    ///
-    /// # Cancel safety
-    /// Nothing is lost.
     pub async fn sync_data(&self) -> io::Result<()> {
         self.cursor.lock().await.settle().await;
         match ring::sync_data(&self.std) {
@@ -252,7 +324,21 @@ impl File {
         }
     }
 
-    /// Cuts the file off, or fills it up with zeros. The position stays.
+    /// Truncates the file to `size` bytes, or extends it with zeros.
+    ///
+    /// The position does not change.
+    ///
+    /// # Errors
+    ///
+    /// Any error of [`std::fs::File::set_len`], and the error of an earlier write, in which case the length
+    /// is not changed.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the length may or may not change. The next operation at the position of
+    /// the file waits for the outcome, so that it never cuts off what is written later.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tress::main]
@@ -264,17 +350,24 @@ impl File {
     /// # tress::fs::remove_file(path).await
     /// # }
     /// ```
-    ///
-    /// # Errors
-    /// As [`std::fs::File::set_len`]; or that of an earlier write.
-    ///
-    /// # Cancel safety
-    /// It may be done or not; the next operation on the file's position comes after it.
     pub async fn set_len(&self, size: u64) -> io::Result<()> {
         self.cursor.lock().await.set_len(&self.std, size).await
     }
 
-    /// What is known about the file.
+    /// Returns the metadata of the file.
+    ///
+    /// Bytes of writes that have not been [flushed](crate::io::AsyncWriteExt::flush) may be missing from its
+    /// length.
+    ///
+    /// # Errors
+    ///
+    /// Any error of [`std::fs::File::metadata`].
+    ///
+    /// # Cancel safety
+    ///
+    /// This method is cancel safe: it changes nothing.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tress::main]
@@ -285,19 +378,26 @@ impl File {
     /// # tress::fs::remove_file(path).await
     /// # }
     /// ```
-    ///
-    /// # Errors
-    /// As [`std::fs::File::metadata`].
-    ///
-    /// # Cancel safety
-    /// It changes nothing.
     pub async fn metadata(&self) -> io::Result<Metadata> {
         let std = self.std.clone();
         blocking(move || std.metadata()).await
     }
 
-    /// Another handle of the same open file: both share one position, and both are slower than one that
-    /// does not.
+    /// Creates a new handle to the same open file.
+    ///
+    /// Both handles [share one position](File#shared-positions), and both are slower from then on than a
+    /// file that does not.
+    ///
+    /// # Errors
+    ///
+    /// Any error of [`std::fs::File::try_clone`]: too many files are open. If a read was dropped, also any
+    /// error of `lseek(2)`, as the position has to move back first.
+    ///
+    /// # Cancel safety
+    ///
+    /// This method is cancel safe: no data is lost.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::io::AsyncWriteExt;
@@ -315,17 +415,11 @@ impl File {
     /// # tress::fs::remove_file(path).await
     /// # }
     /// ```
-    ///
-    /// # Errors
-    /// As [`std::fs::File::try_clone`]: there are too many open files. As for a seek, if a read was dropped.
-    ///
-    /// # Cancel safety
-    /// Nothing is lost.
     pub async fn try_clone(&self) -> io::Result<File> {
         let mut cursor = self.cursor.lock().await;
-        // The clone is to see what a dropped read has read.
+        // The clone must see the bytes that a dropped read has read.
         poll_fn(|cx| cursor.poll_go_back(cx, &self.std)).await?;
-        // The system only counts it: nothing waits.
+        // The system only counts a reference: this does not block.
         let mut clone = File::from_std(self.std.try_clone()?);
         clone.cursor.get_mut().share();
         cursor.share();
@@ -333,8 +427,21 @@ impl File {
         Ok(clone)
     }
 
-    /// The file of the standard library, when nothing is going on any more. Its position is before what a
-    /// dropped read has read; of something without a position, such as a terminal, that is lost.
+    /// Converts the file into one of the standard library, once all of its operations have ended.
+    ///
+    /// If a read was dropped, the position is before the bytes that it has read. Files without a position,
+    /// such as terminals, lose these bytes. An error of an earlier write is discarded: flush first.
+    ///
+    /// # Panics
+    ///
+    /// If an operation whose future was dropped still holds the file, and the file cannot be duplicated
+    /// because too many files are open.
+    ///
+    /// # Cancel safety
+    ///
+    /// This method is not cancel safe: the file is closed if the future is dropped.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tress::main]
@@ -346,16 +453,9 @@ impl File {
     /// # tress::fs::remove_file(path).await
     /// # }
     /// ```
-    ///
-    /// # Panics
-    /// If another operation, whose future was dropped, still has the file, and it cannot be duplicated
-    /// because there are too many open files.
-    ///
-    /// # Cancel safety
-    /// The file is closed.
     pub async fn into_std(mut self) -> std::fs::File {
         let (cursor, std) = (self.cursor.get_mut(), &self.std);
-        // A file that cannot go back is returned all the same: there is nothing to be done about it.
+        // A file whose position cannot move back is returned all the same.
         let _ = poll_fn(|cx| cursor.poll_go_back(cx, std)).await;
         match Arc::try_unwrap(self.std) {
             Ok(std) => std,
@@ -365,7 +465,16 @@ impl File {
         }
     }
 
-    /// The file of the standard library, unless something is going on. As [`into_std`](File::into_std).
+    /// Converts the file into one of the standard library, unless an operation is in progress.
+    ///
+    /// See [`into_std`](File::into_std), which waits instead.
+    ///
+    /// # Errors
+    ///
+    /// Returns the file if an operation is in progress, or if a read was dropped and the position cannot
+    /// move back to before it.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # let path = std::env::temp_dir().join(format!("tress-doc-try-{}", std::process::id()));
@@ -374,16 +483,13 @@ impl File {
     /// # std::fs::remove_file(path)?;
     /// # std::io::Result::Ok(())
     /// ```
-    ///
-    /// # Errors
-    /// The file, if something is going on, or it cannot go back.
     #[allow(
         clippy::result_large_err,
         reason = "the file is the caller's, and comes back"
     )]
     pub fn try_into_std(mut self) -> Result<std::fs::File, Self> {
         let cursor = self.cursor.get_mut();
-        // Only after a read was dropped does this do anything, and might wait for a clone.
+        // This does nothing unless a read was dropped. It might then wait for an operation of a clone.
         if !cursor.is_idle() || cursor.forget_ahead(&self.std).is_err() {
             return Err(self);
         }
@@ -393,7 +499,18 @@ impl File {
         }
     }
 
-    /// Changes what may be done with the file.
+    /// Changes the permissions of the file.
+    ///
+    /// # Errors
+    ///
+    /// Any error of [`std::fs::File::set_permissions`]: the process may not change them.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future once it has been polled does not stop the operation: the permissions are still
+    /// changed.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tress::main]
@@ -406,18 +523,24 @@ impl File {
     /// # tress::fs::remove_file(path).await
     /// # }
     /// ```
-    ///
-    /// # Errors
-    /// As [`std::fs::File::set_permissions`].
-    ///
-    /// # Cancel safety
-    /// It goes on.
     pub async fn set_permissions(&self, permissions: Permissions) -> io::Result<()> {
         let std = self.std.clone();
         blocking(move || std.set_permissions(permissions)).await
     }
 
     /// Changes the times of the file.
+    ///
+    /// # Errors
+    ///
+    /// Any error of [`std::fs::File::set_times`]: the process may not change them, or the file system cannot
+    /// represent them.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future once it has been polled does not stop the operation: the times are still
+    /// changed.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use std::time::{Duration, SystemTime};
@@ -433,32 +556,53 @@ impl File {
     /// # tress::fs::remove_file(path).await
     /// # }
     /// ```
-    ///
-    /// # Errors
-    /// As [`std::fs::File::set_times`].
-    ///
-    /// # Cancel safety
-    /// It goes on.
     pub async fn set_times(&self, times: FileTimes) -> io::Result<()> {
         let std = self.std.clone();
         blocking(move || std.set_times(times)).await
     }
 
-    /// Changes when the file was last modified.
+    /// Changes the time of the last modification of the file.
+    ///
+    /// [`set_times`](File::set_times) changes several times at once.
     ///
     /// # Errors
-    /// As [`std::fs::File::set_modified`].
+    ///
+    /// Any error of [`std::fs::File::set_modified`], under the conditions of
+    /// [`set_times`](File::set_times).
     ///
     /// # Cancel safety
-    /// It goes on.
+    ///
+    /// Dropping the future once it has been polled does not stop the operation: the time is still changed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::{Duration, SystemTime};
+    ///
+    /// # #[tress::main]
+    /// # async fn main() -> std::io::Result<()> {
+    /// # let path = std::env::temp_dir().join(format!("tress-doc-touch-{}", std::process::id()));
+    /// let then = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
+    /// let file = tress::fs::File::create(&path).await?;
+    /// file.set_modified(then).await?;
+    /// assert_eq!(file.metadata().await?.modified()?, then);
+    /// # tress::fs::remove_file(path).await
+    /// # }
+    /// ```
     pub async fn set_modified(&self, time: SystemTime) -> io::Result<()> {
         self.set_times(FileTimes::new().set_modified(time)).await
     }
 
-    /// Sets how many bytes one read or write moves at most. Default: 2 MiB.
+    /// Sets the maximum number of bytes that one read or write moves.
     ///
-    /// It bounds the memory of a file, not what can be read or written: a longer read or write is a short
-    /// one.
+    /// This bounds the memory that the file uses, not what can be read or written: an operation on a longer
+    /// buffer moves fewer bytes than the buffer holds. The default is 2 MiB.
+    ///
+    /// # Panics
+    ///
+    /// If `max_buf_size` is 0.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::io::AsyncReadExt;
@@ -473,16 +617,25 @@ impl File {
     /// # tress::fs::remove_file(path).await
     /// # }
     /// ```
-    ///
-    /// # Panics
-    /// If it is 0.
     #[track_caller]
     pub fn set_max_buf_size(&mut self, max_buf_size: usize) {
         assert!(max_buf_size > 0, "{}", words::NO_BUFFER);
         self.max_buf_size = max_buf_size;
     }
 
-    /// How many bytes one read or write moves at most.
+    /// Returns the maximum number of bytes that one read or write moves.
+    ///
+    /// [`set_max_buf_size`](File::set_max_buf_size) changes it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # let path = std::env::temp_dir().join(format!("tress-doc-max-{}", std::process::id()));
+    /// let file = tress::fs::File::from_std(std::fs::File::create(&path)?);
+    /// assert_eq!(file.max_buf_size(), 2 * 1024 * 1024);
+    /// # std::fs::remove_file(path)?;
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn max_buf_size(&self) -> usize {
         self.max_buf_size
     }

@@ -1,4 +1,66 @@
-//! Files and directories.
+//! Asynchronous access to files and directories.
+//!
+//! The functions and types of this module do what their namesakes in [`std::fs`] do, without blocking
+//! the thread that runs the task.
+//!
+//! | To | use |
+//! |---|---|
+//! | read or write a whole file | [`read`](read()), [`read_to_string`], [`write`](write()), [`copy`] |
+//! | work on an open file | [`File`], [`OpenOptions`] |
+//! | create directories | [`create_dir`], [`create_dir_all`], [`DirBuilder`] |
+//! | list a directory | [`read_dir`] |
+//! | remove | [`remove_file`], [`remove_dir`], [`remove_dir_all`] |
+//! | rename and link | [`rename`], [`hard_link`], `symlink` (on Windows `symlink_dir` and `symlink_file`), [`read_link`] |
+//! | ask about a path | [`metadata`], [`symlink_metadata`], [`try_exists`], [`canonicalize`] |
+//! | change permissions | [`set_permissions`], [`File::set_permissions`] |
+//!
+//! A small file is best read and written as a whole: [`read`](read()) makes one trip to the blocking
+//! pool, where a [`File`] makes one per operation that has to wait. Wrap a [`File`] that is read or
+//! written in small pieces in a [`BufReader`](crate::io::BufReader) or a
+//! [`BufWriter`](crate::io::BufWriter).
+//!
+//! # How operations are performed
+//!
+//! Operating systems do not report when a file is ready, as they do for sockets: a call returns when it
+//! is done. Each operation therefore takes the first of these ways that is open to it:
+//!
+//! 1. Directly on the worker, if nothing but memory is involved (`RWF_NOWAIT` on Linux). A file in the
+//!    page cache is read at the cost of the system call.
+//! 2. As an operation of the worker's io_uring, in a runtime with I/O and on a kernel that supports it:
+//!    reading, writing at an offset, syncing, truncating, and creating, renaming, linking and removing a
+//!    single name.
+//! 3. On the [blocking pool](crate::task::spawn_blocking).
+//!
+//! The blocking pool also performs some operations that io_uring knows:
+//!
+//! - Opening a file. The kernel would either try it on the worker, which a file system that does not
+//!   answer would then block, or hand it to a slower pool of its own.
+//! - Operations that consist of several calls, such as [`read`](read()) and [`copy`]: one trip to a
+//!   thread and back costs less than three to the kernel.
+//! - Writes of a [`File`] that would have to wait. They complete even if the runtime is shut down, and
+//!   operations of a ring end with it.
+//! - Operations at a position that a file [shares](File#shared-positions) with another.
+//!
+//! The outcome of an operation does not depend on the way it takes.
+//!
+//! # Errors
+//!
+//! In addition to the errors of the operating system, an operation fails with
+//! [`ErrorKind::Other`](std::io::ErrorKind::Other) if the runtime shuts down before it is performed
+//! (see [`is_shutdown_error`](crate::runtime::is_shutdown_error)) or if the queue of the blocking pool
+//! is full.
+//!
+//! # Cancel safety
+//!
+//! Dropping the future of an operation that has started does not undo it. On the blocking pool the
+//! operation runs to completion; on a ring it is cancelled, and may or may not have taken effect.
+//! [`File`] describes what that means for its position and contents.
+//!
+//! # Panics
+//!
+//! Operations that have to wait panic outside of a [runtime](crate::runtime).
+//!
+//! # Examples
 //!
 //! ```
 //! use tress::fs;
@@ -17,32 +79,6 @@
 //! # Ok(())
 //! # }
 //! ```
-//!
-//! # How it is done
-//! Operating systems have no readiness for files: a call returns when it is done. Three ways around
-//! that, of which each operation takes the first it can:
-//!
-//! 1. Reads and writes that touch nothing but memory are made at once (Linux: `RWF_NOWAIT`). A file
-//!    that is in the page cache is read as fast as the system call.
-//! 2. What io_uring can do, in a runtime with I/O and a kernel that has it, is an operation of the
-//!    worker's ring: reading, positional writing, syncing, truncating, and removing, renaming, linking
-//!    and making single names.
-//! 3. The rest is done by the blocking pool. So is opening, which the kernel would either try on the worker,
-//!    where a file system that does not answer stops it, or leave to a slower pool of its own. So is
-//!    everything that takes several calls, such as [`read`](read()) or [`copy`]: one way to a thread and
-//!    back costs less than three to the kernel. And so are a [`File`]'s writes that would wait: they are
-//!    promised to be made even if the runtime is shut down, and operations of a ring end with it. So is
-//!    what a file does at a position that it [shares](File).
-//!
-//! What an operation does is the same on each way.
-//!
-//! # Cancel safety
-//! Dropping the future of an operation that has begun does not undo it. On the blocking pool it goes on;
-//! on a ring it is cancelled, and may have happened or not. [`File`] says what that means for its
-//! position and contents.
-//!
-//! # Panics
-//! Everything here that has to wait needs a [runtime](crate::runtime), and panics without one.
 
 mod dir_builder;
 mod file;
@@ -94,7 +130,7 @@ pub use whole::{copy, read, read_to_string, write};
 use crate::io::offload;
 use std::io;
 
-/// Has the blocking pool do it.
+/// Runs `f` on the blocking pool and waits for its result.
 async fn blocking<R: Send + 'static>(
     f: impl FnOnce() -> io::Result<R> + Send + 'static,
 ) -> io::Result<R> {

@@ -1,11 +1,23 @@
-//! What is done with names rather than with open files.
+//! Functions that work on paths rather than on open files.
 
 use super::{blocking, ring};
 use std::fs::{Metadata, Permissions};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The absolute path that a name leads to, without links and dots.
+/// Returns the absolute form of a path, with all symbolic links resolved and all `.` and `..`
+/// components removed.
+///
+/// # Errors
+///
+/// Any error of [`std::fs::canonicalize`]: the path does not exist, or a component other than the last
+/// is not a directory.
+///
+/// # Cancel safety
+///
+/// This function is cancel safe: it changes nothing.
+///
+/// # Examples
 ///
 /// ```
 /// # #[tress::main]
@@ -15,19 +27,27 @@ use std::path::{Path, PathBuf};
 /// # Ok(())
 /// # }
 /// ```
-///
-/// # Errors
-/// As [`std::fs::canonicalize`]: the path does not exist, or goes through something that is not a
-/// directory.
-///
-/// # Cancel safety
-/// It changes nothing.
 pub async fn canonicalize(path: impl AsRef<Path>) -> io::Result<PathBuf> {
     let path = path.as_ref().to_owned();
     blocking(move || std::fs::canonicalize(path)).await
 }
 
-/// Makes a directory in one that exists. For those in between too there is [`create_dir_all`].
+/// Creates a directory whose parent exists.
+///
+/// [`create_dir_all`] creates missing parents too, and [`DirBuilder`](super::DirBuilder) sets
+/// permissions.
+///
+/// # Errors
+///
+/// Any error of [`std::fs::create_dir`]: the path exists already, its parent does not exist, or the
+/// process may not write to the parent.
+///
+/// # Cancel safety
+///
+/// Dropping the future once it has been polled may or may not leave the directory created; see the
+/// [module documentation](super#cancel-safety).
+///
+/// # Examples
 ///
 /// ```
 /// # #[tress::main]
@@ -39,17 +59,24 @@ pub async fn canonicalize(path: impl AsRef<Path>) -> io::Result<PathBuf> {
 /// # Ok(())
 /// # }
 /// ```
-///
-/// # Errors
-/// As [`std::fs::create_dir`]: it exists, its parent does not, or it is not allowed.
-///
-/// # Cancel safety
-/// [That of the module](super#cancel-safety).
 pub async fn create_dir(path: impl AsRef<Path>) -> io::Result<()> {
     super::DirBuilder::new().create(path).await
 }
 
-/// Makes a directory, and those in between that do not exist.
+/// Creates a directory and those of its parents that do not exist.
+///
+/// Succeeds if the directory exists already.
+///
+/// # Errors
+///
+/// Any error of [`std::fs::create_dir_all`]. Parents that were created before the error remain.
+///
+/// # Cancel safety
+///
+/// Dropping the future once it has been polled does not stop the operation: the directories are still
+/// created.
+///
+/// # Examples
 ///
 /// ```
 /// # #[tress::main]
@@ -61,17 +88,23 @@ pub async fn create_dir(path: impl AsRef<Path>) -> io::Result<()> {
 /// # Ok(())
 /// # }
 /// ```
-///
-/// # Errors
-/// As [`std::fs::create_dir_all`].
-///
-/// # Cancel safety
-/// It goes on.
 pub async fn create_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
     super::DirBuilder::new().recursive(true).create(path).await
 }
 
-/// Gives a file one more name.
+/// Creates a hard link: another name, `link`, for the file `original`.
+///
+/// # Errors
+///
+/// Any error of [`std::fs::hard_link`]: `original` does not exist, `link` exists already, or the two
+/// are on different file systems.
+///
+/// # Cancel safety
+///
+/// Dropping the future once it has been polled may or may not leave the link created; see the
+/// [module documentation](super#cancel-safety).
+///
+/// # Examples
 ///
 /// ```
 /// # #[tress::main]
@@ -85,12 +118,6 @@ pub async fn create_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
 /// # tress::fs::remove_dir_all(base).await
 /// # }
 /// ```
-///
-/// # Errors
-/// As [`std::fs::hard_link`]: there is no such file, the name is taken, or it is on another file system.
-///
-/// # Cancel safety
-/// [That of the module](super#cancel-safety).
 pub async fn hard_link(original: impl AsRef<Path>, link: impl AsRef<Path>) -> io::Result<()> {
     let (original, link) = (original.as_ref(), link.as_ref());
     match ring::hard_link(original, link) {
@@ -102,7 +129,20 @@ pub async fn hard_link(original: impl AsRef<Path>, link: impl AsRef<Path>) -> io
     }
 }
 
-/// What is known about a file, links followed.
+/// Returns the metadata of the file or directory that a path leads to, following symbolic links.
+///
+/// [`symlink_metadata`] describes the link itself.
+///
+/// # Errors
+///
+/// Any error of [`std::fs::metadata`]: the path does not exist, or the process may not search one of
+/// its directories.
+///
+/// # Cancel safety
+///
+/// This function is cancel safe: it changes nothing.
+///
+/// # Examples
 ///
 /// ```
 /// # #[tress::main]
@@ -111,18 +151,24 @@ pub async fn hard_link(original: impl AsRef<Path>, link: impl AsRef<Path>) -> io
 /// # Ok(())
 /// # }
 /// ```
-///
-/// # Errors
-/// As [`std::fs::metadata`]: there is no such file, or a directory on the way cannot be searched.
-///
-/// # Cancel safety
-/// It changes nothing.
 pub async fn metadata(path: impl AsRef<Path>) -> io::Result<Metadata> {
     let path = path.as_ref().to_owned();
     blocking(move || std::fs::metadata(path)).await
 }
 
-/// What is known about a file, or about the link if it is one.
+/// Returns the metadata of a file or directory without following a symbolic link.
+///
+/// If the path is a symbolic link, the metadata describes the link. [`metadata`] follows it instead.
+///
+/// # Errors
+///
+/// Any error of [`std::fs::symlink_metadata`], under the conditions of [`metadata`].
+///
+/// # Cancel safety
+///
+/// This function is cancel safe: it changes nothing.
+///
+/// # Examples
 ///
 /// ```
 /// # #[tress::main]
@@ -131,18 +177,22 @@ pub async fn metadata(path: impl AsRef<Path>) -> io::Result<Metadata> {
 /// # Ok(())
 /// # }
 /// ```
-///
-/// # Errors
-/// As [`metadata`].
-///
-/// # Cancel safety
-/// It changes nothing.
 pub async fn symlink_metadata(path: impl AsRef<Path>) -> io::Result<Metadata> {
     let path = path.as_ref().to_owned();
     blocking(move || std::fs::symlink_metadata(path)).await
 }
 
-/// Where a symbolic link leads.
+/// Returns the path that a symbolic link points to.
+///
+/// # Errors
+///
+/// Any error of [`std::fs::read_link`]: the path does not exist, or is not a symbolic link.
+///
+/// # Cancel safety
+///
+/// This function is cancel safe: it changes nothing.
+///
+/// # Examples
 ///
 /// ```
 /// # #[tress::main]
@@ -152,18 +202,26 @@ pub async fn symlink_metadata(path: impl AsRef<Path>) -> io::Result<Metadata> {
 /// # Ok(())
 /// # }
 /// ```
-///
-/// # Errors
-/// As [`std::fs::read_link`]: there is no such file, or it is not a link.
-///
-/// # Cancel safety
-/// It changes nothing.
 pub async fn read_link(path: impl AsRef<Path>) -> io::Result<PathBuf> {
     let path = path.as_ref().to_owned();
     blocking(move || std::fs::read_link(path)).await
 }
 
-/// Removes a directory, which must be empty.
+/// Removes an empty directory.
+///
+/// [`remove_dir_all`] removes a directory with its contents.
+///
+/// # Errors
+///
+/// Any error of [`std::fs::remove_dir`]: the path does not exist, is not a directory, or the directory
+/// is not empty.
+///
+/// # Cancel safety
+///
+/// Dropping the future once it has been polled may or may not leave the directory removed; see the
+/// [module documentation](super#cancel-safety).
+///
+/// # Examples
 ///
 /// ```
 /// # #[tress::main]
@@ -175,12 +233,6 @@ pub async fn read_link(path: impl AsRef<Path>) -> io::Result<PathBuf> {
 /// # Ok(())
 /// # }
 /// ```
-///
-/// # Errors
-/// As [`std::fs::remove_dir`]: there is none, it is not empty, or not a directory.
-///
-/// # Cancel safety
-/// [That of the module](super#cancel-safety).
 pub async fn remove_dir(path: impl AsRef<Path>) -> io::Result<()> {
     let path = path.as_ref();
     match ring::remove_dir(path) {
@@ -192,7 +244,20 @@ pub async fn remove_dir(path: impl AsRef<Path>) -> io::Result<()> {
     }
 }
 
-/// Removes a directory and everything in it. Does not follow links.
+/// Removes a directory and all of its contents.
+///
+/// Symbolic links in it are removed, not followed.
+///
+/// # Errors
+///
+/// Any error of [`std::fs::remove_dir_all`]. What was removed before the error stays removed.
+///
+/// # Cancel safety
+///
+/// Dropping the future once it has been polled does not stop the operation: the directory is still
+/// removed.
+///
+/// # Examples
 ///
 /// ```
 /// # #[tress::main]
@@ -203,18 +268,27 @@ pub async fn remove_dir(path: impl AsRef<Path>) -> io::Result<()> {
 /// # Ok(())
 /// # }
 /// ```
-///
-/// # Errors
-/// As [`std::fs::remove_dir_all`].
-///
-/// # Cancel safety
-/// It goes on.
 pub async fn remove_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
     let path = path.as_ref().to_owned();
     blocking(move || std::fs::remove_dir_all(path)).await
 }
 
-/// Removes a file's name; the file goes with its last name and its last descriptor.
+/// Removes a file from its directory.
+///
+/// On Unix the contents are freed when the last name of the file is removed and the last descriptor of
+/// it is closed.
+///
+/// # Errors
+///
+/// Any error of [`std::fs::remove_file`]: the path does not exist, is a directory, or the process may
+/// not remove it.
+///
+/// # Cancel safety
+///
+/// Dropping the future once it has been polled may or may not leave the file removed; see the
+/// [module documentation](super#cancel-safety).
+///
+/// # Examples
 ///
 /// ```
 /// # #[tress::main]
@@ -225,12 +299,6 @@ pub async fn remove_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
 /// # Ok(())
 /// # }
 /// ```
-///
-/// # Errors
-/// As [`std::fs::remove_file`]: there is none, it is a directory, or it is not allowed.
-///
-/// # Cancel safety
-/// [That of the module](super#cancel-safety).
 pub async fn remove_file(path: impl AsRef<Path>) -> io::Result<()> {
     let path = path.as_ref();
     match ring::remove_file(path) {
@@ -242,7 +310,20 @@ pub async fn remove_file(path: impl AsRef<Path>) -> io::Result<()> {
     }
 }
 
-/// Gives a file or directory another name, in place of what had that name.
+/// Renames a file or directory, replacing what `to` named before.
+///
+/// Both paths must be on the same file system.
+///
+/// # Errors
+///
+/// Any error of [`std::fs::rename`]: `from` does not exist, or `to` is on another file system.
+///
+/// # Cancel safety
+///
+/// Dropping the future once it has been polled may or may not leave the file renamed; see the
+/// [module documentation](super#cancel-safety).
+///
+/// # Examples
 ///
 /// ```
 /// # #[tress::main]
@@ -256,12 +337,6 @@ pub async fn remove_file(path: impl AsRef<Path>) -> io::Result<()> {
 /// # tress::fs::remove_dir_all(base).await
 /// # }
 /// ```
-///
-/// # Errors
-/// As [`std::fs::rename`]: there is none, or the new name is on another file system.
-///
-/// # Cancel safety
-/// [That of the module](super#cancel-safety).
 pub async fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
     let (from, to) = (from.as_ref(), to.as_ref());
     match ring::rename(from, to) {
@@ -273,7 +348,21 @@ pub async fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<
     }
 }
 
-/// Changes what may be done with a file.
+/// Changes the permissions of a file or directory.
+///
+/// [`File::set_permissions`](super::File::set_permissions) does the same for an open file.
+///
+/// # Errors
+///
+/// Any error of [`std::fs::set_permissions`]: the path does not exist, or the process may not change
+/// its permissions.
+///
+/// # Cancel safety
+///
+/// Dropping the future once it has been polled does not stop the operation: the permissions are still
+/// changed.
+///
+/// # Examples
 ///
 /// ```
 /// # #[tress::main]
@@ -287,18 +376,25 @@ pub async fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<
 /// # tress::fs::remove_file(path).await
 /// # }
 /// ```
-///
-/// # Errors
-/// As [`std::fs::set_permissions`].
-///
-/// # Cancel safety
-/// It goes on.
 pub async fn set_permissions(path: impl AsRef<Path>, permissions: Permissions) -> io::Result<()> {
     let path = path.as_ref().to_owned();
     blocking(move || std::fs::set_permissions(path, permissions)).await
 }
 
-/// Is there something of that name? Links are followed: one that leads nowhere counts as nothing.
+/// Returns whether a path leads to an existing file or directory.
+///
+/// Symbolic links are followed: a link whose target does not exist yields `false`.
+///
+/// # Errors
+///
+/// Any error of [`std::fs::exists`]: the answer cannot be determined, for example because the process
+/// may not search one of the directories of the path.
+///
+/// # Cancel safety
+///
+/// This function is cancel safe: it changes nothing.
+///
+/// # Examples
 ///
 /// ```
 /// # #[tress::main]
@@ -308,12 +404,6 @@ pub async fn set_permissions(path: impl AsRef<Path>, permissions: Permissions) -
 /// # Ok(())
 /// # }
 /// ```
-///
-/// # Errors
-/// If it cannot be known, because a directory on the way cannot be searched.
-///
-/// # Cancel safety
-/// It changes nothing.
 pub async fn try_exists(path: impl AsRef<Path>) -> io::Result<bool> {
     let path = path.as_ref();
     match ring::exists(path) {
@@ -325,7 +415,22 @@ pub async fn try_exists(path: impl AsRef<Path>) -> io::Result<bool> {
     }
 }
 
-/// Makes a symbolic link that leads to `original`, which need not exist.
+/// Creates a symbolic link at `link` that points to `original`.
+///
+/// `original` need not exist, and is resolved relative to the directory of `link` unless it is
+/// absolute.
+///
+/// # Errors
+///
+/// Any error of [`std::os::unix::fs::symlink`]: `link` exists already, or the process may not write to
+/// its directory.
+///
+/// # Cancel safety
+///
+/// Dropping the future once it has been polled may or may not leave the link created; see the
+/// [module documentation](super#cancel-safety).
+///
+/// # Examples
 ///
 /// ```
 /// # #[tress::main]
@@ -336,12 +441,6 @@ pub async fn try_exists(path: impl AsRef<Path>) -> io::Result<bool> {
 /// # tress::fs::remove_file(link).await
 /// # }
 /// ```
-///
-/// # Errors
-/// As [`std::os::unix::fs::symlink`].
-///
-/// # Cancel safety
-/// [That of the module](super#cancel-safety).
 #[cfg(unix)]
 pub async fn symlink(original: impl AsRef<Path>, link: impl AsRef<Path>) -> io::Result<()> {
     let (original, link) = (original.as_ref(), link.as_ref());
@@ -354,26 +453,56 @@ pub async fn symlink(original: impl AsRef<Path>, link: impl AsRef<Path>) -> io::
     }
 }
 
-/// Makes a symbolic link that leads to a directory.
+/// Creates a symbolic link at `link` that points to the directory `original`.
+///
+/// [`symlink_file`] creates links to files.
 ///
 /// # Errors
-/// As [`std::os::windows::fs::symlink_dir`].
+///
+/// Any error of [`std::os::windows::fs::symlink_dir`]: `link` exists already, or the process lacks the
+/// privilege to create symbolic links.
 ///
 /// # Cancel safety
-/// It goes on.
+///
+/// Dropping the future once it has been polled does not stop the operation: the link is still created.
+///
+/// # Examples
+///
+/// ```no_run
+/// # #[tress::main]
+/// # async fn main() -> std::io::Result<()> {
+/// tress::fs::symlink_dir("releases/2", "current").await?;
+/// # Ok(())
+/// # }
+/// ```
 #[cfg(windows)]
 pub async fn symlink_dir(original: impl AsRef<Path>, link: impl AsRef<Path>) -> io::Result<()> {
     let (original, link) = (original.as_ref().to_owned(), link.as_ref().to_owned());
     blocking(move || std::os::windows::fs::symlink_dir(original, link)).await
 }
 
-/// Makes a symbolic link that leads to a file.
+/// Creates a symbolic link at `link` that points to the file `original`.
+///
+/// [`symlink_dir`] creates links to directories.
 ///
 /// # Errors
-/// As [`std::os::windows::fs::symlink_file`].
+///
+/// Any error of [`std::os::windows::fs::symlink_file`]: `link` exists already, or the process lacks the
+/// privilege to create symbolic links.
 ///
 /// # Cancel safety
-/// It goes on.
+///
+/// Dropping the future once it has been polled does not stop the operation: the link is still created.
+///
+/// # Examples
+///
+/// ```no_run
+/// # #[tress::main]
+/// # async fn main() -> std::io::Result<()> {
+/// tress::fs::symlink_file("config.default", "config").await?;
+/// # Ok(())
+/// # }
+/// ```
 #[cfg(windows)]
 pub async fn symlink_file(original: impl AsRef<Path>, link: impl AsRef<Path>) -> io::Result<()> {
     let (original, link) = (original.as_ref().to_owned(), link.as_ref().to_owned());

@@ -1,4 +1,4 @@
-//! A system without io_uring: the blocking pool does everything. The twin of `ring`.
+//! The twin of `ring` for systems without io_uring, where the blocking pool does everything.
 
 use super::file::{Memory, Refusal};
 use std::fs::File;
@@ -7,7 +7,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// There is never one.
+/// An operation in progress, which never exists here.
 type UnderWay<T> = Ready<T>;
 
 pub(super) fn exists(_: &Path) -> Option<UnderWay<io::Result<bool>>> {
@@ -48,14 +48,14 @@ pub(super) fn sync_data(_: &Arc<File>) -> Option<UnderWay<io::Result<()>>> {
     None
 }
 
-/// Gives a file another length.
+/// A change of the length of a file, in progress.
 pub(super) type SetLen = UnderWay<io::Result<()>>;
 
 pub(super) fn set_len(_: &Arc<File>, _: u64) -> Option<SetLen> {
     None
 }
 
-/// A read from the file's own position.
+/// A read at the position of the file, in progress.
 pub(super) type Read = UnderWay<io::Result<Memory>>;
 
 pub(super) fn read(_: &Arc<File>, bytes: Memory, _: usize, _: Refusal) -> Result<Read, Memory> {

@@ -7,7 +7,12 @@ mod unix;
 #[cfg(windows)]
 mod windows;
 
-/// How to open a file.
+/// Options that determine how a file is opened.
+///
+/// Start from [`new`](OpenOptions::new) or [`File::options`], set options, and call
+/// [`open`](OpenOptions::open). [`File::open`] and [`File::create`] cover the usual cases.
+///
+/// # Examples
 ///
 /// ```
 /// use tress::fs::OpenOptions;
@@ -38,7 +43,12 @@ macro_rules! option {
 }
 
 impl OpenOptions {
-    /// Nothing is set: such a file could not be opened.
+    /// Creates a set of options with every option set to `false`.
+    ///
+    /// A file cannot be opened before at least one of [`read`](OpenOptions::read),
+    /// [`write`](OpenOptions::write) and [`append`](OpenOptions::append) is set.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tress::main]
@@ -54,7 +64,9 @@ impl OpenOptions {
     }
 
     option! {
-        /// To be read from.
+        /// Sets whether the file can be read.
+        ///
+        /// # Examples
         ///
         /// ```
         /// # #[tress::main]
@@ -69,7 +81,13 @@ impl OpenOptions {
     }
 
     option! {
-        /// To be written to, from its start, over what is there.
+        /// Sets whether the file can be written.
+        ///
+        /// Writes start at the beginning of the file and overwrite what is there;
+        /// [`truncate`](OpenOptions::truncate) empties the file first, and [`append`](OpenOptions::append)
+        /// writes at its end.
+        ///
+        /// # Examples
         ///
         /// ```
         /// let mut options = tress::fs::OpenOptions::new();
@@ -79,7 +97,12 @@ impl OpenOptions {
     }
 
     option! {
-        /// Each write goes to the file's end, wherever that is then.
+        /// Sets whether every write goes to the end of the file.
+        ///
+        /// The end is determined by each write, so that several processes can append to the same file. Implies
+        /// [`write`](OpenOptions::write).
+        ///
+        /// # Examples
         ///
         /// ```
         /// let mut options = tress::fs::OpenOptions::new();
@@ -89,7 +112,11 @@ impl OpenOptions {
     }
 
     option! {
-        /// Emptied first. Needs [`write`](OpenOptions::write).
+        /// Sets whether the file is emptied when it is opened.
+        ///
+        /// Requires [`write`](OpenOptions::write).
+        ///
+        /// # Examples
         ///
         /// ```
         /// let mut options = tress::fs::OpenOptions::new();
@@ -99,8 +126,11 @@ impl OpenOptions {
     }
 
     option! {
-        /// Made if there is none. Needs [`write`](OpenOptions::write) or
-        /// [`append`](OpenOptions::append).
+        /// Sets whether the file is created if it does not exist.
+        ///
+        /// Requires [`write`](OpenOptions::write) or [`append`](OpenOptions::append).
+        ///
+        /// # Examples
         ///
         /// ```
         /// let mut options = tress::fs::OpenOptions::new();
@@ -110,7 +140,12 @@ impl OpenOptions {
     }
 
     option! {
-        /// Made, and it is an error if there is one. No other process can come between.
+        /// Sets whether the file is created, failing if it exists already.
+        ///
+        /// The check and the creation are one atomic operation. If set, [`create`](OpenOptions::create) and
+        /// [`truncate`](OpenOptions::truncate) are ignored.
+        ///
+        /// # Examples
         ///
         /// ```
         /// # #[tress::main]
@@ -126,7 +161,27 @@ impl OpenOptions {
         create_new
     }
 
-    /// Opens a file.
+    /// Opens the file at `path` with these options.
+    ///
+    /// Opening a FIFO waits until another process opens its other end.
+    ///
+    /// # Errors
+    ///
+    /// Any error of [`std::fs::OpenOptions::open`]:
+    ///
+    /// - [`InvalidInput`](io::ErrorKind::InvalidInput) if no access mode is set or the options contradict
+    ///   each other;
+    /// - [`NotFound`](io::ErrorKind::NotFound) if the file does not exist and is not to be created;
+    /// - [`AlreadyExists`](io::ErrorKind::AlreadyExists) if [`create_new`](OpenOptions::create_new) is set
+    ///   and the file exists;
+    /// - any error of `open(2)`.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future once it has been polled does not stop the operation: the file may still be
+    /// created or emptied. It does not stay open.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tress::main]
@@ -137,18 +192,11 @@ impl OpenOptions {
     /// # tress::fs::remove_file(path).await
     /// # }
     /// ```
-    ///
-    /// # Errors
-    /// As [`std::fs::OpenOptions::open`]: `InvalidInput` for options that contradict each other, and
-    /// what the system says.
-    ///
-    /// # Cancel safety
-    /// A file may be made or emptied all the same; it does not stay open.
     // D-FS-02
     pub async fn open(&self, path: impl AsRef<Path>) -> io::Result<File> {
         let path = path.as_ref().to_owned();
         let options = self.std.clone();
-        // Not by the ring: see `tress_driver::op::OpenAt`.
+        // Not on the ring: see `tress_driver::op::OpenAt`.
         let opened = blocking(move || options.open(path)).await;
         opened.map(File::opened)
     }

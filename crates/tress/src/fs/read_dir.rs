@@ -12,10 +12,23 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-/// So many entries are fetched with one way to the blocking pool.
+/// The number of entries that one trip to the blocking pool fetches.
 const BATCH: usize = 64;
 
-/// The entries of a directory, in no particular order, without itself and its parent.
+/// Returns the entries of a directory.
+///
+/// The entries come in no particular order, without `.` and `..`.
+///
+/// # Errors
+///
+/// Any error of [`std::fs::read_dir`]: the path does not exist, is not a directory, or the process may
+/// not read it.
+///
+/// # Cancel safety
+///
+/// This function is cancel safe: it changes nothing.
+///
+/// # Examples
 ///
 /// ```
 /// # #[tress::main]
@@ -30,12 +43,6 @@ const BATCH: usize = 64;
 /// # tress::fs::remove_dir_all(path).await
 /// # }
 /// ```
-///
-/// # Errors
-/// As [`std::fs::read_dir`]: there is none, it is not a directory, or it may not be read.
-///
-/// # Cancel safety
-/// It changes nothing.
 pub async fn read_dir(path: impl AsRef<Path>) -> io::Result<ReadDir> {
     let path = path.as_ref().to_owned();
     let batch = blocking(move || {
@@ -46,13 +53,34 @@ pub async fn read_dir(path: impl AsRef<Path>) -> io::Result<ReadDir> {
     Ok(ReadDir(State::Here(batch)))
 }
 
-/// The entries of a directory; made by [`read_dir`].
+/// The entries of a directory, in no particular order.
+///
+/// Returned by [`read_dir`].
+///
+/// # Examples
+///
+/// ```
+/// # #[tress::main]
+/// # async fn main() -> std::io::Result<()> {
+/// # let path = std::env::temp_dir().join(format!("tress-doc-entries-{}", std::process::id()));
+/// # tress::fs::create_dir(&path).await?;
+/// # tress::fs::write(path.join("notes"), "").await?;
+/// let mut names = Vec::new();
+/// let mut entries = tress::fs::read_dir(&path).await?;
+/// while let Some(entry) = entries.next_entry().await? {
+///     names.push(entry.file_name());
+/// }
+/// assert_eq!(names, ["notes"]);
+/// # tress::fs::remove_dir_all(path).await
+/// # }
+/// ```
 #[derive(Debug)]
 #[must_use = "entries are read when they are asked for"]
 pub struct ReadDir(State);
 
 #[derive(Debug)]
-// On Windows; each `ReadDir` has one, and it changes between them all the time.
+// The lint fires on Windows. Each `ReadDir` holds one state and changes between the two often, so
+// a box would cost more than the room.
 #[allow(clippy::large_enum_variant)]
 enum State {
     Here(Batch),
@@ -62,11 +90,11 @@ enum State {
 #[derive(Debug)]
 struct Batch {
     entries: VecDeque<io::Result<DirEntry>>,
-    /// Where more are; none at the end.
+    /// Yields the entries after these; `None` at the end of the directory.
     rest: Option<std::fs::ReadDir>,
 }
 
-/// The next entries, into the memory of the last ones.
+/// Fetches the next entries, into the memory of the previous ones.
 fn fetch(mut entries: VecDeque<io::Result<DirEntry>>, mut rest: std::fs::ReadDir) -> Batch {
     while entries.len() < BATCH {
         match rest.next() {
@@ -86,7 +114,18 @@ fn fetch(mut entries: VecDeque<io::Result<DirEntry>>, mut rest: std::fs::ReadDir
 }
 
 impl ReadDir {
-    /// The next entry, or `None` at the end.
+    /// Returns the next entry, or `None` at the end of the directory.
+    ///
+    /// # Errors
+    ///
+    /// Any error of `readdir(3)`. Further entries may follow one that could not be read. An error of the
+    /// runtime or its blocking pool ends the listing.
+    ///
+    /// # Cancel safety
+    ///
+    /// This method is cancel safe: an entry that was not returned is returned by the next call.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tress::main]
@@ -98,17 +137,35 @@ impl ReadDir {
     /// # tress::fs::remove_dir(path).await
     /// # }
     /// ```
-    ///
-    /// # Errors
-    /// What the system says about this entry; there may be others after it.
-    ///
-    /// # Cancel safety
-    /// Cancel safe: an entry is returned or comes again.
     pub async fn next_entry(&mut self) -> io::Result<Option<DirEntry>> {
         poll_fn(|cx| self.poll_next_entry(cx)).await
     }
 
-    /// The next entry, as [`next_entry`](ReadDir::next_entry) returns it, if it is there.
+    /// Polls for the next entry.
+    ///
+    /// Returns `Poll::Ready(Ok(None))` at the end of the directory. When this returns `Poll::Pending`, the
+    /// waker of the most recent call is woken once entries have been fetched. See
+    /// [`next_entry`](ReadDir::next_entry).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`next_entry`](ReadDir::next_entry).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::future::poll_fn;
+    ///
+    /// # #[tress::main]
+    /// # async fn main() -> std::io::Result<()> {
+    /// # let path = std::env::temp_dir().join(format!("tress-doc-poll-{}", std::process::id()));
+    /// # tress::fs::create_dir(&path).await?;
+    /// let mut entries = tress::fs::read_dir(&path).await?;
+    /// let entry = poll_fn(|cx| entries.poll_next_entry(cx)).await?;
+    /// assert!(entry.is_none());
+    /// # tress::fs::remove_dir(path).await
+    /// # }
+    /// ```
     pub fn poll_next_entry(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<DirEntry>>> {
         loop {
             match &mut self.0 {
@@ -120,7 +177,7 @@ impl ReadDir {
                         return Poll::Ready(Ok(None));
                     };
                     let entries = std::mem::take(&mut batch.entries);
-                    // If the pool takes nothing more, that is the end.
+                    // If the pool refuses the job, the listing ends.
                     self.0 = State::Fetching(spawn(move || fetch(entries, rest), false)?);
                 }
                 State::Fetching(job) => {
@@ -146,10 +203,30 @@ impl ReadDir {
     }
 }
 
-/// An entry of a directory; made by [`ReadDir::next_entry`].
+/// An entry of a directory.
+///
+/// Returned by [`ReadDir::next_entry`].
+///
+/// # Examples
+///
+/// ```
+/// # #[tress::main]
+/// # async fn main() -> std::io::Result<()> {
+/// # let path = std::env::temp_dir().join(format!("tress-doc-entry-{}", std::process::id()));
+/// # tress::fs::create_dir_all(path.join("sub")).await?;
+/// let mut entries = tress::fs::read_dir(&path).await?;
+/// while let Some(entry) = entries.next_entry().await? {
+///     if entry.file_type().await?.is_dir() {
+///         println!("directory {}", entry.path().display());
+///     }
+/// }
+/// # tress::fs::remove_dir_all(path).await
+/// # }
+/// ```
 pub struct DirEntry {
     std: Arc<std::fs::DirEntry>,
-    /// Known from the directory itself on most file systems, and asked for while we block elsewhere.
+    /// Most file systems keep it in the directory itself. It is asked for on the blocking pool, with
+    /// the entry.
     file_type: Option<FileType>,
 }
 
@@ -161,7 +238,11 @@ impl DirEntry {
         }
     }
 
-    /// The directory's path as it was given, and the name.
+    /// Returns the full path of the entry.
+    ///
+    /// It is the path that was given to [`read_dir`], joined with the name of the entry.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tress::main]
@@ -178,7 +259,9 @@ impl DirEntry {
         self.std.path()
     }
 
-    /// The name.
+    /// Returns the name of the entry, without any directory.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tress::main]
@@ -194,7 +277,19 @@ impl DirEntry {
         self.std.file_name()
     }
 
-    /// What is known about it, or about the link if it is one.
+    /// Returns the metadata of the entry, without following a symbolic link.
+    ///
+    /// [`fs::metadata`](super::metadata) of the [`path`](DirEntry::path) follows links.
+    ///
+    /// # Errors
+    ///
+    /// Any error of [`std::fs::DirEntry::metadata`]: the entry may have been removed since it was listed.
+    ///
+    /// # Cancel safety
+    ///
+    /// This method is cancel safe: it changes nothing.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tress::main]
@@ -206,18 +301,24 @@ impl DirEntry {
     /// # tress::fs::remove_dir_all(path).await
     /// # }
     /// ```
-    ///
-    /// # Errors
-    /// As [`std::fs::DirEntry::metadata`]: it may be gone by now.
-    ///
-    /// # Cancel safety
-    /// It changes nothing.
     pub async fn metadata(&self) -> io::Result<Metadata> {
         let std = self.std.clone();
         blocking(move || std.metadata()).await
     }
 
-    /// What it is. Links are not followed.
+    /// Returns the type of the entry, without following a symbolic link.
+    ///
+    /// On most file systems the type was read together with the entry, and this returns immediately.
+    ///
+    /// # Errors
+    ///
+    /// Any error of [`std::fs::DirEntry::file_type`].
+    ///
+    /// # Cancel safety
+    ///
+    /// This method is cancel safe: it changes nothing.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tress::main]
@@ -229,12 +330,6 @@ impl DirEntry {
     /// # tress::fs::remove_dir_all(path).await
     /// # }
     /// ```
-    ///
-    /// # Errors
-    /// As [`std::fs::DirEntry::file_type`].
-    ///
-    /// # Cancel safety
-    /// It changes nothing.
     pub async fn file_type(&self) -> io::Result<FileType> {
         if let Some(file_type) = self.file_type {
             return Ok(file_type);
@@ -243,7 +338,9 @@ impl DirEntry {
         blocking(move || std.file_type()).await
     }
 
-    /// The number of its inode.
+    /// Returns the inode number of the entry.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tress::main]

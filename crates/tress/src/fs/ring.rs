@@ -1,5 +1,7 @@
-//! Operations of the current worker's ring. Each function returns `None`, or gives back what it was
-//! given, where there is no ring or the kernel lacks the operation: then the blocking pool does it.
+//! Operations on the io_uring of the current worker.
+//!
+//! Each function returns `None`, or returns its arguments, if there is no ring or the kernel lacks the
+//! operation. The caller then uses the blocking pool.
 
 mod position;
 
@@ -20,11 +22,11 @@ use std::task::{Context, Poll, ready};
 use tress_driver::op::{self, Operation};
 use tress_driver::{Buffer, BufferMut, Slice, Submission};
 
-/// An operation under way.
+/// An operation in progress.
 #[derive(Debug)]
 pub(super) struct UnderWay<O: Operation> {
     submission: Submission<O>,
-    /// A paused clock waits for files as it does for the blocking pool.
+    /// Keeps a paused clock from jumping meanwhile, as a job of the blocking pool does.
     _busy: Option<Busy>,
 }
 
@@ -36,7 +38,7 @@ impl<O: Operation> Future for UnderWay<O> {
     }
 }
 
-/// Starts an operation, or gives back what it would have been made of.
+/// Starts an operation, or returns the parts that it would have been made of.
 fn submit<T, O: Operation>(parts: T, make: impl FnOnce(T) -> O) -> Result<UnderWay<O>, T> {
     let mut parts = Some(parts);
     let submission = with_current_driver(|driver| {
@@ -53,12 +55,12 @@ fn submit<T, O: Operation>(parts: T, make: impl FnOnce(T) -> O) -> Result<UnderW
     }
 }
 
-/// The name as the kernel wants it. None if it cannot be one: the standard library says so better.
+/// Returns the path as a C string. `None` if it contains a NUL byte: the standard library reports that.
 fn name(path: &Path) -> Option<CString> {
     CString::new(path.as_os_str().as_bytes()).ok()
 }
 
-/// Is there something of that name, links followed?
+/// Returns whether the path exists, following symbolic links.
 pub(super) fn exists(path: &Path) -> Option<impl Future<Output = io::Result<bool>> + use<>> {
     let asked = submit(name(path)?, |path| op::Statx::new(None, path, 0, 0)).ok()?;
     Some(async {
@@ -106,14 +108,14 @@ pub(super) fn sync_data(file: &Arc<File>) -> Option<UnderWay<op::Fsync<Arc<File>
     submit(file.clone(), op::Fsync::data).ok()
 }
 
-/// Gives a file another length.
+/// A change of the length of a file, in progress.
 pub(super) type SetLen = UnderWay<op::Ftruncate<Arc<File>>>;
 
 pub(super) fn set_len(file: &Arc<File>, length: u64) -> Option<SetLen> {
     submit(file.clone(), |file| op::Ftruncate::new(file, length)).ok()
 }
 
-/// A read from the file's own position.
+/// A read at the position of the file, in progress.
 #[derive(Debug)]
 pub(super) struct Read {
     read: UnderWay<op::Read<Arc<File>, Slice<Memory>>>,
@@ -121,7 +123,7 @@ pub(super) struct Read {
 }
 
 impl Future for Read {
-    /// What was read, and nothing else.
+    /// Memory that holds the bytes that were read and no others.
     type Output = io::Result<Memory>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -147,7 +149,8 @@ pub(super) fn read(
     }
 }
 
-/// A file that cannot be asked not to wait must not be tried at once: it could stop the worker.
+/// Makes a read that cannot block the worker: a file that cannot be asked not to wait is left to a
+/// thread of the kernel.
 fn reading<B>(
     file: Arc<File>,
     buffer: B,
@@ -164,7 +167,7 @@ fn reading<B>(
     }
 }
 
-/// Reads at a position, or at the file's own, which moves.
+/// Reads at an offset, or at the position of the file, which moves.
 pub(super) fn read_into<B: BufferMut>(
     file: &Arc<File>,
     buffer: B,
@@ -177,7 +180,7 @@ pub(super) fn read_into<B: BufferMut>(
     .map_err(|(_, buffer)| buffer)
 }
 
-/// Writes at a position, or at the file's own, which moves.
+/// Writes at an offset, or at the position of the file, which moves.
 pub(super) fn write_from<B: Buffer>(
     file: &Arc<File>,
     buffer: B,

@@ -1,10 +1,23 @@
-//! Whole files at once.
+//! Functions that read, write and copy whole files.
 
 use super::blocking;
 use std::io;
 use std::path::Path;
 
-/// Reads a whole file.
+/// Reads the entire contents of a file into a vector.
+///
+/// To read a file in pieces, open it with [`File::open`](super::File::open).
+///
+/// # Errors
+///
+/// Any error of [`std::fs::read`]: the file does not exist, it is a directory, or the process may not
+/// read it.
+///
+/// # Cancel safety
+///
+/// This function is cancel safe: it changes nothing.
+///
+/// # Examples
 ///
 /// ```
 /// # #[tress::main]
@@ -15,18 +28,23 @@ use std::path::Path;
 /// # tress::fs::remove_file(path).await
 /// # }
 /// ```
-///
-/// # Errors
-/// As [`std::fs::read`]: there is no such file, it is a directory, or it may not be read.
-///
-/// # Cancel safety
-/// It changes nothing.
 pub async fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
     let path = path.as_ref().to_owned();
     blocking(move || std::fs::read(path)).await
 }
 
-/// Reads a whole file, which must be UTF-8.
+/// Reads the entire contents of a file into a string.
+///
+/// # Errors
+///
+/// Any error of [`read`](read()), and [`InvalidData`](io::ErrorKind::InvalidData) if the contents are
+/// not valid UTF-8.
+///
+/// # Cancel safety
+///
+/// This function is cancel safe: it changes nothing.
+///
+/// # Examples
 ///
 /// ```
 /// # #[tress::main]
@@ -37,18 +55,27 @@ pub async fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
 /// # tress::fs::remove_file(path).await
 /// # }
 /// ```
-///
-/// # Errors
-/// As [`read`], and `InvalidData` if it is not UTF-8.
-///
-/// # Cancel safety
-/// It changes nothing.
 pub async fn read_to_string(path: impl AsRef<Path>) -> io::Result<String> {
     let contents = read(path).await?;
     String::from_utf8(contents).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
-/// Writes a whole file, in place of what was in it.
+/// Writes a slice as the entire contents of a file.
+///
+/// The file is created if it does not exist, and its previous contents are replaced if it does.
+/// `contents` is copied, so that the write can outlive the future.
+///
+/// # Errors
+///
+/// Any error of [`std::fs::write`]. If writing fails midway, the file may hold part of the new
+/// contents.
+///
+/// # Cancel safety
+///
+/// Dropping the future once it has been polled does not stop the operation: the file is still written
+/// as a whole.
+///
+/// # Examples
 ///
 /// ```
 /// # #[tress::main]
@@ -60,12 +87,6 @@ pub async fn read_to_string(path: impl AsRef<Path>) -> io::Result<String> {
 /// # tress::fs::remove_file(path).await
 /// # }
 /// ```
-///
-/// # Errors
-/// As [`std::fs::write`].
-///
-/// # Cancel safety
-/// It goes on: the file is written as a whole.
 // D-FS-01
 pub async fn write(path: impl AsRef<Path>, contents: impl AsRef<[u8]>) -> io::Result<()> {
     let path = path.as_ref().to_owned();
@@ -73,10 +94,22 @@ pub async fn write(path: impl AsRef<Path>, contents: impl AsRef<[u8]>) -> io::Re
     blocking(move || std::fs::write(path, contents)).await
 }
 
-/// Copies a file's contents and permissions, in place of what was there, and returns how many bytes it
-/// has.
+/// Copies the contents and the permissions of a file to another, and returns the number of bytes
+/// copied.
 ///
-/// To show progress, or copy between things that are not files, there is [`io::copy`](crate::io::copy()).
+/// The previous contents of `to` are replaced. Use [`io::copy`](crate::io::copy()) to copy between
+/// other readers and writers.
+///
+/// # Errors
+///
+/// Any error of [`std::fs::copy`]: `from` does not exist or is not a file, or the process may not read
+/// `from` or write `to`.
+///
+/// # Cancel safety
+///
+/// Dropping the future once it has been polled does not stop the operation: the copy is still made.
+///
+/// # Examples
 ///
 /// ```
 /// # #[tress::main]
@@ -89,12 +122,6 @@ pub async fn write(path: impl AsRef<Path>, contents: impl AsRef<[u8]>) -> io::Re
 /// # tress::fs::remove_dir_all(base).await
 /// # }
 /// ```
-///
-/// # Errors
-/// As [`std::fs::copy`].
-///
-/// # Cancel safety
-/// It goes on.
 pub async fn copy(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<u64> {
     let (from, to) = (from.as_ref().to_owned(), to.as_ref().to_owned());
     blocking(move || std::fs::copy(from, to)).await

@@ -1,8 +1,8 @@
-//! A file with a position, which does one thing at a time.
+//! The position of a file, at which one operation happens at a time.
 //!
-//! Whatever waits goes on when its future is dropped; the next operation waits for it first. What a
-//! dropped read has read is kept and returned by the next read, or, if something else comes next, the
-//! position goes back to before it.
+//! An operation that has to wait continues if its future is dropped, and the next operation waits for
+//! it first. The bytes that a dropped read has read are kept: the next read returns them; before any
+//! other operation the position moves back to before them.
 
 use super::lent::{Lent, Return};
 use super::{Memory, Refusal, nowait};
@@ -22,66 +22,67 @@ use std::task::{Context, Poll, ready};
 #[derive(Debug, Default)]
 pub(super) struct Cursor {
     sharing: Sharing,
-    /// There is or was a clone.
+    /// Whether there is or was a clone.
     has_clone: bool,
-    /// Read, and returned up to `start`. The file's position is behind all of it.
+    /// Bytes that were read, of which those up to `start` were returned. The position of the file is
+    /// behind all of them.
     bytes: Memory,
     start: usize,
     job: Option<Job>,
-    /// Of a write that was reported as done.
+    /// The error of a write that was reported as complete.
     write_error: Option<io::Error>,
-    /// Where the last seek led, until somebody asks.
+    /// The result of the last seek, until it is returned.
     arrived: Option<u64>,
 }
 
-/// Who moves the file's position.
+/// Whether other handles can move the position of the file.
 ///
-/// The kernel lets reads and writes of several at it one after the other, with a lock, which operations of a
-/// ring do not take: what others may move too is never left to the ring. Nor is it done at once if there is a
-/// clone: a call waits for the lock even if it was told not to wait, for as long as the clone's call takes.
+/// The kernel serialises reads and writes at a shared position with a lock. Operations of a ring do not
+/// take that lock, so a shared position is never left to the ring. Nor is it used directly if there is
+/// a clone: even a call that was told not to wait waits for the lock, as long as the clone's call takes.
 #[derive(Debug, Default, Clone, Copy)]
 enum Sharing {
-    /// Nobody else; or nothing is moved, as with a pipe.
+    /// No other handle can; or there is no position, as for a pipe.
     #[default]
     Alone,
-    /// Perhaps others too, and nobody has looked what kind of file it is.
+    /// Others may, and the kind of the file has not been looked up yet.
     Suspected,
-    /// Perhaps others too.
+    /// Others may.
     Shared,
 }
 
-/// Something that goes on.
+/// An operation in progress.
 #[derive(Debug)]
 enum Job {
-    /// Has the memory of `bytes`, as has a write.
+    /// Holds the memory of `bytes`, as `Write` does.
     Read(JoinHandle<io::Result<Memory>>),
     ReadOnRing(ring::Read),
     Write(JoinHandle<(io::Result<()>, Memory)>),
     Seek(JoinHandle<io::Result<u64>>),
-    /// A seek to where the reader believes it is.
+    /// A seek back to the position that the reader sees.
     Back(JoinHandle<io::Result<u64>>),
-    /// Asks where the file is.
+    /// A query of the position.
     Position(JoinHandle<io::Result<u64>>),
     SetLen(JoinHandle<io::Result<()>>),
     SetLenOnRing(ring::SetLen),
-    /// A read or a write with somebody's buffer.
+    /// A read or a write with a buffer of the user's.
     Lent(Return),
 }
 
-/// How a job ended. A write's error is kept for the next write or flush instead.
+/// The outcome of a job. The error of a write is kept for the next write or flush instead.
 enum Ended {
     Read(io::Result<()>),
     Write,
     Seek(io::Result<()>),
     Back(io::Result<()>),
-    /// Where the reader believes it is.
+    /// The position that the reader sees.
     Position(io::Result<u64>),
     SetLen(io::Result<()>),
     Lent,
 }
 
 impl Cursor {
-    /// That of a file of which there may be duplicates.
+    /// Creates the cursor of a file that may have duplicates.
     pub(super) fn shared() -> Cursor {
         Cursor {
             sharing: Sharing::Suspected,
@@ -89,19 +90,19 @@ impl Cursor {
         }
     }
 
-    /// There is a clone from now on. Nothing may be going on.
+    /// Notes that there is a clone from now on. No operation may be in progress.
     pub(super) fn share(&mut self) {
         self.sharing = Sharing::Suspected;
         self.has_clone = true;
     }
 
-    /// Might a call at the position have to wait for a clone's?
+    /// Returns whether a call at the position might have to wait for a call of a clone.
     #[inline]
     fn is_locked(&mut self, file: &File) -> bool {
         self.has_clone && self.is_shared(file)
     }
 
-    /// May others move the position?
+    /// Returns whether other handles may move the position.
     #[inline]
     pub(super) fn is_shared(&mut self, file: &File) -> bool {
         match self.sharing {
@@ -113,7 +114,7 @@ impl Cursor {
 
     #[cold]
     fn look_closer(&mut self, file: &File) -> bool {
-        // Other files have no such lock.
+        // Only regular files have the lock.
         let is_regular = nowait::is_regular(file);
         self.sharing = if is_regular {
             Sharing::Shared
@@ -123,17 +124,17 @@ impl Cursor {
         is_regular
     }
 
-    /// Is nothing going on?
+    /// Returns whether no operation is in progress.
     pub(super) fn is_idle(&self) -> bool {
         self.job.is_none()
     }
 
-    /// The error of an earlier write, once.
+    /// Returns the error of an earlier write, once.
     pub(super) fn take_write_error(&mut self) -> io::Result<()> {
         self.write_error.take().map_or(Ok(()), Err)
     }
 
-    /// Waits for what is going on.
+    /// Waits until no operation is in progress.
     pub(super) async fn settle(&mut self) {
         poll_fn(|cx| self.poll_ended(cx)).await;
     }
@@ -188,15 +189,15 @@ impl Cursor {
         Poll::Ready(Some(ended))
     }
 
-    /// Something is about to be done with a buffer at the file's position. The next operation waits until
-    /// the buffer comes back, or is dropped.
+    /// Lends a buffer to an operation at the position of the file. The next operation waits until the
+    /// buffer is taken back or dropped.
     pub(super) fn lend<B>(&mut self, buffer: B) -> Lent<B> {
         let (lent, end) = Lent::new(buffer);
         self.job = Some(Job::Lent(end));
         lent
     }
 
-    /// The buffer that was lent comes back.
+    /// Takes back a buffer that was lent.
     pub(super) fn take_back<B>(&mut self, lent: Lent<B>) -> B {
         self.job = None;
         lent.into_inner()
@@ -214,13 +215,13 @@ impl Cursor {
         self.start = 0;
     }
 
-    /// Read and not returned.
+    /// Returns the bytes that were read and not returned yet.
     fn ahead(&self) -> &[u8] {
         &self.bytes[self.start..]
     }
 
-    /// Moves what was read and not returned into memory; as much of it is initialised afterwards as this
-    /// says.
+    /// Moves bytes that were read and not returned into `room`, and returns how many bytes of it are
+    /// initialised.
     pub(super) fn take_ahead(&mut self, room: &mut [MaybeUninit<u8>]) -> usize {
         let n = self.ahead().len().min(room.len());
         for (to, &byte) in room.iter_mut().zip(self.ahead()) {
@@ -230,8 +231,8 @@ impl Cursor {
         n
     }
 
-    /// Waits for what is going on, and puts the position where the reader believes it is. Things without a
-    /// position, such as terminals, keep what was read from them.
+    /// Waits until no operation is in progress, and moves the position to where the reader sees it. Files
+    /// without a position, such as terminals, keep the bytes that were read from them.
     pub(super) fn poll_go_back(
         &mut self,
         cx: &mut Context<'_>,
@@ -257,14 +258,14 @@ impl Cursor {
         }
     }
 
-    /// From where the file is to where the reader believes it is. None if that is the same.
+    /// Returns the seek from the position of the file to the one that the reader sees, if they differ.
     fn way_back(&self) -> Option<SeekFrom> {
         // No memory is longer than `isize::MAX`.
         let ahead = self.ahead().len() as i64;
         (ahead > 0).then_some(SeekFrom::Current(-ahead))
     }
 
-    /// As `poll_go_back`, at once: it may have to wait if the position is shared.
+    /// Does what `poll_go_back` does, but blocks if the position is shared and in use.
     pub(super) fn forget_ahead(&mut self, mut file: &File) -> io::Result<()> {
         match self.way_back() {
             Some(back) => self.have_gone_back(file.seek(back)),
@@ -327,7 +328,7 @@ impl Cursor {
         }
     }
 
-    /// Reads at once, if that is possible.
+    /// Reads without waiting, if that is possible.
     fn read_now(
         &mut self,
         buf: &mut ReadBuf<'_>,
@@ -343,13 +344,13 @@ impl Cursor {
         let read = nowait::read(file, &mut room[..most], None);
         let read = read.map_err(|refusal| self.for_the_ring(file, refusal))?;
         Ok(read.map(|n| {
-            // SAFETY: the kernel has written that many.
+            // SAFETY: the kernel has written `n` bytes.
             unsafe { buf.assume_init(n) };
             buf.advance(n);
         }))
     }
 
-    /// Without a refusal it is not for the ring.
+    /// Starts a read. Without a refusal it does not go to the ring.
     fn start_read(
         &mut self,
         file: &Arc<File>,
@@ -377,7 +378,7 @@ impl Cursor {
         Ok(())
     }
 
-    /// Waits until a write may begin, and returns the error of the one before.
+    /// Waits until a write may start, and returns the error of the previous one.
     pub(super) fn poll_ready_to_write(
         &mut self,
         cx: &mut Context<'_>,
@@ -388,7 +389,8 @@ impl Cursor {
         Poll::Ready(back)
     }
 
-    /// Writes at once what can be; else has everything written, and says that it is.
+    /// Writes without waiting what can be. Otherwise hands all bytes to the blocking pool, and reports
+    /// them as written.
     pub(super) fn poll_write(
         &mut self,
         cx: &mut Context<'_>,
@@ -406,7 +408,7 @@ impl Cursor {
         self.start_write(file, memory)
     }
 
-    /// As `poll_write`, for bytes in pieces.
+    /// Writes bytes in pieces, as `poll_write` does.
     pub(super) fn poll_write_vectored(
         &mut self,
         cx: &mut Context<'_>,
@@ -433,7 +435,8 @@ impl Cursor {
         }
     }
 
-    /// Writes at once, if that is possible. Without a refusal it is not for the ring either.
+    /// Writes without waiting, if that is possible. If the error is `None`, the write must not go to the
+    /// ring either.
     pub(super) fn write_now(
         &mut self,
         file: &File,
@@ -445,12 +448,13 @@ impl Cursor {
         nowait::write(file, bytes, None).map_err(|refusal| self.for_the_ring(file, refusal))
     }
 
-    /// What the ring is to know of a refusal. None if it is not for the ring.
+    /// Returns the refusal that the ring needs to know, or `None` if the ring must not be used.
     fn for_the_ring(&mut self, file: &File, refusal: Refusal) -> Option<Refusal> {
         (!self.is_shared(file)).then_some(refusal)
     }
 
-    /// Empty memory with room for as much: the spare one, unless it holds what a terminal was read from.
+    /// Returns empty memory with enough room: the spare one, unless it holds bytes that were read from a
+    /// terminal.
     fn memory(&mut self, room: usize) -> Memory {
         let mut memory = Memory::default();
         if self.ahead().is_empty() {
@@ -461,7 +465,7 @@ impl Cursor {
         memory
     }
 
-    /// Keeps memory for the next time, unless there is what a terminal was read from.
+    /// Keeps memory for reuse, unless there are bytes that were read from a terminal.
     fn keep_memory(&mut self, mut memory: Memory) {
         if self.ahead().is_empty() {
             memory.clear();
@@ -473,16 +477,16 @@ impl Cursor {
     fn start_write(&mut self, file: &Arc<File>, memory: Memory) -> Poll<io::Result<usize>> {
         let n = memory.len();
         let file = file.clone();
-        // It is reported as done now, so it must be done even if the runtime ends.
+        // It is reported as complete now, so it must happen even if the runtime ends.
         let job = spawn(move || ((&*file).write_all(&memory), memory), true)?;
         self.job = Some(Job::Write(job));
         Poll::Ready(Ok(n))
     }
 
-    /// Gives the file another length. If this is dropped it goes on, and the next operation waits for it:
-    /// what that one writes must not be cut off.
+    /// Changes the length of the file. If the future is dropped this continues, and the next operation
+    /// waits for it: what that one writes must not be cut off.
     pub(super) async fn set_len(&mut self, file: &Arc<File>, length: u64) -> io::Result<()> {
-        // What was read ahead may be gone.
+        // The bytes that were read ahead may be cut off.
         poll_fn(|cx| self.poll_ready_to_write(cx, file)).await?;
         self.job = Some(match ring::set_len(file, length) {
             Some(job) => Job::SetLenOnRing(job),
@@ -518,7 +522,7 @@ impl Cursor {
             }
             to => to,
         };
-        // The end may have to be asked for over a network.
+        // Finding the end may need the network.
         if matches!(to, SeekFrom::End(_)) || self.is_locked(file) {
             let file = file.clone();
             self.job = Some(Job::Seek(spawn(move || (&*file).seek(to), false)?));
@@ -559,25 +563,25 @@ impl Cursor {
         Poll::Ready(position)
     }
 
-    /// Waits for what is going on. Where a seek has led that nobody waits for any more.
+    /// Waits until no operation is in progress. Returns the result of a seek whose future was dropped.
     pub(super) fn poll_settled(&mut self, cx: &mut Context<'_>) -> Poll<Option<u64>> {
         ready!(self.poll_ended(cx));
         Poll::Ready(self.arrived.take())
     }
 
-    /// Where the reader believes it is, if the file is there.
+    /// Converts the position of the file to the one that the reader sees.
     fn position(&self, position: io::Result<u64>) -> io::Result<u64> {
         match position {
             Ok(position) => Ok(position.saturating_sub(self.ahead().len() as u64)),
-            // Those who wait for a seek that was never begun have nothing to wait for.
+            // There is no seek to wait for: callers that wait for one anyway get 0.
             Err(error) if error.kind() == io::ErrorKind::NotSeekable => Ok(0),
             Err(error) => Err(error),
         }
     }
 }
 
-/// Was nothing done because the runtime ended? If that was the runtime of an operation that was dropped, the
-/// next one is not to hear of it.
+/// Returns whether nothing was done because the runtime ended. If that was the runtime of an operation
+/// whose future was dropped, the next operation ignores it.
 fn was_shut_down<T>(result: &io::Result<T>) -> bool {
     result.as_ref().is_err_and(is_shutdown_error)
 }

@@ -1,8 +1,10 @@
+//! A buffer that an operation at the position of the file has borrowed.
+
 use crate::io::{Buffer, BufferMut};
 use crate::sync::oneshot;
 
-/// A buffer with which the kernel or the pool reads or writes at the file's own position. The cursor learns
-/// when they let go of it, also if nobody waits for it any more.
+/// A buffer with which the kernel or the pool reads or writes at the position of the file. The cursor
+/// learns when they release it, also if the future of the operation was dropped.
 #[derive(Debug)]
 pub(super) struct Lent<B> {
     buffer: B,
@@ -10,7 +12,7 @@ pub(super) struct Lent<B> {
     _end: oneshot::Sender<()>,
 }
 
-/// Ends when the buffer is no longer lent.
+/// Completes when the buffer is no longer lent.
 pub(super) type Return = oneshot::Receiver<()>;
 
 impl<B> Lent<B> {

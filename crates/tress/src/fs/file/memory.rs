@@ -1,4 +1,4 @@
-//! The memory through which a file is read and written when that takes time.
+//! The memory through which a file is read and written by operations that have to wait.
 
 use crate::io::{Buffer, BufferMut};
 use std::alloc::{self, Layout};
@@ -6,19 +6,19 @@ use std::ops::Deref;
 use std::ptr::{self, NonNull};
 use std::{fmt, slice};
 
-/// What files that are open with `O_DIRECT` ask of the address, whatever the device.
+/// The alignment that suffices for `O_DIRECT` on every device.
 const ALIGNMENT: usize = 4096;
 
-/// Nor do they take less than this at a time. For less, any address will do.
+/// The smallest transfer of a file that is open with `O_DIRECT`. Smaller blocks need no alignment.
 const LEAST: usize = 512;
 
-/// Bytes at an address that is good for direct input and output too.
+/// A growable block of bytes, aligned for direct I/O.
 #[derive(Default)]
 pub(in crate::fs) struct Memory {
-    /// None as long as there is no room.
+    /// `None` while there is no room.
     block: Option<NonNull<u8>>,
     room: usize,
-    /// So many have a value.
+    /// The number of initialised bytes, from the start.
     filled: usize,
 }
 
@@ -28,7 +28,7 @@ unsafe impl Send for Memory {}
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// Nothing is in it any more, and there is room for as much.
+    /// Removes all bytes, and makes room for at least `room` bytes.
     pub(super) fn empty(&mut self, room: usize) {
         self.filled = 0;
         if room <= self.room {
@@ -36,7 +36,7 @@ impl Memory {
         }
         *self = Memory::default();
         let layout = layout(room);
-        // SAFETY: the layout is not empty: there is more room in it than none.
+        // SAFETY: the layout is not empty: `room` is more than `self.room`.
         let block = unsafe { alloc::alloc(layout) };
         match NonNull::new(block) {
             Some(block) => (self.block, self.room) = (Some(block), room),
@@ -54,26 +54,27 @@ impl Memory {
     /// If there is no room for them.
     pub(super) fn put(&mut self, bytes: &[u8]) {
         assert!(bytes.len() <= self.room - self.filled, "no room");
-        // SAFETY: there is room for them behind those that are filled, and they are elsewhere: it is borrowed mutably.
+        // SAFETY: there is room for them behind the filled bytes, and they do not overlap: `self` is
+        // borrowed mutably.
         unsafe {
             ptr::copy_nonoverlapping(bytes.as_ptr(), self.start().add(self.filled), bytes.len());
         }
         self.filled += bytes.len();
     }
 
-    /// Empties it and has `read` fill it, with `most` bytes at most; as many are in it then as that says.
+    /// Replaces the contents by what `read` fills in: as many bytes as it returns, and at most `most`.
     pub(super) fn fill<E>(
         &mut self,
         most: usize,
         read: impl FnOnce(&mut [u8]) -> Result<usize, E>,
     ) -> Result<(), E> {
         self.empty(most);
-        // SAFETY: there is room for so many, and zeros are a value for all of them.
+        // SAFETY: there is room for `most` bytes, and the zeros initialise all of them.
         let room = unsafe {
             ptr::write_bytes(self.start(), 0, most);
             slice::from_raw_parts_mut(self.start(), most)
         };
-        // All of it has a value, whatever the reader says.
+        // All of it is initialised, whatever the reader claims.
         self.filled = read(room)?.min(most);
         Ok(())
     }
@@ -83,7 +84,7 @@ impl Memory {
     }
 }
 
-/// Of a block with so much room.
+/// Returns the layout of a block of `room` bytes.
 fn layout(room: usize) -> Layout {
     let alignment = if room < LEAST { 1 } else { ALIGNMENT };
     Layout::from_size_align(room, alignment)
@@ -93,7 +94,7 @@ fn layout(room: usize) -> Layout {
 impl Drop for Memory {
     fn drop(&mut self) {
         if let Some(block) = self.block {
-            // SAFETY: allocated with this layout, and nobody has it any more.
+            // SAFETY: allocated with this layout, and owned by `self`, which is being dropped.
             unsafe { alloc::dealloc(block.as_ptr(), layout(self.room)) };
         }
     }
@@ -103,7 +104,7 @@ impl Deref for Memory {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: so many have a value, for as long as it is borrowed.
+        // SAFETY: the first `filled` bytes are initialised, and unchanged while `self` is borrowed.
         unsafe { slice::from_raw_parts(self.start(), self.filled) }
     }
 }
@@ -114,7 +115,7 @@ impl fmt::Debug for Memory {
     }
 }
 
-// SAFETY: the block does not move with it.
+// SAFETY: the block does not move with the value.
 unsafe impl Buffer for Memory {
     fn pointer(&self) -> *const u8 {
         self.start()
@@ -125,7 +126,7 @@ unsafe impl Buffer for Memory {
     }
 }
 
-// SAFETY: so much room is writable there.
+// SAFETY: the block has `room` writable bytes.
 unsafe impl BufferMut for Memory {
     fn pointer_mut(&mut self) -> *mut u8 {
         self.start()
@@ -170,7 +171,7 @@ mod tests {
         };
         memory.fill(1000, read).unwrap();
         assert_eq!(&*memory, b"abc");
-        // One that counts wrong gets what there is.
+        // A reader that claims too many bytes gets those that exist.
         memory.fill(2, |_| Ok::<_, ()>(5)).unwrap();
         assert_eq!(&*memory, [0, 0]);
         assert_eq!(memory.fill(2, |_| Err(())), Err(()));

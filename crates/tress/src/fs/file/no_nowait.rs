@@ -1,10 +1,10 @@
-//! A system where a read or write cannot be told not to wait. The twin of `nowait`.
+//! The twin of `nowait` for systems where a read or write cannot be told not to wait.
 
 use std::fs::File;
 use std::io;
 use std::mem::MaybeUninit;
 
-/// Nothing was done.
+/// The call is not possible without waiting.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::fs) struct Refusal;
 
@@ -24,7 +24,7 @@ pub(in crate::fs) fn write(
     Err(Refusal)
 }
 
-/// Nobody knows without waiting.
+/// Assumes a regular file: the type is not known without waiting.
 pub(in crate::fs) fn is_regular(_: &File) -> bool {
     true
 }

@@ -1,4 +1,4 @@
-//! Reads and writes that are made at once if they touch nothing but memory (Linux).
+//! Reads and writes that complete immediately if nothing but memory is involved (Linux).
 //!
 //! `RWF_NOWAIT` makes the kernel refuse rather than wait: for a disk, a lock, or the writing of dirty
 //! pages.
@@ -8,22 +8,22 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
 
-/// A worker copies no more than this in one go; the rest is for the next turn.
+/// The maximum number of bytes that a worker copies at once.
 const MOST: usize = 256 * 1024;
 
-/// Why nothing was done.
+/// The reason why nothing was done.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::fs) enum Refusal {
-    /// It would have had to wait. So does a pipe or a terminal, whatever it says: the kernel waits for those
-    /// by polling, without a thread.
+    /// The call would have had to wait. Pipes and terminals count as busy whatever they report: the
+    /// kernel waits for those by polling, without a thread.
     Busy,
-    /// The file, a regular one, does not know how to do it without waiting, or the kernel will not ask it.
+    /// The file is a regular one whose file system does not support the flag, or the kernel refuses it.
     Unable,
 }
 
-/// Reads at a position, or at the file's own, unless that would have to wait.
+/// Reads at an offset, or at the position of the file, unless that would have to wait.
 ///
-/// What it returns was initialised, from the start.
+/// As many bytes of `room` as it returns are initialised, from the start.
 pub(in crate::fs) fn read(
     file: &File,
     room: &mut [MaybeUninit<u8>],
@@ -39,7 +39,7 @@ pub(in crate::fs) fn read(
     )
 }
 
-/// Writes at a position, or at the file's own, unless that would have to wait.
+/// Writes at an offset, or at the position of the file, unless that would have to wait.
 pub(in crate::fs) fn write(
     file: &File,
     bytes: &[u8],
@@ -50,7 +50,7 @@ pub(in crate::fs) fn write(
     call(libc::SYS_pwritev2, file, pointer, length, at)
 }
 
-/// `call` is one of the two above, and the memory is there for it.
+/// Makes one of the two system calls above, with memory that the caller has borrowed for it.
 fn call(
     call: libc::c_long,
     file: &File,
@@ -62,7 +62,7 @@ fn call(
         iov_base: pointer,
         iov_len: length,
     };
-    // The file's own position goes by the name of -1. No other offset has the highest bit: see
+    // -1 stands for the position of the file. No other offset has the highest bit: see
     // `File::read_at`.
     let offset = at.map_or(-1, |at| at as i64);
     // SAFETY: one vector, of memory that the caller has borrowed for this. The offset's upper half is
@@ -86,8 +86,8 @@ fn call(
     match error.raw_os_error() {
         // It would wait, or a signal came.
         Some(libc::EAGAIN | libc::EINTR) => Err(Refusal::Busy),
-        // `EINVAL` may mean the flag, and `EPERM` a filter of calls, so whoever does not give it is to say
-        // what is wrong.
+        // `EINVAL` may be about the flag, and `EPERM` may come from a seccomp filter: the call
+        // without the flag reports what is wrong.
         Some(libc::EOPNOTSUPP | libc::ENOSYS | libc::EINVAL | libc::EPERM) => {
             Err(if is_regular(file) {
                 Refusal::Unable
@@ -99,12 +99,13 @@ fn call(
     }
 }
 
-/// By what is known already: asking a file system's server would have to wait. True if nothing is.
+/// Returns whether the file is a regular one, from cached attributes: asking the server of a network
+/// file system would have to wait. True if nothing is cached.
 pub(in crate::fs) fn is_regular(file: &File) -> bool {
     kind(file).is_none_or(|kind| kind == libc::S_IFREG)
 }
 
-/// What `S_IFMT` says of it. None if it is not known.
+/// Returns the type bits of the mode (`S_IFMT`), or `None` if they are not known.
 pub(in crate::fs) fn kind(file: &File) -> Option<libc::mode_t> {
     let mut known = MaybeUninit::<libc::statx>::zeroed();
     // SAFETY: an empty name, which stands for the descriptor itself, and room for the answer.

@@ -1,4 +1,4 @@
-//! Reads and writes with buffers that are owned, at the file's own position or at any other.
+//! Reads and writes with owned buffers, at the position of the file or at another.
 
 use super::{File, Refusal, nowait};
 use crate::fs::ring;
@@ -13,14 +13,19 @@ use std::mem::MaybeUninit;
 use std::sync::Arc;
 use std::task::{Poll, ready};
 
-/// A read that is dropped has read nothing, except from things without a position, such as terminals.
+/// Reads at the position of the file, as [`AsyncReadExt::read`](crate::io::AsyncReadExt::read) does.
+///
+/// # Cancel safety
+///
+/// A dropped read has not moved the position. What it has read from a file without a position, such
+/// as a terminal, is lost with the buffer.
 impl AsyncReadOwned for File {
     async fn read_owned<B: BufferMut>(&mut self, mut buffer: B) -> (io::Result<usize>, B) {
         coop::consume_budget().await;
         let cursor = self.cursor.get_mut();
         cursor.settle().await;
-        // Where a read cannot be told a position that is then moved: the cursor reads, and keeps what nobody
-        // takes.
+        // A read at a given offset cannot move a position that is shared, and only Unix has one. The
+        // cursor reads instead, and keeps the bytes if this future is dropped.
         if !cfg!(unix) || cursor.is_shared(&self.std) {
             let read = poll_fn(|cx| {
                 let mut buf = ReadBuf::uninit(room(&mut buffer));
@@ -29,7 +34,7 @@ impl AsyncReadOwned for File {
             });
             let read = read.await;
             if let Ok(n) = read {
-                // SAFETY: so many were filled, from the start of the room.
+                // SAFETY: that many bytes were filled, from the start of the room.
                 unsafe { buffer.set_filled(n) };
             }
             return (read, buffer);
@@ -42,7 +47,7 @@ impl AsyncReadOwned for File {
         let refusal = match now {
             Ok(result) => {
                 if let Ok(n) = result {
-                    // SAFETY: so many were written, from the start of the room.
+                    // SAFETY: that many bytes were written, from the start of the room.
                     unsafe { buffer.set_filled(n) };
                 }
                 return (result, buffer);
@@ -62,7 +67,7 @@ impl AsyncReadOwned for File {
                 let moved = (&*self.std).seek(SeekFrom::Start(position + n as u64));
                 (moved.map(|_| n), buffer)
             }
-            // An eventfd is one of those that say where they are, and are nowhere.
+            // An eventfd reports a position although it has none.
             Err(error) if error.kind() == io::ErrorKind::NotSeekable => {
                 self.read_next(buffer, refusal).await
             }
@@ -71,7 +76,13 @@ impl AsyncReadOwned for File {
     }
 }
 
-/// A write that is dropped may have moved the position: seek before the next one, which waits for its end.
+/// Writes at the position of the file, and waits until the bytes are written: the error of this write
+/// is returned by it, not by a later operation.
+///
+/// # Cancel safety
+///
+/// A dropped write may have written some or all of its bytes and moved the position. The next
+/// operation waits until it has ended; seek before it.
 impl AsyncWriteOwned for File {
     async fn write_owned<B: Buffer>(&mut self, buffer: B) -> (io::Result<usize>, B) {
         coop::consume_budget().await;
@@ -91,7 +102,7 @@ impl AsyncWriteOwned for File {
 }
 
 impl File {
-    /// Where the next read is; None for things without a position.
+    /// Returns the position of the next read, or `None` for a file without a position.
     fn position(&self) -> io::Result<Option<u64>> {
         match (&*self.std).stream_position() {
             Ok(position) => Ok(Some(position)),
@@ -100,8 +111,8 @@ impl File {
         }
     }
 
-    /// Reads from something without a position. Nothing else is done meanwhile, nor after this was dropped,
-    /// before it has ended.
+    /// Reads from a file without a position. Other operations wait until it has ended, also if this
+    /// future is dropped.
     async fn read_next<B: BufferMut>(
         &mut self,
         buffer: B,
@@ -112,8 +123,8 @@ impl File {
         (result, self.cursor.get_mut().take_back(lent))
     }
 
-    /// Reads by an operation of the ring, or on the blocking pool if nothing was refused. At the file's own
-    /// position, which moves, if none is given.
+    /// Reads on the ring, or on the blocking pool if there is no refusal, at the offset `at`. Without an
+    /// offset it reads at the position of the file, which moves.
     pub(super) async fn read_waiting<B: BufferMut>(
         &self,
         buffer: B,
@@ -132,10 +143,10 @@ impl File {
                     let room = room(buffer);
                     // The standard library reads into initialised memory.
                     room.fill(MaybeUninit::new(0));
-                    // SAFETY: it is, now.
+                    // SAFETY: the line above has initialised all of it.
                     let room = unsafe { &mut *(&raw mut *room as *mut [u8]) };
                     let n = again(|| read(&file, room, at))?;
-                    // SAFETY: so many were read, from the start of the room.
+                    // SAFETY: that many bytes were read, from the start of the room.
                     unsafe { buffer.set_filled(n) };
                     Ok(n)
                 })
@@ -144,7 +155,7 @@ impl File {
         }
     }
 
-    /// As `read_waiting`.
+    /// Writes, by the rules of `read_waiting`.
     pub(super) async fn write_waiting<B: Buffer>(
         &self,
         buffer: B,
@@ -166,7 +177,7 @@ impl File {
     }
 }
 
-/// Until no signal comes between.
+/// Repeats a call for as long as signals interrupt it.
 fn again(mut f: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
     loop {
         match f() {
@@ -176,7 +187,7 @@ fn again(mut f: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
     }
 }
 
-/// Has the blocking pool do something with a buffer, which comes back even if the pool does not do it.
+/// Runs `f` with a buffer on the blocking pool. The buffer comes back even if the pool refuses.
 async fn lend<B: Send + 'static>(
     buffer: B,
     f: impl FnOnce(&mut B) -> io::Result<usize> + Send + 'static,
@@ -185,7 +196,7 @@ async fn lend<B: Send + 'static>(
     let lent = place.clone();
     let job = spawn(
         move || {
-            // Nobody else looks before this is over, or was never begun.
+            // The other side looks only when this has ended, or was never started.
             let mut buffer = lent.lock().take().expect("lent once");
             let result = f(&mut buffer);
             *lent.lock() = Some(buffer);

@@ -1,4 +1,4 @@
-//! Reads and writes at a given position, with buffers that are owned.
+//! Reads and writes at a given offset, with owned buffers.
 
 use super::{File, nowait};
 use crate::io::owned::room;
@@ -7,11 +7,25 @@ use crate::task::coop;
 use std::io;
 
 impl File {
-    /// Reads at a position into a buffer, from its start, and gives it back with how much was read.
-    /// Less than there is room for is no error; nothing means the end.
+    /// Reads from the given offset into a buffer, and returns the buffer with the number of bytes read.
     ///
-    /// Neither moves nor minds the position of the other reads and writes, and any number may go on
-    /// at a time. It sees what was written before if that was [flushed](crate::io::AsyncWriteExt::flush).
+    /// The bytes are placed at the start of the buffer. Fewer may be read than there is room for; 0 means
+    /// the end of the file.
+    ///
+    /// The position of the file is neither used nor moved, and any number of such operations may be in
+    /// progress at once. Bytes written at the position of the file are visible here once they have been
+    /// [flushed](crate::io::AsyncWriteExt::flush).
+    ///
+    /// # Errors
+    ///
+    /// Any error of `pread(2)`; [`InvalidInput`](io::ErrorKind::InvalidInput) if `offset` is 2⁶³ or more.
+    ///
+    /// # Cancel safety
+    ///
+    /// No data of the file is lost, but the buffer is dropped with the future. Its memory is kept until the
+    /// kernel is done with it.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::fs::{self, File};
@@ -26,12 +40,6 @@ impl File {
     /// # fs::remove_file(path).await
     /// # }
     /// ```
-    ///
-    /// # Errors
-    /// What the system says; `InvalidInput` for an offset of `2^63` or more.
-    ///
-    /// # Cancel safety
-    /// The buffer is lost with the future. It lives until the kernel is done with it.
     pub async fn read_at<B: BufferMut>(
         &self,
         mut buffer: B,
@@ -44,7 +52,7 @@ impl File {
         match nowait::read(&self.std, room(&mut buffer), Some(offset)) {
             Ok(result) => {
                 if let Ok(n) = result {
-                    // SAFETY: so many were written, from the start of the room.
+                    // SAFETY: that many bytes were written, from the start of the room.
                     unsafe { buffer.set_filled(n) };
                 }
                 (result, buffer)
@@ -53,12 +61,24 @@ impl File {
         }
     }
 
-    /// Writes what a buffer is filled with at a position, and gives it back with how much was written,
-    /// which may be less.
+    /// Writes the contents of a buffer at the given offset, and returns the buffer with the number of bytes
+    /// written, which may be less than its length.
     ///
-    /// Otherwise as [`read_at`](File::read_at). A file that is open for
-    /// [appending](super::super::OpenOptions::append) is written to at its end on Linux, wherever the
-    /// offset is.
+    /// The position of the file is neither used nor moved, and any number of such operations may be in
+    /// progress at once. On Linux a file that was opened for
+    /// [appending](super::super::OpenOptions::append) is written at its end, whatever the offset.
+    ///
+    /// # Errors
+    ///
+    /// Any error of `pwrite(2)`; [`InvalidInput`](io::ErrorKind::InvalidInput) if `offset` is 2⁶³ or more.
+    ///
+    /// # Cancel safety
+    ///
+    /// This method is not cancel safe: if the future is dropped, all of the bytes, some or none may have
+    /// been written. The buffer is dropped with the future; its memory is kept until the kernel is done with
+    /// it.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::fs::{self, File};
@@ -75,13 +95,6 @@ impl File {
     /// # fs::remove_file(path).await
     /// # }
     /// ```
-    ///
-    /// # Errors
-    /// As [`read_at`](File::read_at).
-    ///
-    /// # Cancel safety
-    /// The buffer is lost with the future, and nothing, some or all of it may be written. It lives until
-    /// the kernel is done with it.
     pub async fn write_at<B: Buffer>(&self, buffer: B, offset: u64) -> (io::Result<usize>, B) {
         if let Err(error) = check(offset) {
             return (Err(error), buffer);
@@ -97,7 +110,7 @@ impl File {
     }
 }
 
-/// The kernel takes offsets for signed, and -1 for none.
+/// Refuses offsets that the kernel would take for negative: its offsets are signed, and -1 means none.
 fn check(offset: u64) -> io::Result<()> {
     match i64::try_from(offset) {
         Ok(_) => Ok(()),

@@ -1,10 +1,14 @@
-//! What only Unix has.
+//! Options that only Unix has.
 
 use super::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 
 impl OpenOptions {
-    /// The mode of a file that is made, of which the process's mask is taken. Default: `0o666`.
+    /// Sets the permission bits of a file that is created.
+    ///
+    /// The process's `umask` is applied to them. The default is `0o666`.
+    ///
+    /// # Examples
     ///
     /// ```
     /// let mut options = tress::fs::OpenOptions::new();
@@ -15,8 +19,11 @@ impl OpenOptions {
         self
     }
 
-    /// More flags of the system's `open`, in place of those given before. The access mode is not taken
-    /// from them.
+    /// Sets additional flags for `open(2)`.
+    ///
+    /// They replace those of an earlier call. The bits of the access mode are ignored.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # const O_NOFOLLOW: i32 = 0;

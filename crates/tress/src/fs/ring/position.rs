@@ -1,4 +1,4 @@
-//! Where a file is when operations of a ring have ended.
+//! The position of a file after operations of a ring have ended.
 
 use crate::fs::blocking;
 use crate::fs::file::nowait;
@@ -7,14 +7,14 @@ use std::io::{self, Seek, SeekFrom};
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
-/// Where a file was when something began at its own position.
+/// The position of a file when an operation at it started.
 ///
-/// The kernel moves that when it makes a read or a write while somebody waits for it, or has a thread wait. One that
-/// ends by itself, as direct input and output does, leaves the position where it was.
+/// The kernel moves the position if it performs a read or a write synchronously, or on a thread of its
+/// own. An operation that completes asynchronously, as direct I/O does, leaves it unchanged.
 #[derive(Debug)]
 pub(super) struct Position {
     file: Arc<File>,
-    /// None for what has no position.
+    /// `None` for files without a position.
     from: Option<u64>,
 }
 
@@ -26,7 +26,7 @@ impl Position {
         }
     }
 
-    /// So many bytes were read from there: sees that the position is behind them.
+    /// Moves the position behind the `n` bytes that were read, unless the kernel has.
     pub(super) fn move_by(&self, n: usize) -> io::Result<()> {
         match self.left_behind(n)? {
             Some(from) => (&*self.file)
@@ -36,27 +36,28 @@ impl Position {
         }
     }
 
-    /// So many bytes were written there, or at the end if that is where all are written.
+    /// Moves the position behind the `n` bytes that were written, which is the end of a file that is
+    /// open for appending.
     pub(super) async fn move_by_write(self, n: usize) -> io::Result<()> {
         if self.left_behind(n)?.is_none() || !appends(&self.file) {
             return self.move_by(n);
         }
-        // The end may have to be asked for over a network.
+        // Finding the end may need the network.
         blocking(move || (&*self.file).seek(SeekFrom::End(0)).map(drop)).await
     }
 
-    /// Where the file was, if it is there still and should not be.
+    /// Returns the old position if the file is still there although `n` bytes were moved.
     fn left_behind(&self, n: usize) -> io::Result<Option<u64>> {
         let Some(from) = self.from.filter(|_| n > 0) else {
             return Ok(None);
         };
         let stayed = (&*self.file).stream_position()? == from;
-        // Things that say where they are may be nowhere.
+        // Some files report a position although they have none.
         Ok((stayed && has_position(&self.file)).then_some(from))
     }
 }
 
-/// Is it read and written at a position, as far as is known?
+/// Returns whether the file is read and written at a position, as far as is known.
 fn has_position(file: &File) -> bool {
     nowait::kind(file).is_none_or(|kind| matches!(kind, libc::S_IFREG | libc::S_IFBLK))
 }
