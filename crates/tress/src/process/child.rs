@@ -9,7 +9,13 @@ use std::process::{ExitStatus, Output};
 #[cfg(windows)]
 mod windows;
 
-/// A child process; made by [`Command::spawn`](super::Command::spawn).
+/// A handle to a child process.
+///
+/// Returned by [`Command::spawn`](super::Command::spawn). Dropping it does not end the child, unless
+/// [`kill_on_drop`](super::Command::kill_on_drop) is set; the child is reaped in any case. See the
+/// [module documentation](super#dropping-a-child).
+///
+/// # Examples
 ///
 /// ```
 /// use tress::process::Command;
@@ -24,17 +30,19 @@ mod windows;
 pub struct Child {
     state: State,
     kill_on_drop: bool,
-    /// The child's standard input, if it is a pipe. Take it to use it while you wait.
+    /// The pipe to the standard input of the child, if there is one.
+    ///
+    /// [`wait`](Child::wait) closes it: take it to write while waiting.
     pub stdin: Option<ChildStdin>,
-    /// The child's standard output, if it is a pipe.
+    /// The pipe from the standard output of the child, if there is one.
     pub stdout: Option<ChildStdout>,
-    /// The child's standard error, if it is a pipe.
+    /// The pipe from the standard error of the child, if there is one.
     pub stderr: Option<ChildStderr>,
 }
 
 #[derive(Debug)]
 enum State {
-    /// Taken only by the drop.
+    /// `None` only while the `Child` is being dropped.
     Running(Option<Reaper>),
     Ended(ExitStatus),
 }
@@ -43,7 +51,7 @@ impl Child {
     #[track_caller]
     pub(super) fn new(mut std: std::process::Child, kill_on_drop: bool) -> io::Result<Child> {
         let (stdin, stdout, stderr) = (std.stdin.take(), std.stdout.take(), std.stderr.take());
-        // From now on it is reaped, whatever happens.
+        // From now on the child is reaped, also if a pipe cannot be registered.
         let mut child = Child {
             state: State::Running(Some(Reaper::new(std))),
             kill_on_drop,
@@ -64,7 +72,11 @@ impl Child {
         }
     }
 
-    /// The child's process id. `None` once it was waited for: the number may be another's by now.
+    /// Returns the process id of the child, or `None` once it has been waited for.
+    ///
+    /// After that the system may have given the id to another process.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tress::main]
@@ -83,7 +95,16 @@ impl Child {
         }
     }
 
-    /// Kills the child (`SIGKILL`, `TerminateProcess`), without waiting. A child that has ended is none to kill.
+    /// Kills the child, without waiting for it to exit.
+    ///
+    /// Sends `SIGKILL` on Unix and calls `TerminateProcess` on Windows. Does nothing if the child has been
+    /// waited for. The child still has to be [waited for](Child::wait) or dropped to be reaped.
+    ///
+    /// # Errors
+    ///
+    /// Any error of [`std::process::Child::kill`].
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tress::main]
@@ -94,14 +115,23 @@ impl Child {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    /// As [`std::process::Child::kill`].
     pub fn start_kill(&mut self) -> io::Result<()> {
         self.reaper().map_or(Ok(()), |reaper| reaper.child.kill())
     }
 
-    /// Kills the child and waits until it is gone.
+    /// Kills the child and waits until it has exited.
+    ///
+    /// This is [`start_kill`](Child::start_kill) followed by [`wait`](Child::wait).
+    ///
+    /// # Errors
+    ///
+    /// Any error of [`start_kill`](Child::start_kill) and [`wait`](Child::wait).
+    ///
+    /// # Cancel safety
+    ///
+    /// The first poll kills the child. Dropping the future later only stops waiting.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tress::main]
@@ -112,21 +142,31 @@ impl Child {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    /// As [`start_kill`](Child::start_kill) and [`wait`](Child::wait).
-    ///
-    /// # Cancel safety
-    /// The child is killed by the first poll; the rest is waiting.
     pub async fn kill(&mut self) -> io::Result<()> {
         self.start_kill()?;
         self.wait().await.map(drop)
     }
 
-    /// Waits until the child has ended. Its standard input is closed first, if it is still here.
+    /// Waits until the child has exited, and returns its status.
     ///
-    /// Any runtime will do. Outside of one, the runtime where the child was spawned or waited for last has to
-    /// run.
+    /// The pipe to the standard input of the child is closed first, if it is still in
+    /// [`stdin`](Child::stdin): otherwise a child that reads to the end of its input would never exit.
+    /// Further calls return the same status.
+    ///
+    /// Any runtime can wait. Outside of a runtime, the one in which the child was spawned or last waited for
+    /// has to run.
+    ///
+    /// # Errors
+    ///
+    /// - The child was reaped by other code.
+    /// - Too many files are open to be notified of its exit. The child can be waited for again.
+    /// - Outside of a runtime: the runtimes that could wait have shut down.
+    ///
+    /// # Cancel safety
+    ///
+    /// This method is cancel safe, except that the first poll closes the standard input of the child.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tress::main]
@@ -137,13 +177,6 @@ impl Child {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    /// What the system says: somebody else has waited for it, or there are too many open files to hear of its end; then it
-    /// can be waited for again. Outside of a runtime, if those that would do have shut down.
-    ///
-    /// # Cancel safety
-    /// Cancel safe, but for the standard input, which is closed by the first poll.
     pub async fn wait(&mut self) -> io::Result<ExitStatus> {
         drop(self.stdin.take());
         let status = match &mut self.state {
@@ -155,7 +188,15 @@ impl Child {
         Ok(status)
     }
 
-    /// How the child has ended, if it has.
+    /// Returns the status of the child if it has exited, without waiting.
+    ///
+    /// Unlike [`wait`](Child::wait) this does not close the standard input of the child.
+    ///
+    /// # Errors
+    ///
+    /// Any error of [`std::process::Child::try_wait`].
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tress::main]
@@ -167,9 +208,6 @@ impl Child {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    /// As [`std::process::Child::try_wait`].
     pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
         let status = match &mut self.state {
             State::Ended(status) => return Ok(Some(*status)),
@@ -184,8 +222,21 @@ impl Child {
         Ok(status)
     }
 
-    /// Waits until the child has ended, and reads what it writes to the pipes that are still here. Its
-    /// standard input is closed first.
+    /// Waits until the child has exited, and collects what it writes to the pipes in
+    /// [`stdout`](Child::stdout) and [`stderr`](Child::stderr).
+    ///
+    /// The pipe to the standard input of the child is closed first, if it is still in
+    /// [`stdin`](Child::stdin). Output that is not a pipe is empty in the result.
+    ///
+    /// # Errors
+    ///
+    /// Any error of [`wait`](Child::wait) and of reading the pipes.
+    ///
+    /// # Cancel safety
+    ///
+    /// This method is not cancel safe: dropping the future drops the child, and loses what was read.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use std::process::Stdio;
@@ -197,12 +248,6 @@ impl Child {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    /// As [`wait`](Child::wait), and those of the pipes.
-    ///
-    /// # Cancel safety
-    /// The child is dropped, and what was read is lost.
     pub async fn wait_with_output(mut self) -> io::Result<Output> {
         let (mut out, mut err) = (self.stdout.take(), self.stderr.take());
         let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
@@ -234,7 +279,7 @@ impl Drop for Child {
         };
         if let Some(mut reaper) = reaper.take() {
             if self.kill_on_drop {
-                // Fails only for one that has ended.
+                // Fails only if the child has exited.
                 let _ = reaper.child.kill();
             }
             orphans::adopt(reaper);

@@ -11,7 +11,13 @@ mod unix;
 #[cfg(windows)]
 mod windows;
 
-/// A program to run, and how.
+/// A builder for a child process.
+///
+/// The methods mirror those of [`std::process::Command`]; [`spawn`](Command::spawn),
+/// [`status`](Command::status) and [`output`](Command::output) start the program. A command can be
+/// started any number of times.
+///
+/// # Examples
 ///
 /// ```
 /// use tress::process::Command;
@@ -34,8 +40,12 @@ pub struct Command {
 }
 
 impl Command {
-    /// A program, by its path or by its name in `PATH`; without arguments, with the environment, the
-    /// directory and the standard streams of this process.
+    /// Creates a command that runs `program`.
+    ///
+    /// `program` is a path, or a name to be searched for in `PATH`. By default the child gets no arguments
+    /// and inherits the environment, the working directory and the standard streams of this process.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tress::main]
@@ -52,7 +62,9 @@ impl Command {
         Command::from(std::process::Command::new(program))
     }
 
-    /// The standard library's command in it.
+    /// Returns a reference to the underlying command of the standard library.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::process::Command;
@@ -64,7 +76,11 @@ impl Command {
         &self.std
     }
 
-    /// The standard library's command in it, to change what is not offered here.
+    /// Returns a mutable reference to the underlying command of the standard library.
+    ///
+    /// Use it to set options that this type does not offer.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::process::Command;
@@ -77,7 +93,11 @@ impl Command {
         &mut self.std
     }
 
-    /// The standard library's command; `kill_on_drop` is lost.
+    /// Converts the command into one of the standard library.
+    ///
+    /// [`kill_on_drop`](Command::kill_on_drop) is lost.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::process::Command;
@@ -90,7 +110,11 @@ impl Command {
         self.std
     }
 
-    /// One more argument.
+    /// Adds an argument.
+    ///
+    /// It is passed to the program as it is: no shell splits or expands it.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tress::main]
@@ -107,7 +131,9 @@ impl Command {
         self
     }
 
-    /// More arguments.
+    /// Adds several arguments.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tress::main]
@@ -128,7 +154,9 @@ impl Command {
         self
     }
 
-    /// Sets a variable of the environment.
+    /// Sets an environment variable of the child.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tress::main]
@@ -150,7 +178,9 @@ impl Command {
         self
     }
 
-    /// Sets variables of the environment.
+    /// Sets several environment variables of the child.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tress::main]
@@ -173,7 +203,9 @@ impl Command {
         self
     }
 
-    /// Takes a variable out of the environment.
+    /// Removes an environment variable from those of the child.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tress::main]
@@ -191,7 +223,11 @@ impl Command {
         self
     }
 
-    /// Starts with an empty environment.
+    /// Clears the environment of the child.
+    ///
+    /// Neither the variables of this process nor those set before on this command are passed on.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tress::main]
@@ -208,7 +244,9 @@ impl Command {
         self
     }
 
-    /// The directory it runs in.
+    /// Sets the working directory of the child.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tress::main]
@@ -225,7 +263,12 @@ impl Command {
         self
     }
 
-    /// Where its standard input comes from. Default: that of this process.
+    /// Sets the standard input of the child.
+    ///
+    /// The default is to inherit that of this process. With [`Stdio::piped`] the pipe is in
+    /// [`Child::stdin`](super::Child::stdin).
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tress::main]
@@ -244,7 +287,12 @@ impl Command {
         self
     }
 
-    /// Where its standard output goes. Default: that of this process.
+    /// Sets the standard output of the child.
+    ///
+    /// The default is to inherit that of this process, and a pipe for [`output`](Command::output). With
+    /// [`Stdio::piped`] the pipe is in [`Child::stdout`](super::Child::stdout).
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tress::main]
@@ -263,7 +311,12 @@ impl Command {
         self
     }
 
-    /// Where its standard error goes. Default: that of this process.
+    /// Sets the standard error of the child.
+    ///
+    /// The default is to inherit that of this process, and a pipe for [`output`](Command::output). With
+    /// [`Stdio::piped`] the pipe is in [`Child::stderr`](super::Child::stderr).
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tress::main]
@@ -286,8 +339,12 @@ impl Command {
         self
     }
 
-    /// Whether the child is killed when its [`Child`], or the future of [`status`](Command::status) or
-    /// [`output`](Command::output), is dropped before it has ended. Default: no.
+    /// Sets whether the child is killed when it is dropped before it has exited.
+    ///
+    /// This applies to the [`Child`] and to the futures of [`status`](Command::status) and
+    /// [`output`](Command::output). The default is `false`.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tress::main]
@@ -303,7 +360,11 @@ impl Command {
         self
     }
 
-    /// Whether the child is killed when it is dropped.
+    /// Returns whether the child is killed when it is dropped before it has exited.
+    ///
+    /// See [`kill_on_drop`](Command::kill_on_drop).
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::process::Command;
@@ -316,7 +377,19 @@ impl Command {
         self.kill_on_drop
     }
 
-    /// Starts the program.
+    /// Starts the program and returns a handle to the child process.
+    ///
+    /// # Errors
+    ///
+    /// Any error of [`std::process::Command::spawn`]: the program does not exist, the process may not run
+    /// it, or too many processes or files exist.
+    ///
+    /// # Panics
+    ///
+    /// If called outside of a runtime, or in a runtime that was built without
+    /// [`enable_io`](crate::runtime::Builder::enable_io).
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tress::main]
@@ -326,21 +399,33 @@ impl Command {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    /// As [`std::process::Command::spawn`]: there is no such program, or it may not be run.
-    ///
-    /// # Panics
-    /// Outside of a runtime, or in one built without `enable_io`.
     #[track_caller]
     pub fn spawn(&mut self) -> io::Result<Child> {
-        // Before there is a child.
+        // Panics before there is a child, if at all.
         IoHandle::current("spawning a child process");
         orphans::reap();
         Child::new(self.std.spawn()?, self.kill_on_drop)
     }
 
-    /// Starts the program at once; the future waits until it has ended. Pipes to it are closed.
+    /// Starts the program, and returns a future that waits until it has exited.
+    ///
+    /// The program is started by this call, not by the first poll. Pipes to the child are closed.
+    ///
+    /// # Errors
+    ///
+    /// The future returns any error of [`spawn`](Command::spawn) and [`Child::wait`](super::Child::wait).
+    ///
+    /// # Panics
+    ///
+    /// If called outside of a runtime, or in a runtime that was built without
+    /// [`enable_io`](crate::runtime::Builder::enable_io).
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future drops the child, which continues to run unless
+    /// [`kill_on_drop`](Command::kill_on_drop) is set. Its status is lost.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tress::main]
@@ -352,15 +437,6 @@ impl Command {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    /// As [`spawn`](Command::spawn) and [`Child::wait`].
-    ///
-    /// # Panics
-    /// As [`spawn`](Command::spawn).
-    ///
-    /// # Cancel safety
-    /// The child is dropped.
     #[track_caller]
     pub fn status(&mut self) -> impl Future<Output = io::Result<ExitStatus>> + use<> {
         let child = self.spawn();
@@ -373,7 +449,27 @@ impl Command {
         }
     }
 
-    /// Starts the program at once; the future waits until it has ended, and has what it wrote.
+    /// Starts the program, and returns a future that waits until it has exited and collects its output.
+    ///
+    /// The program is started by this call, not by the first poll. Its standard output and standard error
+    /// are pipes, whatever was set before; its standard input is inherited unless set.
+    ///
+    /// # Errors
+    ///
+    /// The future returns any error of [`spawn`](Command::spawn) and
+    /// [`Child::wait_with_output`](super::Child::wait_with_output).
+    ///
+    /// # Panics
+    ///
+    /// If called outside of a runtime, or in a runtime that was built without
+    /// [`enable_io`](crate::runtime::Builder::enable_io).
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future drops the child, which continues to run unless
+    /// [`kill_on_drop`](Command::kill_on_drop) is set. Its status and output are lost.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tress::main]
@@ -384,15 +480,6 @@ impl Command {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    /// As [`spawn`](Command::spawn) and [`Child::wait_with_output`].
-    ///
-    /// # Panics
-    /// As [`spawn`](Command::spawn).
-    ///
-    /// # Cancel safety
-    /// The child is dropped.
     #[track_caller]
     pub fn output(&mut self) -> impl Future<Output = io::Result<Output>> + use<> {
         self.std.stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -1,4 +1,29 @@
-//! Child processes.
+//! Asynchronous child processes.
+//!
+//! - [`Command`] describes a program to run: its arguments, environment, directory and standard
+//!   streams. It mirrors [`std::process::Command`].
+//! - [`Child`] is a running program. It can be waited for and killed.
+//! - [`ChildStdin`], [`ChildStdout`] and [`ChildStderr`] are the ends of the pipes to its standard
+//!   streams, which implement the traits of [`io`](crate::io).
+//!
+//! To run a program and use its outcome, call [`Command::output`] or [`Command::status`]. To interact
+//! with it while it runs, call [`Command::spawn`].
+//!
+//! # Dropping a child
+//!
+//! A child continues to run when its [`Child`] is dropped, unless
+//! [`kill_on_drop`](Command::kill_on_drop) is set. In both cases it is reaped when it exits, so that no
+//! zombie remains: by the runtime in which it is dropped, or, if it is dropped outside of one, by the
+//! runtime that spawned it. If that runtime shuts down first, or is not driven, the child is reaped the
+//! next time that this process spawns or drops a child, in any runtime.
+//!
+//! # Windows
+//!
+//! The blocking pool reads and writes the pipes to a child. A read that has started occupies a thread
+//! of the pool, and delays the shutdown of the runtime, until the child writes something or closes its
+//! side.
+//!
+//! # Examples
 //!
 //! ```
 //! use tress::process::Command;
@@ -11,14 +36,6 @@
 //! # Ok(())
 //! # }
 //! ```
-//!
-//! A child that is dropped goes on, unless [`kill_on_drop`](Command::kill_on_drop) says otherwise. Either
-//! way it is reaped when it ends, so that no zombie stays: by the runtime where it is dropped, or outside of
-//! one by that which spawned it. If that one ends first, or nobody drives it, the next child of the process
-//! that is spawned or dropped sees to it, in any runtime.
-//!
-//! On Windows the pipes to a child are read and written by the blocking pool: a read that has begun keeps a
-//! thread, and the end of the runtime, waiting until the child writes something or closes its side.
 
 mod child;
 mod command;

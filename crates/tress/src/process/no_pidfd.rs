@@ -1,4 +1,5 @@
-//! A system without descriptors of processes: signals tell when a child has ended. The twin of `pidfd`.
+//! The twin of `pidfd` for systems without process descriptors, where `SIGCHLD` tells that a child has
+//! exited.
 
 use std::os::fd::OwnedFd;
 

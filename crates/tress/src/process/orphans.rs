@@ -1,9 +1,9 @@
-//! Children that nobody waits for any more.
+//! Children whose `Child` was dropped before they had exited.
 //!
-//! All of them are in one list, whoever reaps them: a task that waits for its child in a runtime, or, should
-//! that runtime be gone or have nobody who drives it, whoever spawns or drops a child later. They look with
-//! the list locked and take out what has ended, so that each is reaped once: its number may be another's
-//! afterwards.
+//! All of them are in one list. A child is reaped by a task that waits for it in a runtime, or, if that
+//! runtime has shut down or is not driven, by the next spawn or drop of a child in the process. Both look
+//! with the list locked and remove what has exited, so that each child is reaped once: afterwards its
+//! process id may belong to another process.
 
 use super::reaper::{Reaper, Watch};
 use crate::sys::atomic::Ordering;
@@ -12,19 +12,19 @@ use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::process::Child;
 
-/// By numbers of our own, which are never used again.
+/// The children, by numbers of our own that are never reused.
 static ORPHANS: Mutex<BTreeMap<u64, Child>> = Mutex::new(BTreeMap::new());
 
 fn orphans() -> MutexGuard<'static, BTreeMap<u64, Child>> {
     ORPHANS.lock()
 }
 
-/// Reaps the child if it has ended. An error means that somebody else has.
+/// Reaps the child if it has exited. An error means that other code has reaped it.
 fn is_gone(child: &mut Child) -> bool {
     !matches!(child.try_wait(), Ok(None))
 }
 
-/// Has the child reaped when it has ended: by this runtime, or by that which spawned it.
+/// Arranges for the child to be reaped: by the current runtime, or by the one that spawned it.
 #[track_caller]
 pub(super) fn adopt(reaper: Reaper) {
     reap();
@@ -41,7 +41,7 @@ pub(super) fn adopt(reaper: Reaper) {
     runtime.spawn(wait(number, pid, watch), "reap a child");
 }
 
-/// Until the orphan has been reaped. If it cannot be waited for it stays in the list.
+/// Waits until the orphan has been reaped. If it cannot be waited for it stays in the list.
 async fn wait(number: u64, pid: u32, mut watch: Watch) {
     let look = || {
         let mut orphans = orphans();
@@ -54,7 +54,7 @@ async fn wait(number: u64, pid: u32, mut watch: Watch) {
     let _ = poll_fn(|cx| watch.poll(cx, pid, look)).await;
 }
 
-/// Reaps those that have ended.
+/// Reaps the orphans that have exited.
 pub(super) fn reap() {
     orphans().retain(|_, child| !is_gone(child));
 }

@@ -2,12 +2,12 @@
 
 use std::os::fd::{FromRawFd, OwnedFd};
 
-/// Of a child that has not been waited for. `None` if the kernel has no such thing, or no more
-/// descriptors: then signals tell.
+/// Opens the descriptor of a child that has not been waited for. `None` if the kernel lacks the call
+/// or the process has no descriptors left: then `SIGCHLD` is used instead.
 pub(super) fn open(pid: u32) -> Option<OwnedFd> {
     // SAFETY: plain numbers.
     let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
-    // SAFETY: just made, and nobody else's.
+    // SAFETY: a new descriptor, which nothing else owns.
     i32::try_from(fd)
         .ok()
         .filter(|fd| *fd >= 0)

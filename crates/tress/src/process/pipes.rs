@@ -1,4 +1,4 @@
-//! The ends of a child's standard streams that are ours.
+//! The parent's ends of the pipes to the standard streams of a child.
 
 use crate::io::source::Source;
 use crate::io::{
@@ -13,12 +13,12 @@ use std::process::Stdio;
 use std::task::{Context, Poll};
 use tress_driver::{Direction, Interest};
 
-/// What a system call returned.
+/// Converts the return value of a system call.
 fn result(n: libc::ssize_t) -> io::Result<usize> {
     usize::try_from(n).map_err(|_| io::Error::last_os_error())
 }
 
-/// Until no signal comes between.
+/// Repeats a call for as long as signals interrupt it.
 fn again(mut f: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
     loop {
         match f() {
@@ -28,7 +28,7 @@ fn again(mut f: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
     }
 }
 
-/// Reads into memory that need not be initialised; as many bytes of it are afterwards as this says.
+/// Reads into memory that need not be initialised, and returns the number of bytes that then are.
 fn read(fd: &OwnedFd, room: &mut [MaybeUninit<u8>]) -> io::Result<usize> {
     again(|| {
         let pointer = room.as_mut_ptr().cast();
@@ -39,7 +39,7 @@ fn read(fd: &OwnedFd, room: &mut [MaybeUninit<u8>]) -> io::Result<usize> {
 
 fn write(fd: &OwnedFd, bytes: &[u8]) -> io::Result<usize> {
     again(|| {
-        // SAFETY: the bytes are there.
+        // SAFETY: the pointer and the length are those of a slice.
         result(unsafe { libc::write(fd.as_raw_fd(), bytes.as_ptr().cast(), bytes.len()) })
     })
 }
@@ -69,13 +69,18 @@ macro_rules! pipe {
         pub struct $name(Source<OwnedFd>);
 
         impl $name {
-            /// One of the standard library, put into non-blocking mode.
+            /// Converts a pipe of the standard library.
+            ///
+            /// The pipe is put into non-blocking mode.
             ///
             /// # Errors
-            /// If that cannot be done.
+            ///
+            /// Any error of `fcntl(2)`, and of registering the pipe with the I/O driver.
             ///
             /// # Panics
-            /// Outside of a runtime, or in one built without `enable_io`.
+            ///
+            /// If called outside of a runtime, or in a runtime that was built without
+            /// [`enable_io`](crate::runtime::Builder::enable_io).
             #[track_caller]
             pub fn from_std(inner: std::process::$name) -> io::Result<$name> {
                 let fd = OwnedFd::from(inner);
@@ -84,12 +89,13 @@ macro_rules! pipe {
                 Source::with_interest(fd, Interest::$interest, what).map($name)
             }
 
-            /// The descriptor, put back into blocking mode.
+            /// Converts the pipe into its file descriptor, in blocking mode.
             ///
             /// # Errors
-            /// If that cannot be done; if an [owned](crate::io::AsyncReadOwned) read that was dropped has
-            /// received bytes that nobody has read since; if an owned operation that was dropped still has
-            /// the descriptor and it cannot be duplicated.
+            ///
+            /// - Any error of `fcntl(2)`.
+            /// - A dropped [owned](crate::io::AsyncReadOwned) read has received bytes that were not read since.
+            /// - A dropped owned operation still holds the descriptor, and it cannot be duplicated.
             pub fn into_owned_fd(self) -> io::Result<OwnedFd> {
                 let fd = self.0.reclaim()?;
                 set_nonblocking(&fd, false)?;
@@ -142,8 +148,16 @@ macro_rules! reader {
 }
 
 pipe! {
-    /// A pipe to the standard input of a child. Dropping it closes it, which is how the child finds the
-    /// end of its input.
+    /// A pipe to the standard input of a child.
+    ///
+    /// Dropping it closes the pipe, and so ends the input of the child. `shutdown` does not close it.
+    ///
+    /// # Cancel safety
+    ///
+    /// A dropped [`write`](crate::io::AsyncWriteExt::write) has written nothing. A dropped
+    /// [`write_owned`](AsyncWriteOwned::write_owned) may have written all of its bytes, some or none.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use std::process::Stdio;
@@ -169,7 +183,7 @@ impl AsyncWrite for ChildStdin {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        // Whoever made it may have made it of anything: a terminal's write is short also if a signal came.
+        // `from_std` accepts any descriptor: a write to a terminal is short also if a signal arrives.
         self.0.poll_io(cx, Direction::Write, |fd| write(fd, buf))
     }
 
@@ -181,7 +195,7 @@ impl AsyncWrite for ChildStdin {
         let count = bufs.len().min(MOST_BUFFERS) as libc::c_int;
         self.0.poll_io(cx, Direction::Write, |fd| {
             again(|| {
-                // SAFETY: an `IoSlice` is what the system calls an `iovec`, and so many are there.
+                // SAFETY: an `IoSlice` has the layout of an `iovec`, and `count` of them exist.
                 result(unsafe { libc::writev(fd.as_raw_fd(), bufs.as_ptr().cast(), count) })
             })
         })
@@ -209,6 +223,33 @@ impl AsyncWriteOwned for ChildStdin {
 pipe! {
     /// A pipe from the standard output of a child.
     ///
+    /// Reads return 0 bytes once the child, and every process that inherited the other end, has closed it.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping a read loses no bytes: the next read returns them.
+    ///
+    /// # Examples
+    ///
+    /// Connecting the output of one child to the input of another:
+    ///
+    /// ```
+    /// use std::process::Stdio;
+    /// use tress::process::Command;
+    ///
+    /// # #[tress::main]
+    /// # async fn main() -> std::io::Result<()> {
+    /// let mut echo = Command::new("echo").arg("hello").stdout(Stdio::piped()).spawn()?;
+    /// let pipe: Stdio = echo.stdout.take().unwrap().try_into()?;
+    /// let output = Command::new("cat").stdin(pipe).output().await?;
+    /// assert_eq!(output.stdout, b"hello\n");
+    /// echo.wait().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Reading the output of a child:
+    ///
     /// ```
     /// use std::process::Stdio;
     /// use tress::io::AsyncReadExt;
@@ -230,7 +271,28 @@ pipe! {
 reader!(ChildStdout);
 
 pipe! {
-    /// A pipe from the standard error of a child. As [`ChildStdout`].
+    /// A pipe from the standard error of a child.
+    ///
+    /// It behaves as [`ChildStdout`] does.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::process::Stdio;
+    /// use tress::io::AsyncReadExt;
+    /// use tress::process::Command;
+    ///
+    /// # #[tress::main]
+    /// # async fn main() -> std::io::Result<()> {
+    /// let mut command = Command::new("sh");
+    /// let mut child = command.args(["-c", "echo oh >&2"]).stderr(Stdio::piped()).spawn()?;
+    /// let mut text = String::new();
+    /// child.stderr.take().unwrap().read_to_string(&mut text).await?;
+    /// assert_eq!(text, "oh\n");
+    /// child.wait().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ChildStderr, READABLE
 }
 

@@ -1,4 +1,4 @@
-//! Waits for a child to end.
+//! Waits for a child to exit.
 
 use super::pidfd;
 use crate::io::source::Source;
@@ -17,26 +17,28 @@ pub(super) struct Reaper {
     pub(super) watch: Watch,
 }
 
-/// Hears when a child has ended.
+/// Watches for the exit of a child.
 #[derive(Debug)]
 pub(super) struct Watch {
     news: News,
-    /// Where it was spawned. The news comes in there for who waits outside of a runtime.
+    /// The runtime that spawned the child. Waits outside of a runtime are served by it.
     pub(super) home: IoHandle,
 }
 
-/// How we hear of it.
+/// The source of notifications.
 #[derive(Debug)]
 enum News {
-    /// Nobody has waited yet.
+    /// The child has not been waited for yet.
     None,
     Descriptor(Source<OwnedFd>),
     Signal(Signal),
 }
 
 impl Reaper {
+    /// Creates the reaper of a child that has just been spawned.
+    ///
     /// # Panics
-    /// Outside of a runtime, or in one built without I/O.
+    /// If called outside of a runtime, or in one built without I/O.
     #[track_caller]
     pub(super) fn new(child: Child) -> Reaper {
         let watch = Watch {
@@ -53,10 +55,10 @@ impl Reaper {
 }
 
 impl Watch {
-    /// Looks now, and whenever the child may have ended, until there is something to see.
+    /// Calls `look` now, and whenever the child may have exited, until it returns a value.
     ///
-    /// The number is the child's as long as there is not: if somebody else reaps it between a look and the
-    /// next, we may have watched another process for that moment.
+    /// Until then `pid` belongs to the child. If other code reaps it between two calls, another process
+    /// may be watched for that moment.
     pub(super) fn poll<T>(
         &mut self,
         cx: &mut Context<'_>,
@@ -65,7 +67,7 @@ impl Watch {
     ) -> Poll<io::Result<T>> {
         let mut renewed = false;
         loop {
-            // We listen before we look, so that nothing can happen in between.
+            // Listens before it looks, so that no exit falls in between.
             let heard = match &mut self.news {
                 News::None => {
                     if let Some(seen) = look()? {
@@ -91,12 +93,12 @@ impl Watch {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Ok(())) => {
                     if matches!(self.news, News::Descriptor(_)) {
-                        // It has ended, but a debugger has to let go of it first; the kernel sends a
-                        // signal when it has.
+                        // The child has exited, but a debugger has to release it first; the kernel sends a
+                        // signal when it does.
                         self.news = News::signal(&self.home)?;
                     }
                 }
-                // The runtime that listened is gone; the first one may not be.
+                // The runtime that listened has shut down; the one that spawned the child may not have.
                 Poll::Ready(Err(_)) if !renewed => {
                     renewed = true;
                     self.news = News::of(pid, &self.home)?;
@@ -108,7 +110,7 @@ impl Watch {
 }
 
 impl News {
-    /// In that runtime, until somebody waits in another one.
+    /// Watches a process in its home runtime, until a task waits in another one.
     fn of(pid: u32, home: &IoHandle) -> io::Result<News> {
         match pidfd::open(pid) {
             Some(fd) => {

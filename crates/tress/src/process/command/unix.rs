@@ -4,7 +4,11 @@ use std::io;
 use std::os::unix::process::CommandExt;
 
 impl Command {
-    /// The user it runs as.
+    /// Sets the user id of the child.
+    ///
+    /// This process needs the right to change to it. See [`CommandExt::uid`].
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::process::Command;
@@ -18,12 +22,15 @@ impl Command {
         self
     }
 
-    /// The group it runs as.
+    /// Sets the group id of the child.
+    ///
+    /// This process needs the right to change to it. See [`CommandExt::gid`].
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::process::Command;
     ///
-    /// // The group first, or the right to change it is gone: the system sees to the order.
     /// let mut command = Command::new("id");
     /// command.gid(65534);
     /// ```
@@ -32,7 +39,9 @@ impl Command {
         self
     }
 
-    /// What it is told that its name is.
+    /// Sets the name that the program sees as its own: its zeroth argument.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tress::main]
@@ -49,14 +58,18 @@ impl Command {
         self
     }
 
-    /// The process group it runs in; 0 for a new one.
+    /// Sets the process group of the child.
+    ///
+    /// 0 creates a new group, whose id is the process id of the child.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tress::main]
     /// # async fn main() -> std::io::Result<()> {
     /// use tress::process::Command;
     ///
-    /// // Ctrl-C in the terminal reaches the group of the shell, not this child.
+    /// // Ctrl-C in the terminal reaches the group of this process, and not the child.
     /// let status = Command::new("true").process_group(0).status().await?;
     /// assert!(status.success());
     /// # Ok(())
@@ -67,7 +80,17 @@ impl Command {
         self
     }
 
-    /// Runs `f` in the child before the program begins.
+    /// Schedules `f` to run in the child, after `fork` and before `exec`.
+    ///
+    /// If `f` returns an error, the child exits and [`spawn`](Command::spawn) returns that error. Several
+    /// functions run in the order in which they were added.
+    ///
+    /// # Safety
+    ///
+    /// See [`CommandExt::pre_exec`]: `f` runs in a copy of a process that has other threads. It may only do
+    /// what a signal handler may do; in particular it must not allocate or take locks.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tress::main]
@@ -81,10 +104,6 @@ impl Command {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Safety
-    /// As [`CommandExt::pre_exec`]: it runs in a copy of a process with other threads, and may do only what
-    /// a signal handler may.
     pub unsafe fn pre_exec<F>(&mut self, f: F) -> &mut Command
     where
         F: FnMut() -> io::Result<()> + Send + Sync + 'static,

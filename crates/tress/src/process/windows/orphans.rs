@@ -1,5 +1,5 @@
-//! Children that nobody waits for any more. On Windows nothing is left of a process once its last handle
-//! is closed, so there is nothing to do.
+//! Children whose `Child` was dropped. On Windows nothing is left of a process once its last handle is
+//! closed, so there is nothing to reap.
 
 use super::reaper::Reaper;
 

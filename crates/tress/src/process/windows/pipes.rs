@@ -1,7 +1,7 @@
-//! The ends of a child's standard streams that are ours.
+//! The parent's ends of the pipes to the standard streams of a child.
 //!
-//! How the standard library opens them, for overlapped operations or not, is its own affair: its own reads
-//! and writes, which block, are used in the blocking pool. Only one is under way at a time.
+//! Whether the standard library opens them for overlapped operations is not documented. Its own blocking
+//! reads and writes are therefore used, on the blocking pool, one at a time.
 
 use crate::io::offload::{Input, Output};
 use crate::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -14,18 +14,18 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// A pipe of the standard library that jobs of the blocking pool use too.
+/// A pipe of the standard library, shared with jobs of the blocking pool.
 #[derive(Debug)]
 struct Shared<T> {
     pipe: Arc<Mutex<T>>,
-    /// That of the pipe, which a job may have locked.
+    /// The handle of the pipe, readable while a job has locked it.
     handle: Handle,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Handle(RawHandle);
 
-// SAFETY: a number that any thread may give to the system.
+// SAFETY: a handle is a number that any thread may pass to the system.
 unsafe impl Send for Handle {}
 // SAFETY: as above.
 unsafe impl Sync for Handle {}
@@ -40,7 +40,7 @@ impl<T: AsRawHandle> Shared<T> {
     }
 
     fn borrow(&self) -> BorrowedHandle<'_> {
-        // SAFETY: it is closed with the pipe, which lives as long as `self`.
+        // SAFETY: the handle is closed with the pipe, which lives as long as `self`.
         unsafe { BorrowedHandle::borrow_raw(self.handle.0) }
     }
 
@@ -87,13 +87,16 @@ macro_rules! pipe {
         }
 
         impl $name {
-            /// One of the standard library.
+            /// Converts a pipe of the standard library.
             ///
             /// # Errors
+            ///
             /// None at present.
             ///
             /// # Panics
-            /// Outside of a runtime, or in one built without `enable_io`.
+            ///
+            /// If called outside of a runtime, or in a runtime that was built without
+            /// [`enable_io`](crate::runtime::Builder::enable_io).
             #[track_caller]
             pub fn from_std(inner: std::process::$name) -> io::Result<$name> {
                 IoHandle::current("a pipe to a child process");
@@ -103,17 +106,22 @@ macro_rules! pipe {
                 })
             }
 
-            /// A duplicate of the handle; this one is closed when the last operation that was begun is
-            /// over. What was read ahead is lost.
+            /// Returns a duplicate of the handle.
+            ///
+            /// The original is closed when the last operation that was started has ended. Bytes that were read
+            /// ahead are lost.
             ///
             /// # Errors
-            /// If the system has no more handles.
+            ///
+            /// Any error of `DuplicateHandle`.
             pub fn into_owned_handle(self) -> io::Result<OwnedHandle> {
                 self.shared.borrow().try_clone_to_owned()
             }
         }
 
-        /// Fails with `ResourceBusy` while an operation is under way.
+        /// Converts the pipe into a standard stream of another child.
+        ///
+        /// Fails with `ResourceBusy` while an operation is in progress.
         impl TryFrom<$name> for Stdio {
             type Error = io::Error;
 
@@ -153,11 +161,18 @@ macro_rules! reader {
 }
 
 pipe! {
-    /// A pipe to the standard input of a child. Dropping it closes it, which is how the child finds the
-    /// end of its input.
+    /// A pipe to the standard input of a child.
     ///
-    /// A write is ready when its bytes are with the blocking pool, which writes them, also if this is
-    /// dropped; an error shows in the next operation.
+    /// Dropping it closes the pipe, and so ends the input of the child.
+    ///
+    /// A write completes when its bytes have been handed to the blocking pool, which writes them even if
+    /// the pipe is dropped. Its error is returned by the next operation.
+    ///
+    /// # Cancel safety
+    ///
+    /// A dropped write has written nothing.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// use std::process::Stdio;
@@ -203,7 +218,10 @@ pipe! {
     /// A pipe from the standard output of a child.
     ///
     /// # Cancel safety
-    /// If a read is dropped, what it will have read is returned by the next one.
+    ///
+    /// Dropping a read loses no bytes: the next read returns them.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// use std::process::Stdio;
@@ -225,7 +243,9 @@ pipe! {
 reader!(ChildStdout);
 
 pipe! {
-    /// A pipe from the standard error of a child. As [`ChildStdout`].
+    /// A pipe from the standard error of a child.
+    ///
+    /// It behaves as [`ChildStdout`] does.
     ChildStderr, input: Input
 }
 

@@ -1,8 +1,8 @@
-//! Waits for a child to end.
+//! Waits for a child to exit.
 //!
-//! The system's thread pool waits for the handle of the process and calls back once. What it is given is a
-//! number, not a pointer: a call that comes after we have lost interest finds nothing, so that giving up
-//! need not wait for it, and may happen within it.
+//! The thread pool of the system waits for the handle of the process and calls back once. The context of
+//! the call is a number, not a pointer: a call that comes after the wait was dropped finds nothing, so
+//! that dropping it need not wait for the call, and may happen inside of it.
 
 use crate::sys::atomic::Ordering;
 use crate::sys::plain::{AtomicUsize, Mutex, MutexGuard};
@@ -22,7 +22,7 @@ use windows_sys::Win32::System::Threading::{
 /// A child that has not been waited for.
 #[derive(Debug)]
 pub(super) struct Reaper {
-    // Before the child: a handle must not be closed while the system waits for it.
+    // Dropped before the child: a handle must not be closed while the system waits for it.
     wait: Option<Wait>,
     pub(super) child: Child,
 }
@@ -46,13 +46,13 @@ impl Reaper {
             if wait.poll(cx).is_pending() {
                 return Poll::Pending;
             }
-            // It was called: the child has ended, as the next look shows.
+            // The callback ran: the child has exited, as the next `try_wait` shows.
             self.wait = None;
         }
     }
 }
 
-/// The waits that somebody is interested in.
+/// The waits that have not been dropped, by number.
 static WAITS: Mutex<BTreeMap<usize, News>> = Mutex::new(BTreeMap::new());
 
 #[derive(Debug, Default)]
@@ -65,14 +65,14 @@ fn waits() -> MutexGuard<'static, BTreeMap<usize, News>> {
     WAITS.lock()
 }
 
-/// A wait of the system for a process, until dropped.
+/// A wait of the system for a process, which ends when this is dropped.
 #[derive(Debug)]
 struct Wait {
     number: usize,
     registered: HANDLE,
 }
 
-// SAFETY: the handle is a number that any thread may give to the system.
+// SAFETY: the handle is a number that any thread may pass to the system.
 unsafe impl Send for Wait {}
 // SAFETY: as above.
 unsafe impl Sync for Wait {}
@@ -87,7 +87,7 @@ impl Wait {
             registered: ptr::null_mut(),
         };
         // SAFETY: the handle of the process stays open until the wait is dropped; the callback has the
-        // signature that is asked for, and takes the context for the number that it is.
+        // required signature, and uses the context as a number only.
         let registered = unsafe {
             RegisterWaitForSingleObject(
                 &raw mut wait.registered,
@@ -124,8 +124,8 @@ impl Drop for Wait {
         let news = waits().remove(&self.number);
         drop(news);
         if !self.registered.is_null() {
-            // SAFETY: registered by us, and given up once. An error says that the callback is under way,
-            // which finds nothing any more.
+            // SAFETY: registered by `begin`, and unregistered once. An error says that the callback is
+            // running, which finds nothing any more.
             unsafe { UnregisterWaitEx(self.registered, ptr::null_mut()) };
         }
     }
