@@ -1,11 +1,12 @@
-//! What the process knows about the events of its console, for all runtimes together.
+//! The events of the console of the process, for all of its runtimes.
 //!
-//! The system calls the handler on a thread that it makes for the purpose: there, unlike in a handler of
-//! Unix, locks may be taken and wakers woken. No runtime takes part.
+//! The system calls the handler on a thread that it creates for the purpose: unlike in a signal handler
+//! of Unix, locks may be taken there and wakers woken. No runtime takes part.
 //!
-//! As on Unix, an event that was listened for once has lost its usual effect for good, and one that comes
-//! while nobody listens is kept for the next who does: who listens, handles and listens again misses none.
-//! The three that end the process do so all the same; listening buys them the time that the system gives.
+//! As on Unix, an event that was listened for once has lost its default effect for good, and one that
+//! arrives while there is no listener is kept for the next one: a program that listens, handles and
+//! listens again misses none. The three events that end the process still do; a listener only gains the
+//! time that the system grants.
 
 use crate::sys::plain::Mutex;
 use crate::sys::thread;
@@ -19,7 +20,7 @@ use windows_sys::Win32::System::Console::{
 };
 use windows_sys::core::BOOL;
 
-/// What a console reports.
+/// An event of the console.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
     C,
@@ -41,22 +42,22 @@ impl Event {
         })
     }
 
-    /// Does the system end the process as soon as the handler has returned?
+    /// Returns whether the system ends the process as soon as the handler returns.
     fn is_last(self) -> bool {
         matches!(self, Event::Close | Event::Logoff | Event::Shutdown)
     }
 }
 
-/// By event. The lock is held for moments, and no foreign code runs meanwhile.
+/// The listeners, by event. No foreign code runs while a lock is held.
 static AUDIENCES: [Mutex<Audience>; 5] = [const { Mutex::new(Audience::new()) }; 5];
 
-/// Has the handler been installed? Held while it is.
+/// Whether the handler has been installed. Held while it is being installed.
 static INSTALLED: Mutex<bool> = Mutex::new(false);
 
 struct Audience {
-    /// Somebody has listened at some time.
+    /// Whether there was ever a listener.
     ours: bool,
-    /// It came while nobody did.
+    /// Whether the event arrived while there was no listener.
     missed: bool,
     places: Vec<Arc<Mutex<News>>>,
 }
@@ -71,14 +72,14 @@ impl Audience {
     }
 }
 
-/// What a listener is told.
+/// The state of a listener.
 #[derive(Debug, Default)]
 struct News {
     heard: bool,
     waker: Option<Waker>,
 }
 
-/// A listener, until dropped.
+/// A listener, removed when dropped.
 #[derive(Debug)]
 pub(super) struct Place {
     event: Event,
@@ -86,7 +87,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Listens for an event. The first call in a process installs the handler.
+    /// Creates a listener for an event. The first call in a process installs the handler.
     pub(super) fn listen(event: Event) -> io::Result<Place> {
         install()?;
         let mut audience = AUDIENCES[event as usize].lock();
@@ -99,7 +100,7 @@ impl Place {
         Ok(Place { event, news })
     }
 
-    /// Waits for the event. One waker is kept.
+    /// Polls for the event. Only the most recent waker is kept.
     pub(super) fn poll(&self, cx: &mut Context<'_>) -> Poll<()> {
         let progress = ready!(coop::poll_proceed(cx));
         let mut news = self.news.lock();
@@ -122,7 +123,7 @@ impl Drop for Place {
         audience
             .places
             .retain(|news| !Arc::ptr_eq(news, &self.news));
-        // What this one has not asked for yet is the next one's.
+        // An event that this listener has not received is kept for the next one.
         if audience.places.is_empty() && self.news.lock().heard {
             audience.missed = true;
         }
@@ -132,7 +133,7 @@ impl Drop for Place {
 fn install() -> io::Result<()> {
     let mut installed = INSTALLED.lock();
     if !*installed {
-        // SAFETY: the handler has the signature that is asked for, and is there as long as the process.
+        // SAFETY: the handler has the required signature, and is a function of the program.
         if unsafe { SetConsoleCtrlHandler(Some(handle), 1) } == 0 {
             return Err(io::Error::last_os_error());
         }
@@ -141,14 +142,14 @@ fn install() -> io::Result<()> {
     Ok(())
 }
 
-/// What became of an event.
+/// The fate of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Heard {
-    /// Nobody has ever listened for it.
+    /// There was never a listener for it.
     Foreign,
-    /// Kept for the next who listens.
+    /// It is kept for the next listener.
     Kept,
-    /// Somebody was told.
+    /// At least one listener was told.
     Told,
 }
 
@@ -176,7 +177,7 @@ fn tell(event: Event) -> Heard {
     Heard::Told
 }
 
-/// True keeps other handlers, and the system's, from doing anything about it.
+/// The handler of the console. Returning true keeps other handlers, and the default one, from running.
 unsafe extern "system" fn handle(number: u32) -> BOOL {
     let Some(event) = Event::from_system(number) else {
         return 0;
@@ -186,7 +187,8 @@ unsafe extern "system" fn handle(number: u32) -> BOOL {
         if heard != Heard::Told {
             return 0;
         }
-        // The process is at work on its end, for which the system has a limit.
+        // The program is shutting down; returning would end the process. The system ends it when its
+        // time limit is over.
         loop {
             thread::park();
         }

@@ -1,4 +1,19 @@
-//! Signals of the operating system.
+//! Asynchronous handling of signals.
+//!
+//! - [`ctrl_c`] waits for Ctrl-C, on every system.
+//! - `unix` listens for any signal of Unix, such as `SIGTERM` or `SIGHUP`.
+//! - `windows` listens for the events of the Windows console.
+//!
+//! To shut a program down in an orderly way when it is asked to end, use
+//! [`Shutdown::trigger_on_signals`](crate::shutdown::Shutdown::trigger_on_signals).
+//!
+//! # Default effects
+//!
+//! The first listener for a signal replaces the default effect of the signal for the rest of the life of
+//! the process, even after all listeners have been dropped. A signal that arrives while there is no
+//! listener is kept for the next one: a program that listens, handles and listens again misses none.
+//!
+//! # Examples
 //!
 //! ```no_run
 //! # #[tress::main]
@@ -8,9 +23,6 @@
 //! # Ok(())
 //! # }
 //! ```
-//!
-//! To end a program in good order on one, see
-//! [`Shutdown::trigger_on_signals`](crate::shutdown::Shutdown::trigger_on_signals).
 
 #[cfg(windows)]
 mod console;
@@ -28,11 +40,27 @@ pub(crate) use windows::asked_to_end;
 
 use std::io;
 
-/// Waits for the next Ctrl-C (`SIGINT` on Unix), counted from the first poll; one that came while nobody
-/// listened, after the first call, counts too.
+/// Waits for Ctrl-C (`SIGINT` on Unix).
 ///
-/// The first call in a process takes the signal's usual effect away for good: the program is not ended by
-/// it any more, also after this has returned or was dropped.
+/// The listener is registered by the first poll. The first call in a process replaces the default effect
+/// of the signal, which is to end the process, for good: this remains so after the future has completed
+/// or was dropped. A signal that arrives between two calls completes the second one.
+///
+/// # Errors
+///
+/// Any error of `unix::signal` or, on Windows, of `SetConsoleCtrlHandler`.
+///
+/// # Panics
+///
+/// On Unix, if polled outside of a runtime, or in a runtime that was built without
+/// [`enable_io`](crate::runtime::Builder::enable_io).
+///
+/// # Cancel safety
+///
+/// This function is cancel safe: a signal for which a dropped future would have completed is kept for
+/// the next call, unless another listener has received it.
+///
+/// # Examples
 ///
 /// ```no_run
 /// # #[tress::main]
@@ -44,16 +72,6 @@ use std::io;
 /// # Ok(())
 /// # }
 /// ```
-///
-/// # Errors
-/// If the signal cannot be handled.
-///
-/// # Panics
-/// On Unix outside of a runtime, or in one built without `enable_io`.
-///
-/// # Cancel safety
-/// Dropping it loses nothing: on Unix a signal that it would have returned for counts for the next call, unless somebody
-/// else has heard of it.
 pub async fn ctrl_c() -> io::Result<()> {
     #[cfg(unix)]
     let mut interrupt = unix::signal(unix::SignalKind::interrupt())?;

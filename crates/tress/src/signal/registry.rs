@@ -1,17 +1,19 @@
-//! What the process knows about its signals, for all runtimes together.
+//! The signals of the process, for all of its runtimes.
 //!
-//! A handler may do next to nothing: it counts the signal and writes a byte to the pipe of each runtime's
-//! listener. Every [`Listener`](super::unix::Signal) has a pipe of its own, which its runtime watches,
-//! so that no thread waits and a runtime that is gone holds up nobody.
+//! A signal handler may do next to nothing: it writes a byte to a pipe of each listener. Every
+//! [`Signal`](super::unix::Signal) has a pipe of its own, which its runtime watches, so that no thread
+//! waits, and a runtime that has shut down delays no other.
 //!
-//! The list of pipes a handler goes through is never freed: a handler may be anywhere in it. Listeners that
-//! are dropped leave their node, with its pipe, to the next one; there are as many nodes as there ever
-//! were listeners at a time.
+//! The list of pipes that a handler walks is never freed, because a handler may be anywhere in it. A
+//! listener that is dropped leaves its node, with its pipe, to the next one; there are as many nodes as
+//! there were ever listeners at the same time.
 //!
-//! A signal that comes while nobody listens is kept for the next who does, as is one that the last listener was
-//! told of and has not taken: who listens, handles and listens again misses none.
+//! A signal that arrives while there is no listener is kept for the next one, as is one that the last
+//! listener was told of and has not received: a program that listens, handles and listens again misses
+//! none.
 //!
-//! A handler that somebody else had installed before ours goes on being called, after the listeners were told.
+//! A handler that other code had installed before ours continues to be called, after the listeners were
+//! told.
 //!
 //! # Memory ordering
 //! Nodes are published with release and found with acquire. A node's signal and use are one word.
@@ -29,12 +31,12 @@ const FREE: i32 = 0;
 /// The pipes to write to, newest first.
 static NODES: AtomicPtr<Node> = AtomicPtr::new(ptr::null_mut());
 
-/// The signals that came while nobody listened for them, by their numbers.
+/// The signals that arrived while there was no listener for them, by number.
 static MISSED: [AtomicBool; SIGNALS] = [const { AtomicBool::new(false) }; SIGNALS];
 
 static HANDLERS: Handlers = Handlers::new();
 
-/// Held while nodes are taken.
+/// Held while nodes are taken and given back.
 static TAKING: Mutex<()> = Mutex::new(());
 
 struct Node {
@@ -42,7 +44,7 @@ struct Node {
     signal: AtomicI32,
     /// The signal that was listened for last. Changed with `TAKING` held.
     last: AtomicI32,
-    /// Full means that the listener has not looked yet: signals coalesce.
+    /// If the pipe is full the listener has not looked yet: signals coalesce.
     write: OwnedFd,
     read: OwnedFd,
     next: *const Node,
@@ -54,14 +56,14 @@ unsafe impl Send for Node {}
 unsafe impl Sync for Node {}
 
 impl Node {
-    /// Tells the listener. A full pipe says the same as one more byte; nothing else can go wrong with it.
+    /// Tells the listener. A full pipe says the same as one more byte, and no other error is possible.
     fn ring(&self) {
-        // SAFETY: one byte that is there.
+        // SAFETY: the pointer leads to one byte.
         unsafe { libc::write(self.write.as_raw_fd(), [0_u8].as_ptr().cast(), 1) };
     }
 }
 
-/// A place in the list, until dropped.
+/// A place in the list, given back when dropped.
 #[derive(Debug)]
 pub(super) struct Place(&'static Node);
 
@@ -80,12 +82,12 @@ impl AsRawFd for Place {
 }
 
 impl Place {
-    /// Listens for a signal, whose handler is installed if it is the first time.
+    /// Listens for a signal, and installs its handler if this is the first time.
     pub(super) fn listen(signal: i32) -> io::Result<Place> {
         check(signal)?;
         let _taking = TAKING.lock();
         let node = Node::take()?;
-        // What handlers that had begun before then wrote for listeners who are gone.
+        // Keeps what handlers that were already running wrote for listeners that are gone.
         nodes().for_each(Node::keep_for_the_next);
         node.last.store(signal, Ordering::Relaxed);
         node.signal.store(signal, Ordering::Release);
@@ -107,7 +109,8 @@ impl Place {
 }
 
 impl Node {
-    /// A free node, or a new one. Called with the lock held, so nobody else takes the same.
+    /// Returns a free node or a new one. Called with `TAKING` held, so that no other thread takes the
+    /// same.
     fn take() -> io::Result<&'static Node> {
         if let Some(node) = nodes().find(|node| node.is_for(FREE)) {
             return Ok(node);
@@ -129,8 +132,8 @@ impl Node {
         self.signal.load(Ordering::Acquire) == signal
     }
 
-    /// If the node is free: keeps what its last listener was told of and has not taken, unless somebody else listens for
-    /// the same, who was told too. Called with the lock held.
+    /// If the node is free, keeps the signal that its last listener was told of and has not received,
+    /// unless another listener for the same signal was told too. Called with `TAKING` held.
     fn keep_for_the_next(&self) {
         let signal = self.last.load(Ordering::Relaxed);
         if self.is_for(FREE)
@@ -145,7 +148,8 @@ impl Node {
         let mut bytes = [0_u8; 64];
         let mut found = false;
         loop {
-            // SAFETY: the buffer is there, and the descriptor is the node's own.
+            // SAFETY: the pointer and the length are those of an array, and the descriptor is the
+            // node's own.
             let n = unsafe {
                 libc::read(
                     self.read.as_raw_fd(),
@@ -175,7 +179,7 @@ impl Drop for Place {
     }
 }
 
-/// All of them, newest first.
+/// Iterates over all nodes, newest first.
 fn nodes() -> impl Iterator<Item = &'static Node> {
     let follow = |node: *const Node| {
         // SAFETY: nodes are never freed.
@@ -185,7 +189,7 @@ fn nodes() -> impl Iterator<Item = &'static Node> {
     std::iter::successors(newest, move |node| follow(node.next))
 }
 
-/// Nobody has heard of a signal; the next listener will.
+/// Keeps a signal for the next listener.
 fn note_missed(signal: i32) {
     if let Some(missed) = handlers::of(&MISSED, signal) {
         missed.store(true, Ordering::Release);
@@ -202,7 +206,7 @@ fn check(signal: i32) -> io::Result<()> {
     Ok(())
 }
 
-/// Only loads, and writes to pipes that do not block.
+/// The signal handler: only loads, and writes to pipes that do not block.
 extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, state: *mut libc::c_void) {
     let tell = || {
         let mut heard = false;
@@ -218,8 +222,9 @@ extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, state: *mu
     unsafe { HANDLERS.handle(signal, info, state, tell) };
 }
 
-/// A pipe whose ends do not block and are closed on `exec`: reading, writing. Where the system can, they are
-/// so from the beginning: a child that another thread starts meanwhile must not get them.
+/// Creates a pipe, as (read, write), whose ends do not block and are closed on `exec`. Where the system
+/// can, the flags are set atomically: a child that another thread spawns meanwhile must not inherit
+/// the ends.
 fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let (write, read) = mio::unix::pipe::new()?;
     Ok((read.into(), write.into()))

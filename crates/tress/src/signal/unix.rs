@@ -1,4 +1,21 @@
-//! Signals as Unix has them.
+//! Signals of Unix.
+//!
+//! [`signal`] creates a listener for the signal that a [`SignalKind`] names; [`Signal::recv`] waits for
+//! it.
+//!
+//! # Examples
+//!
+//! ```no_run
+//! use tress::signal::unix::{SignalKind, signal};
+//!
+//! # #[tress::main]
+//! # async fn main() -> std::io::Result<()> {
+//! let mut terminate = signal(SignalKind::terminate())?;
+//! terminate.recv().await;
+//! println!("asked to end");
+//! # Ok(())
+//! # }
+//! ```
 
 use super::registry::Place;
 use crate::io::source::Source;
@@ -9,7 +26,9 @@ use std::io;
 use std::task::{Context, Poll};
 use tress_driver::{Direction, Gone, Interest};
 
-/// Which signal.
+/// A kind of signal.
+///
+/// # Examples
 ///
 /// ```
 /// use tress::signal::unix::SignalKind;
@@ -22,7 +41,9 @@ pub struct SignalKind(libc::c_int);
 macro_rules! kinds {
     ($($(#[$cfg:meta])? $name:ident = $signal:ident, $what:literal;)*) => {
         $(
-            #[doc = concat!("`", stringify!($signal), "`: ", $what)]
+            #[doc = concat!("Returns the kind for `", stringify!($signal), "`, ", $what)]
+            ///
+            /// # Examples
             ///
             /// ```
             /// use tress::signal::unix::{SignalKind, signal};
@@ -47,7 +68,11 @@ macro_rules! kinds {
 }
 
 impl SignalKind {
-    /// A signal by its number: also those that have no name here.
+    /// Creates a kind from the number of a signal.
+    ///
+    /// This allows for signals that have no constructor here, such as real-time signals.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::signal::unix::SignalKind;
@@ -59,7 +84,9 @@ impl SignalKind {
         SignalKind(signum)
     }
 
-    /// Its number.
+    /// Returns the number of the signal.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::signal::unix::SignalKind;
@@ -71,10 +98,10 @@ impl SignalKind {
     }
 
     kinds! {
-        alarm = SIGALRM, "a timer has run out. Ends the process by default.";
-        child = SIGCHLD, "the state of a child process has changed. Ignored by default.";
-        hangup = SIGHUP, "the terminal is gone; for many services: read the configuration again. \
-            Ends the process by default.";
+        alarm = SIGALRM, "sent when a timer expires. Ends the process by default.";
+        child = SIGCHLD, "sent when the state of a child process changes. Ignored by default.";
+        hangup = SIGHUP, "sent when the terminal is closed. Many services reload their \
+            configuration on it. Ends the process by default.";
         #[cfg(any(
             target_os = "dragonfly",
             target_os = "freebsd",
@@ -83,19 +110,19 @@ impl SignalKind {
             target_os = "openbsd",
             target_os = "illumos"
         ))]
-        info = SIGINFO, "somebody wants to know how far it is. Ignored by default.";
-        interrupt = SIGINT, "Ctrl-C. Ends the process by default.";
+        info = SIGINFO, "sent to request a status report. Ignored by default.";
+        interrupt = SIGINT, "sent by Ctrl-C. Ends the process by default.";
         #[cfg(target_os = "haiku")]
-        io = SIGPOLL, "I/O is possible. Ends the process by default.";
+        io = SIGPOLL, "sent when I/O is possible. Ends the process by default.";
         #[cfg(not(target_os = "haiku"))]
-        io = SIGIO, "I/O is possible. Ends the process by default.";
-        pipe = SIGPIPE, "something was written that nobody can read. Ends the process by default, \
-            but Rust programs ignore it.";
-        quit = SIGQUIT, "Ctrl-\\\\. Ends the process with a core dump by default.";
-        terminate = SIGTERM, "please end. Ends the process by default.";
-        user_defined1 = SIGUSR1, "whatever the program likes. Ends the process by default.";
-        user_defined2 = SIGUSR2, "whatever the program likes. Ends the process by default.";
-        window_change = SIGWINCH, "the terminal has another size. Ignored by default.";
+        io = SIGIO, "sent when I/O is possible. Ends the process by default.";
+        pipe = SIGPIPE, "sent by a write to a pipe or socket that has no reader. Ends the process by \
+            default, but Rust programs ignore it.";
+        quit = SIGQUIT, "sent by Ctrl-\\\\. Ends the process with a core dump by default.";
+        terminate = SIGTERM, "sent to ask the process to end. Ends the process by default.";
+        user_defined1 = SIGUSR1, "whose meaning is up to the program. Ends the process by default.";
+        user_defined2 = SIGUSR2, "whose meaning is up to the program. Ends the process by default.";
+        window_change = SIGWINCH, "sent when the size of the terminal changes. Ignored by default.";
     }
 }
 
@@ -111,13 +138,31 @@ impl From<SignalKind> for std::os::raw::c_int {
     }
 }
 
-/// Listens for a signal.
+/// Creates a listener for a signal.
 ///
-/// The first call for a signal in a process takes its usual effect away for good, also after all listeners
-/// are gone: the handler stays. One that somebody else had installed goes on being called. Any number may
-/// listen, in any number of runtimes; each hears of every signal that comes after this call. One that came
-/// while nobody listened, after the first call, is heard by the next who does; so is one that the only listener was
-/// dropped with.
+/// Any number of listeners may exist, in any number of runtimes. Each receives every signal that arrives
+/// after it was created.
+///
+/// The first listener for a signal in a process installs a handler, which replaces the default effect of
+/// the signal and stays installed after all listeners have been dropped. A handler that other code had
+/// installed before continues to be called. A signal that arrives while there is no listener, or that
+/// the only listener had not received when it was dropped, is received by the next one.
+///
+/// # Errors
+///
+/// - [`InvalidInput`](io::ErrorKind::InvalidInput) for signals that cannot be listened for: `SIGKILL`
+///   and `SIGSTOP`, and `SIGILL`, `SIGFPE`, `SIGSEGV` and `SIGBUS`, after which the faulting instruction
+///   would run again.
+/// - Any error of `sigaction(2)`, such as `EINVAL` for a number that is no signal, and of `pipe(2)`,
+///   such as `EMFILE`.
+/// - The runtime is shutting down.
+///
+/// # Panics
+///
+/// If called outside of a runtime, or in a runtime that was built without
+/// [`enable_io`](crate::runtime::Builder::enable_io).
+///
+/// # Examples
 ///
 /// ```
 /// use tress::signal::unix::{SignalKind, signal};
@@ -132,14 +177,6 @@ impl From<SignalKind> for std::os::raw::c_int {
 /// # Ok(())
 /// # }
 /// ```
-///
-/// # Errors
-/// `InvalidInput` for signals that cannot be listened for: `SIGKILL`, `SIGSTOP`, and those for which the
-/// faulting instruction would be run again: `SIGILL`, `SIGFPE`, `SIGSEGV`, `SIGBUS`. What the system says
-/// for numbers that are no signals, or if there are too many open files.
-///
-/// # Panics
-/// Outside of a runtime, or in one built without `enable_io`.
 #[track_caller]
 pub fn signal(kind: SignalKind) -> io::Result<Signal> {
     // A runtime first: without one nothing may change.
@@ -150,16 +187,19 @@ pub fn signal(kind: SignalKind) -> io::Result<Signal> {
     signal_in(runtime, kind)
 }
 
-/// As `signal`, in any runtime, whatever has become of it.
+/// Creates a listener in the given runtime, even if that is shutting down.
 pub(crate) fn signal_in(runtime: IoHandle, kind: SignalKind) -> io::Result<Signal> {
     let place = Place::listen(kind.0)?;
     let source = Source::lazy_in(runtime, place, Interest::READABLE);
     Ok(Signal { source, kind })
 }
 
-/// A listener for a signal; made by [`signal`].
+/// A listener for a signal.
 ///
-/// Signals that come before it is asked again are one.
+/// Returned by [`signal`]. Signals that arrive between two calls of [`recv`](Signal::recv) are coalesced
+/// into one. When the listener is dropped, the signal does not regain its default effect.
+///
+/// # Examples
 ///
 /// ```no_run
 /// use tress::signal::unix::{SignalKind, signal};
@@ -180,17 +220,58 @@ pub struct Signal {
 }
 
 impl Signal {
-    /// Waits for the signal, in whichever runtime this is called. Outside of one, the runtime where it was
-    /// called last has to run, at first that of [`signal`]. `None` if no signal can be heard any more:
-    /// that runtime has shut down, and there is no other here.
+    /// Waits for the next signal.
+    ///
+    /// Returns `None` if no more signals can be received, because the runtime that watches for them has shut
+    /// down and there is no current runtime to replace it.
+    ///
+    /// The listener can be used in any runtime. Outside of a runtime, the one in which this was last called
+    /// has to run; at first that is the one in which [`signal`] was called.
     ///
     /// # Cancel safety
-    /// Cancel safe: a signal that came is reported by the next call.
+    ///
+    /// This method is cancel safe: a signal that has arrived is returned by the next call.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tress::signal::unix::{SignalKind, signal};
+    ///
+    /// # #[tress::main]
+    /// # async fn main() -> std::io::Result<()> {
+    /// let mut usr1 = signal(SignalKind::user_defined1())?;
+    /// # unsafe extern "C" { fn raise(signal: i32) -> i32; }
+    /// # // SAFETY: the signal is handled.
+    /// # unsafe { raise(SignalKind::user_defined1().as_raw_value()) };
+    /// assert!(usr1.recv().await.is_some());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn recv(&mut self) -> Option<()> {
         poll_fn(|cx| self.poll_recv(cx)).await
     }
 
-    /// As [`recv`](Signal::recv). The last waker is woken.
+    /// Polls for the next signal.
+    ///
+    /// When this returns `Poll::Pending`, the waker of the most recent call is woken by the next signal. See
+    /// [`recv`](Signal::recv).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::future::poll_fn;
+    /// use tress::signal::unix::{SignalKind, signal};
+    ///
+    /// # #[tress::main]
+    /// # async fn main() -> std::io::Result<()> {
+    /// let mut usr2 = signal(SignalKind::user_defined2())?;
+    /// # unsafe extern "C" { fn raise(signal: i32) -> i32; }
+    /// # // SAFETY: the signal is handled.
+    /// # unsafe { raise(SignalKind::user_defined2().as_raw_value()) };
+    /// assert!(poll_fn(|cx| usr2.poll_recv(cx)).await.is_some());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<()>> {
         self.source.follow();
         let taken = self
@@ -206,7 +287,7 @@ impl fmt::Debug for Signal {
     }
 }
 
-/// Waits until the process is asked to end.
+/// Listens for the signals that ask the process to end, and returns a future that waits for one.
 pub(crate) fn asked_to_end() -> io::Result<impl Future<Output = ()>> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;

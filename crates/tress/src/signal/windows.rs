@@ -1,10 +1,11 @@
-//! The events of the console, as Windows has them.
+//! Events of the Windows console.
 //!
-//! [`ctrl_c`] and [`ctrl_break`] come from the keyboard. The other three come before the process is ended:
-//! by the user who closes the console's window, logs off or shuts the system down. The process lives as
-//! long as it takes to return from `main`, but no longer than the system allows, which is some seconds.
+//! - [`ctrl_c`] and [`ctrl_break`] come from the keyboard.
+//! - [`ctrl_close`], [`ctrl_logoff`] and [`ctrl_shutdown`] announce the end of the process: the user
+//!   closes the window of the console, logs off, or shuts the system down. The process then has until it
+//!   returns from `main`, but no longer than the system allows, which is a few seconds.
 //!
-//! No runtime is needed to listen, and none holds a listener up when it ends.
+//! Listening needs no runtime.
 
 use super::console::{Event, Place};
 use std::future::poll_fn;
@@ -13,11 +14,18 @@ use std::task::{Context, Poll};
 
 macro_rules! listener {
     ($function:ident, $Listener:ident, $event:ident, $what:literal, $effect:literal) => {
-        #[doc = concat!("Listens for ", $what, ".")]
+        #[doc = concat!("Creates a listener for ", $what, ".")]
         ///
         #[doc = $effect]
-        /// Any number may listen; each hears of every event that comes after this call. One that came
-        /// while nobody listened, after the first call, is heard by the next who does.
+        ///
+        /// Any number of listeners may exist. Each receives every event that arrives after it was
+        /// created. An event that arrives between two listeners is received by the second one.
+        ///
+        /// # Errors
+        ///
+        /// Any error of `SetConsoleCtrlHandler`.
+        ///
+        /// # Examples
         ///
         /// ```no_run
         /// # #[tress::main]
@@ -27,30 +35,36 @@ macro_rules! listener {
         /// # Ok(())
         /// # }
         /// ```
-        ///
-        /// # Errors
-        /// If the system takes no handler.
         pub fn $function() -> io::Result<$Listener> {
             Place::listen(Event::$event).map($Listener)
         }
 
-        #[doc = concat!("A listener for ", $what, "; made by [`", stringify!($function), "`].")]
+        #[doc = concat!("A listener for ", $what, ".")]
         ///
-        /// Events that come before it is asked again are one.
+        #[doc = concat!("Returned by [`", stringify!($function), "`].")]
+        ///
+        /// Events that arrive between two calls of `recv` are coalesced into one.
         #[must_use = "events are reported to those who ask"]
         #[derive(Debug)]
         pub struct $Listener(Place);
 
         impl $Listener {
-            /// Waits for the event. It is always `Some`: there is no end of them.
+            /// Waits for the next event.
+            ///
+            /// Always returns `Some`: there is no end of events.
             ///
             /// # Cancel safety
-            /// Cancel safe: an event that came is reported by the next call.
+            ///
+            /// This method is cancel safe: an event that has arrived is returned by the next call.
             pub async fn recv(&mut self) -> Option<()> {
                 poll_fn(|cx| self.poll_recv(cx)).await
             }
 
-            #[doc = concat!("As [`recv`](", stringify!($Listener), "::recv). The last waker is woken.")]
+            /// Polls for the next event.
+            ///
+            /// When this returns `Poll::Pending`, the waker of the most recent call is woken by the
+            /// next event.
+            #[doc = concat!("See [`recv`](", stringify!($Listener), "::recv).")]
             pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<()>> {
                 self.0.poll(cx).map(Some)
             }
@@ -63,38 +77,38 @@ listener!(
     CtrlC,
     C,
     "Ctrl-C",
-    "The first call in a process takes its usual effect away for good, which is to end the process."
+    "The first call in a process replaces the default effect, which is to end the process, for good."
 );
 listener!(
     ctrl_break,
     CtrlBreak,
     Break,
     "Ctrl-Break",
-    "The first call in a process takes its usual effect away for good, which is to end the process."
+    "The first call in a process replaces the default effect, which is to end the process, for good."
 );
 listener!(
     ctrl_close,
     CtrlClose,
     Close,
-    "the closing of the console's window",
-    "It ends the process, but for one that listens not before the system's limit is over."
+    "the closing of the window of the console",
+    "The event ends the process. While there is a listener, it does so only when the time limit of the system is over."
 );
 listener!(
     ctrl_logoff,
     CtrlLogoff,
     Logoff,
-    "the user's logging off, which only services hear of",
-    "It ends the process, but for one that listens not before the system's limit is over."
+    "the logging off of the user, of which only services are notified",
+    "The event ends the process. While there is a listener, it does so only when the time limit of the system is over."
 );
 listener!(
     ctrl_shutdown,
     CtrlShutdown,
     Shutdown,
-    "the system's shutting down, which only services hear of",
-    "It ends the process, but for one that listens not before the system's limit is over."
+    "the shutdown of the system, of which only services are notified",
+    "The event ends the process. While there is a listener, it does so only when the time limit of the system is over."
 );
 
-/// Waits until the process is asked to end.
+/// Listens for the events that ask the process to end, and returns a future that waits for one.
 pub(crate) fn asked_to_end() -> io::Result<impl Future<Output = ()>> {
     let (mut c, mut breaks) = (ctrl_c()?, ctrl_break()?);
     let (mut close, mut shutdown) = (ctrl_close()?, ctrl_shutdown()?);
