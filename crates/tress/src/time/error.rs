@@ -1,8 +1,21 @@
-//! Errors of timers.
+//! Error types of the time module.
 
 use std::fmt;
 
-/// A [`timeout`](super::timeout()) ended before its future did.
+/// The error returned by a [`timeout`](super::timeout()) whose time was up before its future completed.
+///
+/// It converts into an [`io::Error`](std::io::Error) of the kind
+/// [`TimedOut`](std::io::ErrorKind::TimedOut).
+///
+/// # Examples
+///
+/// ```
+/// use tress::time::{timeout, Duration};
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let elapsed = timeout(Duration::from_millis(1), std::future::pending::<()>()).await.unwrap_err();
+/// assert_eq!(std::io::Error::from(elapsed).kind(), std::io::ErrorKind::TimedOut);
+/// # });
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Elapsed(pub(crate) ());
 
@@ -20,7 +33,17 @@ impl From<Elapsed> for std::io::Error {
     }
 }
 
-/// Why a timer failed.
+/// An error of a timer.
+///
+/// The timers of this crate do not return it: they panic if their runtime has shut down. It is for crates
+/// that implement timers of their own.
+///
+/// # Examples
+///
+/// ```
+/// let error = tress::time::error::Error::shutdown();
+/// assert!(error.is_shutdown());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Error(Kind);
 
@@ -32,32 +55,32 @@ enum Kind {
 }
 
 impl Error {
-    /// The runtime shut down before the timer fired.
+    /// Creates the error of a timer whose runtime has shut down.
     pub fn shutdown() -> Error {
         Error(Kind::Shutdown)
     }
 
-    /// True for [`shutdown`](Error::shutdown).
+    /// Returns whether the runtime has shut down before the timer fired.
     pub fn is_shutdown(&self) -> bool {
         self.0 == Kind::Shutdown
     }
 
-    /// There are too many timers.
+    /// Creates the error of a timer that was refused because there are too many.
     pub fn at_capacity() -> Error {
         Error(Kind::AtCapacity)
     }
 
-    /// True for [`at_capacity`](Error::at_capacity).
+    /// Returns whether the timer was refused because there are too many.
     pub fn is_at_capacity(&self) -> bool {
         self.0 == Kind::AtCapacity
     }
 
-    /// The deadline cannot be represented.
+    /// Creates the error of a timer whose deadline cannot be represented.
     pub fn invalid() -> Error {
         Error(Kind::Invalid)
     }
 
-    /// True for [`invalid`](Error::invalid).
+    /// Returns whether the deadline of the timer cannot be represented.
     pub fn is_invalid(&self) -> bool {
         self.0 == Kind::Invalid
     }

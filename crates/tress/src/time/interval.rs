@@ -6,7 +6,17 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-/// Ticks every `period`, the first time at once.
+/// Creates an [`Interval`] that ticks every `period`, starting immediately.
+///
+/// An interval ticks indefinitely. If a tick comes late, the [`MissedTickBehavior`] determines when the
+/// next one comes.
+///
+/// # Panics
+///
+/// If `period` is zero, if called outside of a runtime, or in a runtime that was built without
+/// [`enable_time`](crate::runtime::Builder::enable_time).
+///
+/// # Examples
 ///
 /// ```
 /// use tress::time::{interval, Duration};
@@ -16,9 +26,6 @@ use std::time::Duration;
 /// interval.tick().await; // after 2 ms
 /// # });
 /// ```
-///
-/// # Panics
-/// If `period` is zero; outside of a runtime, or in one built without `enable_time`.
 #[track_caller]
 pub fn interval(period: Duration) -> Interval {
     assert!(
@@ -28,10 +35,25 @@ pub fn interval(period: Duration) -> Interval {
     Interval::new(Instant::now(), period)
 }
 
-/// Ticks every `period`, the first time at `start`.
+/// Creates an [`Interval`] that ticks every `period`, starting at `start`.
+///
+/// If `start` has passed, the first tick comes immediately.
 ///
 /// # Panics
-/// As for [`interval`].
+///
+/// If `period` is zero, if called outside of a runtime, or in a runtime that was built without
+/// [`enable_time`](crate::runtime::Builder::enable_time).
+///
+/// # Examples
+///
+/// ```
+/// use tress::time::{interval_at, Duration, Instant};
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let start = Instant::now() + Duration::from_millis(2);
+/// let mut interval = interval_at(start, Duration::from_millis(2));
+/// assert_eq!(interval.tick().await, start);
+/// # });
+/// ```
 #[track_caller]
 pub fn interval_at(start: Instant, period: Duration) -> Interval {
     assert!(
@@ -41,20 +63,38 @@ pub fn interval_at(start: Instant, period: Duration) -> Interval {
     Interval::new(start, period)
 }
 
-/// What an [`Interval`] does about ticks that nobody waited for in time.
+/// How an [`Interval`] continues after a tick that was late.
+///
+/// A tick is late if it was received more than 5 ms after it was due.
+///
+/// # Examples
+///
+/// ```
+/// use tress::time::{interval, Duration, MissedTickBehavior};
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let mut interval = interval(Duration::from_millis(50));
+/// interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+/// # interval.tick().await;
+/// # });
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MissedTickBehavior {
-    /// Ticks as fast as it is polled until it has caught up: the number of ticks is right.
+    /// Ticks without delay until it has caught up.
+    ///
+    /// The number of ticks is as if none had been late. This is the default.
     #[default]
     Burst,
-    /// Ticks at once, then `period` after that: the distance between ticks is at least `period`.
+    /// Continues one `period` after the late tick was received.
+    ///
+    /// There is at least about one period between two ticks; later ticks are all shifted.
     Delay,
-    /// Ticks at once, then at the next multiple of `period` from the start: ticks stay aligned, and
-    /// missed ones are dropped.
+    /// Continues at the next multiple of `period` from the start.
+    ///
+    /// Ticks stay aligned, and those that were missed are skipped.
     Skip,
 }
 
-/// `duration` after `start`; as good as never if the clock does not go that far.
+/// Returns the instant `duration` after `start`, or one in the far future if that cannot be represented.
 fn after(start: Instant, duration: Duration) -> Instant {
     start
         .checked_add(duration)
@@ -80,14 +120,31 @@ impl MissedTickBehavior {
     }
 }
 
-/// A stream of ticks, made by [`interval`] and [`interval_at`].
+/// A sequence of ticks at a fixed period.
+///
+/// Returned by [`interval`] and [`interval_at`]. With the feature `stream` it is a stream of the instants
+/// at which the ticks were due.
+///
+/// # Examples
+///
+/// ```
+/// use tress::time::{interval, Duration};
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let mut interval = interval(Duration::from_millis(1));
+/// for _ in 0..3 {
+///     interval.tick().await;
+///     // Do something once per millisecond.
+/// }
+/// # });
+/// ```
 pub struct Interval {
     sleep: Pin<Box<Sleep>>,
     period: Duration,
     missed: MissedTickBehavior,
 }
 
-/// Lateness that is the timer's own resolution and no missed tick.
+/// The lateness up to which a tick is not treated as missed: timers have a resolution, and runtimes
+/// are busy.
 const TOLERANCE: Duration = Duration::from_millis(5);
 
 impl Interval {
@@ -100,15 +157,50 @@ impl Interval {
         }
     }
 
-    /// Waits for the next tick, and returns when it was due.
+    /// Waits for the next tick, and returns the instant at which it was due.
+    ///
+    /// # Panics
+    ///
+    /// As [`Sleep`] does when it is polled.
     ///
     /// # Cancel safety
-    /// Dropping it before it returned loses no tick.
+    ///
+    /// This method is cancel safe: if the future is dropped before it completes, no tick is lost.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tress::time::{interval, Duration};
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let mut interval = interval(Duration::from_millis(2));
+    /// let first = interval.tick().await;
+    /// let second = interval.tick().await;
+    /// assert_eq!(second - first, Duration::from_millis(2));
+    /// # });
+    /// ```
     pub async fn tick(&mut self) -> Instant {
         poll_fn(|cx| self.poll_tick(cx)).await
     }
 
-    /// As [`tick`](Interval::tick), for use in a `poll` function.
+    /// Polls for the next tick.
+    ///
+    /// Returns the instant at which the tick was due. When this returns `Poll::Pending`, the waker of the
+    /// most recent call is woken at the next tick. See [`tick`](Interval::tick).
+    ///
+    /// # Panics
+    ///
+    /// As [`Sleep`] does when it is polled.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::future::poll_fn;
+    /// use tress::time::{interval, Duration};
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let mut interval = interval(Duration::from_millis(2));
+    /// poll_fn(|cx| interval.poll_tick(cx)).await;
+    /// # });
+    /// ```
     pub fn poll_tick(&mut self, cx: &mut Context<'_>) -> Poll<Instant> {
         ready!(self.sleep.as_mut().poll(cx));
         let scheduled = self.sleep.deadline();
@@ -122,37 +214,121 @@ impl Interval {
         Poll::Ready(scheduled)
     }
 
-    /// The next tick comes `period` from now.
+    /// Schedules the next tick one period from now.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tress::time::{self, interval, Duration, Instant};
+    /// # let rt = tress::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    /// # rt.block_on(async {
+    /// let mut interval = interval(Duration::from_secs(10));
+    /// interval.tick().await;
+    /// time::advance(Duration::from_secs(8)).await;
+    /// interval.reset();
+    /// let start = Instant::now();
+    /// interval.tick().await;
+    /// assert_eq!(start.elapsed().as_secs(), 10);
+    /// # });
+    /// ```
     pub fn reset(&mut self) {
         self.reset_after(self.period);
     }
 
-    /// The next tick comes at once.
+    /// Schedules the next tick for now.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tress::time::{interval, Duration};
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let mut interval = interval(Duration::from_secs(3600));
+    /// interval.tick().await;
+    /// interval.reset_immediately();
+    /// interval.tick().await; // returns immediately
+    /// # });
+    /// ```
     pub fn reset_immediately(&mut self) {
         self.sleep.as_mut().expire(Instant::now());
     }
 
-    /// The next tick comes after `after`.
+    /// Schedules the next tick `after` from now; the period applies to those that follow.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tress::time::{interval, Duration};
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let mut interval = interval(Duration::from_secs(3600));
+    /// interval.tick().await;
+    /// interval.reset_after(Duration::from_millis(1));
+    /// interval.tick().await; // after a millisecond
+    /// # });
+    /// ```
     pub fn reset_after(&mut self, after: Duration) {
         self.reset_at(self::after(Instant::now(), after));
     }
 
-    /// The next tick comes at `deadline`.
+    /// Schedules the next tick for `deadline`; the period applies to those that follow.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tress::time::{interval, Duration, Instant};
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let mut interval = interval(Duration::from_secs(3600));
+    /// interval.tick().await;
+    /// let deadline = Instant::now() + Duration::from_millis(1);
+    /// interval.reset_at(deadline);
+    /// assert_eq!(interval.tick().await, deadline);
+    /// # });
+    /// ```
     pub fn reset_at(&mut self, deadline: Instant) {
         self.sleep.as_mut().reset(deadline);
     }
 
-    /// What is done about missed ticks.
+    /// Returns how the interval continues after a late tick.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tress::time::{interval, Duration, MissedTickBehavior};
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let interval = interval(Duration::from_secs(1));
+    /// assert_eq!(interval.missed_tick_behavior(), MissedTickBehavior::Burst);
+    /// # });
+    /// ```
     pub fn missed_tick_behavior(&self) -> MissedTickBehavior {
         self.missed
     }
 
-    /// Chooses what is done about missed ticks.
+    /// Sets how the interval continues after a late tick.
+    ///
+    /// The default is [`MissedTickBehavior::Burst`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tress::time::{interval, Duration, MissedTickBehavior};
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let mut interval = interval(Duration::from_secs(1));
+    /// interval.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    /// # });
+    /// ```
     pub fn set_missed_tick_behavior(&mut self, behavior: MissedTickBehavior) {
         self.missed = behavior;
     }
 
-    /// The time between ticks.
+    /// Returns the period of the interval.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tress::time::{interval, Duration};
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// assert_eq!(interval(Duration::from_secs(1)).period(), Duration::from_secs(1));
+    /// # });
+    /// ```
     pub fn period(&self) -> Duration {
         self.period
     }

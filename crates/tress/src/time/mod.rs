@@ -1,11 +1,24 @@
-//! Time: sleeping, timeouts, intervals, and a clock that tests can stop.
+//! Time: delays, timeouts, intervals, and a clock that tests can control.
 //!
-//! Timers have a resolution of a millisecond. They never fire early.
+//! - [`sleep`] and [`sleep_until`] wait until a duration has elapsed or a deadline is reached.
+//! - [`timeout`](timeout()) and [`timeout_at`] give a future a limited time to complete.
+//! - [`interval`](interval()) and [`interval_at`] yield at a fixed period. Use an [`Interval`] rather
+//!   than a [`sleep`] in a loop if the time that the loop body takes must not add to the period.
+//! - [`Instant`] is a point in the time of the runtime.
+//! - [`pause`], [`resume`] and [`advance`] control the clock in tests.
+//!
+//! Timers have a resolution of one millisecond. They never fire early; how late they fire depends on how
+//! busy the runtime is.
+//!
+//! Timers need a runtime that was built with [`enable_time`](crate::runtime::Builder::enable_time) or
+//! [`enable_all`](crate::runtime::Builder::enable_all), and panic otherwise.
 //!
 //! # Testing
-//! On a current-thread runtime the clock can be [paused](pause). It then stands still while there
-//! is work, and jumps to the next timer when there is none, so that a test that sleeps for an hour
-//! takes no time. [`advance`] moves it by hand.
+//!
+//! On a current-thread runtime the clock can be paused, with [`pause`] or
+//! [`Builder::start_paused`](crate::runtime::Builder::start_paused). It then stands still while there is
+//! work, and jumps to the next timer when there is none: a test that sleeps for an hour takes no time.
+//! [`advance`] moves it explicitly.
 //!
 //! ```
 //! use tress::time::{self, Duration, Instant};
@@ -47,7 +60,8 @@ pub(crate) use timers::{Armed, Timers};
 use crate::runtime;
 use std::sync::Arc;
 
-// Returns instead of calling back, because a closure would hide the caller from the panics.
+// Returns the runtime rather than taking a closure, which would hide the caller's location from
+// panics.
 #[track_caller]
 fn current_runtime() -> Arc<runtime::Shared> {
     match runtime::context::runtime() {
@@ -56,37 +70,88 @@ fn current_runtime() -> Arc<runtime::Shared> {
     }
 }
 
-/// Stops the current runtime's clock.
+/// Pauses the clock of the current runtime.
 ///
-/// While it is stopped it moves only by [`advance`], or by itself when the runtime has nothing to
-/// do: then to the next timer.
+/// A paused clock moves only by [`advance`], or on its own when the runtime has nothing to do: it then
+/// jumps to the next timer. It does not jump while a blocking closure or an operation on a file is in
+/// progress. [`resume`] lets it run again.
+///
+/// Only the time of tress is paused: [`Instant::now`] and timers. [`std::time::Instant`] is not.
 ///
 /// # Panics
-/// Outside of a current-thread runtime, and if the clock is already stopped.
+///
+/// If called outside of a current-thread runtime, or if the clock is paused already.
+///
+/// # Examples
+///
+/// ```
+/// use tress::time::{self, Duration, Instant};
+///
+/// # let rt = tress::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+/// # rt.block_on(async {
+/// time::pause();
+/// let start = Instant::now();
+/// time::sleep(Duration::from_secs(60)).await; // returns immediately
+/// assert!(start.elapsed() >= Duration::from_secs(60));
+/// # });
+/// ```
 #[track_caller]
 pub fn pause() {
     current_runtime().clock.pause();
 }
 
-/// Lets the current runtime's clock run again, from where it stands.
+/// Resumes the clock of the current runtime, from the time that it shows.
 ///
 /// # Panics
-/// Outside of a current-thread runtime, and if the clock is not stopped.
+///
+/// If called outside of a current-thread runtime, or if the clock is not paused.
+///
+/// # Examples
+///
+/// ```
+/// use tress::time::{self, Duration, Instant};
+///
+/// # let rt = tress::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+/// # rt.block_on(async {
+/// time::pause();
+/// time::advance(Duration::from_secs(60)).await;
+/// time::resume();
+/// let start = Instant::now();
+/// time::sleep(Duration::from_millis(1)).await; // takes a millisecond
+/// assert!(start.elapsed() < Duration::from_secs(60));
+/// # });
+/// ```
 #[track_caller]
 pub fn resume() {
     current_runtime().clock.resume();
 }
 
-/// Moves the current runtime's stopped clock on, and lets the timers that are then due fire.
+/// Advances the paused clock of the current runtime, and fires the timers that are due then.
 ///
-/// The tasks that wait for them are ready when this returns, but have not necessarily run.
+/// The tasks that wait for these timers are ready when this returns, but have not necessarily run.
 ///
 /// # Panics
-/// Outside of a current-thread runtime, if the clock is not stopped, and if it does not go as far as
-/// `duration` from where it stands.
+///
+/// If called outside of a current-thread runtime, if the clock is not paused, or if the new time cannot
+/// be represented.
 ///
 /// # Cancel safety
-/// The clock has been moved even if the future is dropped after its first poll.
+///
+/// The first poll moves the clock. Dropping the future later does not move it back.
+///
+/// # Examples
+///
+/// ```
+/// use tress::time::{self, Duration, Instant};
+///
+/// # let rt = tress::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+/// # rt.block_on(async {
+/// time::pause();
+/// let start = Instant::now();
+/// time::advance(Duration::from_secs(5)).await;
+/// assert_eq!(start.elapsed(), Duration::from_secs(5));
+/// # });
+/// ```
 pub async fn advance(duration: Duration) {
     runtime::current_clock(|clock| clock.advance(duration));
     runtime::fire_timers();

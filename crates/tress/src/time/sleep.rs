@@ -9,10 +9,23 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-/// Waits until `duration` has passed.
+/// Waits until `duration` has elapsed.
 ///
-/// The time counts from this call, to a millisecond: never less, and more by as long as the runtime
-/// takes to get to it.
+/// The time counts from this call, not from the first poll. The resolution is one millisecond: the
+/// future never completes early, and completes late by as much as the runtime takes to get to it. A
+/// duration that is too long to be represented waits for about thirty years.
+///
+/// # Panics
+///
+/// If called outside of a runtime, or in a runtime that was built without
+/// [`enable_time`](crate::runtime::Builder::enable_time). See [`Sleep`] for panics of the future.
+///
+/// # Cancel safety
+///
+/// Dropping the future cancels the timer. A new `sleep` starts anew: in a loop around
+/// [`select!`](crate::select), create one before the loop, [pin](crate::pin!) it and poll `&mut sleep`.
+///
+/// # Examples
 ///
 /// ```
 /// use tress::time::{sleep, Duration, Instant};
@@ -22,20 +35,27 @@ use std::time::Duration;
 /// assert!(start.elapsed() >= Duration::from_millis(5));
 /// # });
 /// ```
-///
-/// # Panics
-/// Outside of a runtime, or in one built without `enable_time`.
-///
-/// # Cancel safety
-/// Dropping it takes the timer out of the wheel. A new `sleep` begins anew; keep one and use
-/// `&mut sleep` to go on with it.
 #[track_caller]
 pub fn sleep(duration: Duration) -> Sleep {
     let deadline = Instant::now().checked_add(duration);
     Sleep::new(deadline.unwrap_or_else(Instant::far_future))
 }
 
-/// Waits until `deadline`.
+/// Waits until `deadline` is reached.
+///
+/// If `deadline` has passed, the future completes on its first poll. See [`sleep`].
+///
+/// # Panics
+///
+/// If called outside of a runtime, or in a runtime that was built without
+/// [`enable_time`](crate::runtime::Builder::enable_time). See [`Sleep`] for panics of the future.
+///
+/// # Cancel safety
+///
+/// Dropping the future cancels the timer. No other state is lost: another `sleep_until` of the same
+/// deadline waits as long.
+///
+/// # Examples
 ///
 /// ```
 /// use tress::time::{sleep_until, Duration, Instant};
@@ -43,21 +63,27 @@ pub fn sleep(duration: Duration) -> Sleep {
 /// sleep_until(Instant::now() + Duration::from_millis(5)).await;
 /// # });
 /// ```
-///
-/// # Panics
-/// As for [`sleep`].
-///
-/// # Cancel safety
-/// Dropping it loses nothing but the wait.
 #[track_caller]
 pub fn sleep_until(deadline: Instant) -> Sleep {
     Sleep::new(deadline)
 }
 
 pin_project! {
-    /// The future of [`sleep`] and [`sleep_until`].
+    /// The future returned by [`sleep`] and [`sleep_until`].
     ///
-    /// It has to be pinned to be awaited more than once or [reset](Sleep::reset):
+    /// It must be pinned to be polled by reference or to be [reset](Sleep::reset).
+    ///
+    /// # Panics
+    ///
+    /// Polling it panics outside of a runtime with timers (unless it was created on a thread that had only
+    /// [entered](crate::runtime::Handle::enter) one, which it is then bound to), and once the runtime in
+    /// which it was first polled has shut down.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping it cancels the timer.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::time::{sleep, Duration, Instant};
@@ -72,16 +98,16 @@ pin_project! {
     #[must_use = "futures do nothing unless awaited"]
     pub struct Sleep {
         deadline: Instant,
-        // Reset since it was armed last: its time counts although nobody has polled it since.
+        // Whether it was reset since it was last armed: the new deadline counts even before the next poll.
         reset: bool,
-        // The runtime it was made in, if this thread does not drive one.
+        // The runtime in which it was created, if the thread had entered it without driving it.
         bound: Option<TimersHandle>,
         #[pin]
         entry: Entry,
     }
 }
 
-/// Now, by the clock of the runtime that a timer goes by.
+/// Returns the current time, by the clock of the runtime that the timer belongs to.
 fn now(bound: Option<&TimersHandle>) -> Instant {
     bound.map_or_else(Instant::now, TimersHandle::now)
 }
@@ -97,25 +123,60 @@ impl Sleep {
         }
     }
 
-    /// When it ends.
+    /// Returns the instant at which the future completes.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tress::time::{sleep_until, Duration, Instant};
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let deadline = Instant::now() + Duration::from_secs(60);
+    /// assert_eq!(sleep_until(deadline).deadline(), deadline);
+    /// # });
+    /// ```
     pub fn deadline(&self) -> Instant {
         self.deadline
     }
 
-    /// True once the deadline has passed and the runtime has noticed.
+    /// Returns whether the deadline has been reached and the runtime has noticed.
     ///
-    /// The time of a new one counts from its first poll: before that it is false. The time of one that
-    /// was [reset](Sleep::reset) counts from then.
+    /// The runtime does not watch the deadline of a new `Sleep` before its first poll: until then this
+    /// returns `false`. It watches the deadline that was set by [`reset`](Sleep::reset) from then on.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::pin::pin;
+    /// use tress::time::{sleep, Duration};
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let mut sleep = pin!(sleep(Duration::from_millis(1)));
+    /// assert!(!sleep.is_elapsed());
+    /// sleep.as_mut().await;
+    /// assert!(sleep.is_elapsed());
+    /// # });
+    /// ```
     pub fn is_elapsed(&self) -> bool {
         self.entry.has_fired()
             || self.reset && !self.entry.is_armed() && self.deadline <= now(self.bound.as_ref())
     }
 
-    /// Sets another deadline.
+    /// Changes the deadline, whether the current one has been reached or not.
     ///
-    /// Whether it has ended or not, it will end at the new one. One that waits and is reset to a
-    /// deadline that has passed ends, and wakes, at once. One that had ended wakes nobody: poll it to be
-    /// woken at the new deadline.
+    /// The future then completes at the new deadline. A task that is waiting is woken at the new deadline,
+    /// or immediately if that has passed. If the future had completed, no task is waiting: poll it again to
+    /// be woken at the new deadline.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::pin::pin;
+    /// use tress::time::{sleep, Duration, Instant};
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let mut sleep = pin!(sleep(Duration::from_secs(3600)));
+    /// sleep.as_mut().reset(Instant::now() + Duration::from_millis(1));
+    /// sleep.await;
+    /// # });
+    /// ```
     pub fn reset(self: Pin<&mut Self>, deadline: Instant) {
         let this = self.project();
         *this.deadline = deadline;
@@ -128,17 +189,17 @@ impl Sleep {
         }
     }
 
-    /// Sets a deadline that is now, and wakes whoever waits.
+    /// Sets the deadline to `now`, and wakes the task that is waiting.
     pub(super) fn expire(self: Pin<&mut Self>, now: Instant) {
         let this = self.project();
         *this.deadline = now;
         this.entry.as_ref().expire();
     }
 
-    /// As `poll`, without a look at the budget.
+    /// Polls without regard to the budget.
     ///
-    /// A deadline that has passed is noticed at once, unless it is a `new` one: made just now, so
-    /// that another look at the clock would be wasted.
+    /// A deadline that has passed completes immediately, unless it is `new`: set just now, so that
+    /// reading the clock again would be wasted.
     fn poll_elapsed(self: Pin<&mut Self>, cx: &mut Context<'_>, new: bool) -> Poll<()> {
         let this = self.project();
         let entry = this.entry.as_ref();
@@ -153,10 +214,10 @@ impl Sleep {
                 if entry.set_waker(cx.waker()) {
                     return Poll::Pending;
                 }
-                // It fired just now.
+                // It fired in between.
                 continue;
             }
-            // The wheel stands where it was turned to last, and takes what is later than that.
+            // The wheel stands where it was last turned to, and accepts deadlines after that.
             if !new && *this.deadline <= now(this.bound.as_ref()) {
                 entry.mark_fired();
                 continue;
@@ -173,7 +234,7 @@ impl Sleep {
         }
     }
 
-    /// As `poll`; see `poll_elapsed` for what is `new`.
+    /// Polls within the budget. `poll_elapsed` explains `new`.
     pub(super) fn poll_in_budget(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,

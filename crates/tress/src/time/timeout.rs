@@ -13,10 +13,26 @@ use std::time::Duration;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
-/// Gives a future `duration` to complete, counted from its first poll.
+/// Gives a future a limited time to complete.
 ///
-/// The future is polled before the clock is looked at: one that is ready at once costs no timer and
-/// no look at the clock, and its value is returned even if the time is up.
+/// The time counts from the first poll of the [`Timeout`]. It returns `Ok` with the output of the future,
+/// or `Err(Elapsed)` when the time is up.
+///
+/// The future is polled before the clock is read: one that is ready immediately costs neither a timer nor
+/// a reading of the clock, and its output is returned even if the time is up. A future that does not
+/// yield cannot be interrupted.
+///
+/// # Panics
+///
+/// If called outside of a runtime, or in a runtime that was built without
+/// [`enable_time`](crate::runtime::Builder::enable_time).
+///
+/// # Cancel safety
+///
+/// Dropping the `Timeout` drops the inner future and cancels the timer. When the time is up, the inner
+/// future is kept until the `Timeout` is dropped; [`into_inner`](Timeout::into_inner) returns it.
+///
+/// # Examples
 ///
 /// ```
 /// use tress::time::{timeout, Duration};
@@ -28,13 +44,6 @@ mod tests;
 /// assert!(never.is_err());
 /// # });
 /// ```
-///
-/// # Panics
-/// Outside of a runtime, or in one built without `enable_time`.
-///
-/// # Cancel safety
-/// Dropping it drops the inner future and the timer. When the time is up the inner future is not
-/// dropped before the `Timeout` itself: [`into_inner`](Timeout::into_inner) gives it back.
 #[track_caller]
 pub fn timeout<F: IntoFuture>(duration: Duration, future: F) -> Timeout<F::IntoFuture> {
     runtime::check_time_is_enabled();
@@ -46,6 +55,19 @@ pub fn timeout<F: IntoFuture>(duration: Duration, future: F) -> Timeout<F::IntoF
 
 /// Gives a future until `deadline` to complete.
 ///
+/// See [`timeout`]; only the deadline is given as an instant.
+///
+/// # Panics
+///
+/// If called outside of a runtime, or in a runtime that was built without
+/// [`enable_time`](crate::runtime::Builder::enable_time).
+///
+/// # Cancel safety
+///
+/// Dropping the `Timeout` drops the inner future and cancels the timer, as for [`timeout`].
+///
+/// # Examples
+///
 /// ```
 /// use tress::time::{timeout_at, Duration, Instant};
 /// # tress::runtime::Runtime::new().unwrap().block_on(async {
@@ -53,12 +75,6 @@ pub fn timeout<F: IntoFuture>(duration: Duration, future: F) -> Timeout<F::IntoF
 /// assert!(timeout_at(deadline, std::future::pending::<()>()).await.is_err());
 /// # });
 /// ```
-///
-/// # Panics
-/// As for [`timeout`].
-///
-/// # Cancel safety
-/// As for [`timeout`].
 #[track_caller]
 pub fn timeout_at<F: IntoFuture>(deadline: Instant, future: F) -> Timeout<F::IntoFuture> {
     Timeout {
@@ -70,7 +86,21 @@ pub fn timeout_at<F: IntoFuture>(deadline: Instant, future: F) -> Timeout<F::Int
 }
 
 pin_project! {
-    /// The future of [`timeout`] and [`timeout_at`].
+    /// The future returned by [`timeout`] and [`timeout_at`].
+    ///
+    /// It can be [extended](Timeout::extend) and [reset](Timeout::reset) while it is pinned.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tress::time::{timeout, Duration};
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// match timeout(Duration::from_secs(1), async { "answer" }).await {
+    ///     Ok(answer) => assert_eq!(answer, "answer"),
+    ///     Err(_elapsed) => eprintln!("no answer within a second"),
+    /// }
+    /// # });
+    /// ```
     #[derive(Debug)]
     #[must_use = "futures do nothing unless awaited"]
     pub struct Timeout<T> {
@@ -85,33 +115,68 @@ pin_project! {
     #[project = DelayProjection]
     #[derive(Debug)]
     enum Delay {
-        // The inner future has not been pending yet.
+        // Until the inner future has been pending once.
         For { duration: Duration },
-        // On a worker: the time counts from the end of its tick.
+        // If it was first polled on a worker: the time counts from the worker's next reading of the clock.
         Counting { #[pin] entry: Entry },
         Until { #[pin] sleep: Sleep },
     }
 }
 
 impl<T> Timeout<T> {
-    /// The inner future.
+    /// Returns a reference to the inner future.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tress::time::{timeout, Duration};
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let timeout = timeout(Duration::from_secs(1), tress::task::spawn(async {}));
+    /// let _finished: bool = timeout.get_ref().is_finished();
+    /// # });
+    /// ```
     pub fn get_ref(&self) -> &T {
         &self.value
     }
 
-    /// The inner future, mutably.
+    /// Returns a mutable reference to the inner future.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tress::sync::oneshot;
+    /// use tress::time::{timeout, Duration};
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (sender, receiver) = oneshot::channel();
+    /// let mut timeout = timeout(Duration::from_secs(1), receiver);
+    /// sender.send(5).unwrap();
+    /// assert_eq!(timeout.get_mut().try_recv(), Ok(5));
+    /// # });
+    /// ```
     pub fn get_mut(&mut self) -> &mut T {
         &mut self.value
     }
 
-    /// Gives the inner future back.
+    /// Returns the inner future.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tress::time::{timeout, Duration};
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let timeout = timeout(Duration::from_secs(1), std::future::ready(5));
+    /// assert_eq!(timeout.into_inner().await, 5);
+    /// # });
+    /// ```
     pub fn into_inner(self) -> T {
         self.value
     }
 
-    /// How much time is left: all of it before the first poll, nothing once the time is up.
+    /// Returns the time that is left: all of it before the first poll, and zero once the time is up.
     ///
-    /// Accurate to the millisecond that timers have.
+    /// It is accurate to the resolution of timers, one millisecond.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use std::future::pending;
@@ -129,7 +194,18 @@ impl<T> Timeout<T> {
         }
     }
 
-    /// Gives the future `more` time than it has left.
+    /// Adds `more` to the time that is left.
+    ///
+    /// If the time is up already, the new deadline is `more` after now, or `more` after the old deadline if
+    /// that was given as an instant, by [`timeout_at`] or [`reset`](Timeout::reset). Poll the `Timeout` again
+    /// for it to take effect.
+    ///
+    /// # Panics
+    ///
+    /// If the `Timeout` has been polled, this may panic outside of a runtime, or in a runtime that was built
+    /// without [`enable_time`](crate::runtime::Builder::enable_time).
+    ///
+    /// # Examples
     ///
     /// ```
     /// use std::pin::pin;
@@ -147,12 +223,6 @@ impl<T> Timeout<T> {
     /// assert_eq!(answer.await, Ok("late"));
     /// # });
     /// ```
-    ///
-    /// If the time is up already, this is `more` from now, and takes effect with the next poll as for
-    /// [`reset`](Timeout::reset).
-    ///
-    /// # Panics
-    /// As [`timeout`], if it has been polled.
     pub fn extend(mut self: Pin<&mut Self>, more: Duration) {
         let deadline = match self.as_mut().project().delay.project() {
             DelayProjection::For { duration } => {
@@ -169,10 +239,17 @@ impl<T> Timeout<T> {
         self.reset(deadline.unwrap_or_else(Instant::far_future));
     }
 
-    /// Gives the future until `deadline`, whether its time is up or not.
+    /// Changes the deadline, whether the time is up or not.
     ///
-    /// Whoever waits is woken at the new deadline; at once, if that has passed. If the time was up already
-    /// nobody waits any more: poll it for the new deadline to count.
+    /// A task that is waiting is woken at the new deadline, or immediately if that has passed. If the time
+    /// was up, no task is waiting: poll the `Timeout` again for the new deadline to take effect.
+    ///
+    /// # Panics
+    ///
+    /// If called outside of a runtime, or in a runtime that was built without
+    /// [`enable_time`](crate::runtime::Builder::enable_time).
+    ///
+    /// # Examples
     ///
     /// ```
     /// use std::future::pending;
@@ -184,9 +261,6 @@ impl<T> Timeout<T> {
     /// assert!(timeout.await.is_err());
     /// # });
     /// ```
-    ///
-    /// # Panics
-    /// As [`timeout`].
     pub fn reset(self: Pin<&mut Self>, deadline: Instant) {
         let mut delay = self.project().delay;
         match delay.as_mut().project() {
@@ -236,7 +310,7 @@ impl<T: Future> Future for Timeout<T> {
             DelayProjection::For { .. } => unreachable!("started just now"),
         };
         // If the inner future used the budget up, it must not keep its own deadline from being
-        // noticed; if it was used up before, everybody waits.
+        // noticed. If the budget was used up before, the timer waits like everything else.
         let elapsed = if had_budget && !coop::has_budget_remaining() {
             coop::with_unconstrained(poll_delay)
         } else {
