@@ -1,24 +1,24 @@
-//! A number of futures polled by one task, of which only those are polled that have been woken.
+//! Several futures polled by one task, of which only those are polled that have been woken.
 //!
-//! Each future has a waker of its own, which puts the future's number on a list and wakes the task.
-//! A poll of the group takes the list and polls what is on it. To drive `n` futures to their end
-//! therefore costs as many polls as there are wake-ups, not that many times `n`.
+//! Each future has a waker of its own, which puts the number of the future on a list and wakes the task.
+//! A poll of the group takes the list and polls the futures on it. Driving `n` futures to completion
+//! therefore costs as many polls as there are wake-ups, not `n` times as many.
 //!
 //! # Why no wake-up is lost
-//! Before a future is polled it is marked as off the list, so a wake-up during the poll or after it
-//! puts it there again. The waker of the task is stored under the list's lock before the list is
-//! taken: who adds to the list later finds that waker, and takes it and wakes it if the list was empty.
-//! If it was not, somebody else has done so since the list was taken.
+//! Before a future is polled it is marked as off the list, so that a wake-up during the poll or after it
+//! puts it there again. The waker of the task is stored under the lock of the list before the list is
+//! taken: a thread that adds to the list later finds that waker, and if the list was empty takes it and
+//! wakes it. If the list was not empty, another thread has done so since the list was taken.
 //!
-//! # Wake-ups after the end
-//! A future that has finished, or panicked, is *over*. It may have woken itself in its last poll, and
-//! others may wake it whenever they like: it is never polled again, and never counted again. From then on
-//! its bell says that it is on the list, so that most of these wake-ups do not even get there.
+//! # Wake-ups after completion
+//! A future that has completed, or panicked, is *over*. It may have woken itself in its last poll, and
+//! others may wake it at any time: it is never polled again, and never counted again. From then on its
+//! bell says that it is on the list, so that most of these wake-ups do not even take the lock.
 //!
 //! # Budget
-//! A future that is polled without [budget](crate::task::coop) left wakes itself and gets nowhere. The
-//! group stops when the budget is used up, and goes on from there next time: otherwise `n` futures
-//! that are all ready would be polled `n` times per budget.
+//! A future that is polled without [budget](crate::task::coop) left wakes itself and makes no progress.
+//! The group stops when the budget is used up, and continues there next time: otherwise `n` futures that
+//! are all ready would be polled `n` times per budget.
 
 use crate::macros::support::{MaybeDone, maybe_done};
 use crate::sys::Mutex;
@@ -35,23 +35,23 @@ pub(super) struct Group<F: Future> {
     members: Pin<Box<[MaybeDone<F>]>>,
     seats: Vec<Seat>,
     woken: Arc<Mutex<Woken>>,
-    /// Numbers of the members to be polled next.
+    /// The numbers of the members to be polled next.
     round: VecDeque<usize>,
-    /// How many members are not over.
+    /// The number of members that are not over.
     left: usize,
-    /// The result was returned.
+    /// Whether the result was returned.
     cleared: bool,
 }
 
-/// A member's place: its waker, twice.
+/// The waker of a member, in two forms.
 struct Seat {
     bell: Arc<Bell>,
     waker: Waker,
-    /// See the module documentation.
+    /// Whether the member has completed or panicked; see the module documentation.
     over: bool,
 }
 
-/// What a member's waker does.
+/// What the waker of a member points to.
 struct Bell {
     number: usize,
     on_the_list: AtomicBool,
@@ -60,10 +60,10 @@ struct Bell {
 
 #[derive(Default)]
 struct Woken {
-    /// Each number at most once, so that the room made at the beginning suffices.
+    /// Holds each number at most once, so that the initial capacity suffices.
     list: Vec<usize>,
-    /// Taken by who wakes it, and put there again by the next poll: nobody clones a waker, which is
-    /// foreign code, with the lock held.
+    /// Taken by the thread that wakes it, and stored again by the next poll: no waker is cloned,
+    /// which is foreign code, with the lock held.
     task: Option<Waker>,
 }
 
@@ -131,17 +131,17 @@ impl<F: Future> Group<F> {
         self.members.len()
     }
 
-    /// How many members have neither finished nor panicked.
+    /// Returns the number of members that have neither completed nor panicked.
     pub(super) fn left(&self) -> usize {
         self.left
     }
 
-    /// Has the result been returned?
+    /// Returns whether the result has been returned.
     pub(super) fn is_cleared(&self) -> bool {
         self.cleared
     }
 
-    /// Drops all members and what they left behind: the result is about to be returned.
+    /// Drops all members and their outputs: the result is about to be returned.
     pub(super) fn clear(&mut self) {
         self.cleared = true;
         self.left = 0;
@@ -149,7 +149,7 @@ impl<F: Future> Group<F> {
         self.members = Box::into_pin(Box::default());
     }
 
-    /// The member with this number.
+    /// Returns the member with this number.
     pub(super) fn member(&mut self, number: usize) -> Pin<&mut MaybeDone<F>> {
         // SAFETY: the members are pinned as a slice, which is never moved out of; so each of them is.
         unsafe {
@@ -159,10 +159,10 @@ impl<F: Future> Group<F> {
         }
     }
 
-    /// Polls those that have been woken, and calls `finished` for each that has finished, until that
-    /// returns something.
+    /// Polls the members that have been woken, and calls `finished` for each that has completed, until
+    /// that returns a value.
     ///
-    /// A panic of a member goes on. The others can be polled afterwards, that one is over.
+    /// A panic of a member propagates. The others can be polled afterwards; that one is over.
     // D-SYNC-02
     pub(super) fn poll<R>(
         &mut self,
@@ -181,7 +181,7 @@ impl<F: Future> Group<F> {
             // Acquire: see `Bell`. Before the poll, so that a wake-up from within counts.
             bell.on_the_list.swap(false, Ordering::AcqRel);
             let waker = waker.clone();
-            // Unless the poll comes back and says otherwise: it may panic.
+            // Assumes the end until the poll returns and says otherwise: it may panic.
             *over = true;
             self.left -= 1;
             let mut member = self.member(number);
@@ -205,10 +205,10 @@ impl<F: Future> Group<F> {
         Poll::Pending
     }
 
-    /// Sees to it that `task` is woken for whoever is woken from now on, and takes over those who were
-    /// until now.
+    /// Registers `task` to be woken for every member that is woken from now on, and adds those that
+    /// were woken until now to the round.
     fn begin_round(&mut self, task: &Waker) {
-        // Before the lock is taken, and the old one dropped after it is released: see `Woken`.
+        // Cloned before the lock is taken, and the old one dropped after it is released: see `Woken`.
         let task = task.clone();
         let mut woken = self.woken.lock();
         let old = woken.task.replace(task);

@@ -4,9 +4,25 @@ use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// Waits for all futures, and returns their outputs in the order of the futures.
+/// Waits for several futures to complete, and returns their outputs in the order of the futures.
 ///
-/// Only those that have been woken are polled, so that it works for many.
+/// They run concurrently in the current task, on one thread. Only futures that have been woken are polled,
+/// so that this scales to many.
+///
+/// Use [`join!`](crate::join) for futures of different types, or box them. To wait for spawned tasks as
+/// they complete, use a [`JoinSet`](crate::task::JoinSet).
+///
+/// # Panics
+///
+/// Polling the [`JoinAll`] panics if one of the futures panics. It can be polled again: the others
+/// continue, and it panics once more when all have completed, as one output is missing. It also panics if
+/// it is polled after completion.
+///
+/// # Cancel safety
+///
+/// Dropping the `JoinAll` drops all futures. The outputs of those that have completed are lost.
+///
+/// # Examples
 ///
 /// ```
 /// use tress::future::join_all;
@@ -16,16 +32,6 @@ use std::task::{Context, Poll};
 /// assert_eq!(squares, [0, 1, 4, 9]);
 /// # });
 /// ```
-///
-/// Futures of different types have to be boxed, or use [`join!`](crate::join). Tasks are joined by
-/// their handles, or by a [`JoinSet`](crate::task::JoinSet) as they finish.
-///
-/// # Panics
-/// When it is polled, with the panic of a future that panics; if it is polled on, the others go on, and
-/// it panics once more when they have finished. It panics also if it is polled after it was ready.
-///
-/// # Cancel safety
-/// Dropping it drops all the futures; outputs that were ready are lost.
 pub fn join_all<I>(futures: I) -> JoinAll<<I::Item as IntoFuture>::IntoFuture>
 where
     I: IntoIterator,
@@ -36,9 +42,25 @@ where
     }
 }
 
-/// Waits for all futures and returns their values in the order of the futures, or the first error.
+/// Waits for several futures to succeed, or for the first of them to fail.
 ///
-/// As soon as one of them ends with an error the others are dropped.
+/// Returns the values in the order of the futures. As soon as one future returns an error the others are
+/// dropped. See [`join_all`], and [`try_join!`](crate::try_join) for futures of different types.
+///
+/// # Errors
+///
+/// The error of the future that fails first.
+///
+/// # Panics
+///
+/// Under the conditions of [`join_all`].
+///
+/// # Cancel safety
+///
+/// Dropping the [`TryJoinAll`] drops all futures, as does the first error. The values of those that have
+/// completed are lost.
+///
+/// # Examples
 ///
 /// ```
 /// use tress::future::try_join_all;
@@ -49,15 +71,6 @@ where
 /// assert!(try_join_all(["1", "two", "3"].map(parse)).await.is_err());
 /// # });
 /// ```
-///
-/// # Errors
-/// That of the future that failed first.
-///
-/// # Panics
-/// As [`join_all`] does.
-///
-/// # Cancel safety
-/// As for [`join_all`].
 pub fn try_join_all<I, T, E>(futures: I) -> TryJoinAll<<I::Item as IntoFuture>::IntoFuture>
 where
     I: IntoIterator,
@@ -68,14 +81,14 @@ where
     }
 }
 
-/// The future of [`join_all`].
+/// The future returned by [`join_all`].
 #[derive(Debug)]
 #[must_use = "futures do nothing unless awaited"]
 pub struct JoinAll<F: Future> {
     group: Group<F>,
 }
 
-/// The future of [`try_join_all`].
+/// The future returned by [`try_join_all`].
 #[derive(Debug)]
 #[must_use = "futures do nothing unless awaited"]
 pub struct TryJoinAll<F: Future> {
@@ -86,7 +99,7 @@ pub struct TryJoinAll<F: Future> {
 impl<F: Future> Unpin for JoinAll<F> {}
 impl<F: Future> Unpin for TryJoinAll<F> {}
 
-/// Why there is no output of a future that is over.
+/// The panic message for an output that is missing.
 const PANICKED: &str =
     "a future of this group has panicked and has no output: it cannot be polled on";
 

@@ -1,30 +1,30 @@
-//! Futures made of other futures.
+//! Combinators for futures.
 //!
-//! Everything here works in any task of any runtime, and runs its futures concurrently in the task
-//! that awaits, on one thread; [spawn](crate::spawn) tasks to use several.
+//! The functions here run several futures concurrently in the current task, on one thread. They work in
+//! any runtime. To run futures in parallel, [`spawn`](crate::spawn) them.
 //!
-//! | to wait for … | of futures known in the program | of any number of futures |
+//! | To wait for | a fixed number of futures | any number of futures |
 //! |---|---|---|
 //! | all | [`join!`](crate::join) | [`join_all`] |
 //! | all, or the first error | [`try_join!`](crate::try_join) | [`try_join_all`] |
-//! | the first; the others are dropped | [`select!`](crate::select) | [`race`] |
-//! | the first; the other goes on | [`select`] | [`JoinSet`](crate::task::JoinSet) |
-//! | one, but not for ever | [`time::timeout`](crate::time::timeout) | |
+//! | the first, and drop the others | [`select!`](crate::select) | [`race`] |
+//! | the first, and continue with the others | [`select`] | [`JoinSet`](crate::task::JoinSet) |
+//! | one, for a limited time | [`time::timeout`](crate::time::timeout()) | |
 //!
-//! The standard library has the smallest ones: [`poll_fn`], [`ready`] and [`pending`].
+//! [`poll_once`] polls a future without waiting. The basic futures of the standard library are re-exported:
+//! [`poll_fn`], [`ready`] and [`pending`].
 //!
-//! # For those who know blitz-io
-//! | there | here |
-//! |---|---|
-//! | `Timeout` with `remaining`, `extend`, `reset`, `intoInner` | [`time::Timeout`](crate::time::Timeout) with `remaining`, `extend`, `reset`, `into_inner` |
-//! | `SelectWithTimeout` | [`time::timeout`](crate::time::timeout) around any of these |
-//! | `Select2` | [`select`] |
-//! | `Select3`, `SelectN` | [`select!`](crate::select) |
-//! | `Join2`, `Join3`, `JoinN` | [`join!`](crate::join), [`try_join!`](crate::try_join) |
-//! | `All` | [`join_all`], [`try_join_all`] |
-//! | `Race` | [`race`] |
-//! | `Ready`, `Pending`, `FnFuture` | [`ready`], [`pending`], [`poll_fn`] |
-//! | `Lazy`, `Compose`, `MapFuture`, `AndThenFuture` | an `async` block |
+//! # Examples
+//!
+//! ```
+//! use tress::future::{join_all, race};
+//!
+//! # tress::runtime::Runtime::new().unwrap().block_on(async {
+//! let double = |n: u32| async move { 2 * n };
+//! assert_eq!(join_all([1, 2, 3].map(double)).await, [2, 4, 6]);
+//! assert_eq!(race([1].map(double)).await, 2);
+//! # });
+//! ```
 
 mod group;
 mod join_all;

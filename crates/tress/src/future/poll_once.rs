@@ -3,7 +3,16 @@ use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// Polls a future once: its output, if it is ready at once.
+/// Polls a future once, and returns its output if it is ready.
+///
+/// The [`PollOnce`] completes on its first poll: with `Some(output)`, or with `None` if the future is
+/// pending. Pass a reference to a pinned future to be able to poll that again.
+///
+/// # Cancel safety
+///
+/// The `PollOnce` never waits. The future that it was given is dropped with it.
+///
+/// # Examples
 ///
 /// ```
 /// use std::future::{pending, ready};
@@ -14,11 +23,6 @@ use std::task::{Context, Poll};
 /// assert_eq!(poll_once(pending::<u32>()).await, None);
 /// # });
 /// ```
-///
-/// Give it a reference to a pinned future to poll that again later.
-///
-/// # Cancel safety
-/// It never waits. What it was given is dropped with it.
 pub fn poll_once<F: IntoFuture>(future: F) -> PollOnce<F::IntoFuture> {
     PollOnce {
         future: future.into_future(),
@@ -26,7 +30,7 @@ pub fn poll_once<F: IntoFuture>(future: F) -> PollOnce<F::IntoFuture> {
 }
 
 pin_project! {
-    /// The future of [`poll_once`].
+    /// The future returned by [`poll_once`].
     #[derive(Debug)]
     #[must_use = "futures do nothing unless awaited"]
     pub struct PollOnce<F> {

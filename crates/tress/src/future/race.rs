@@ -3,10 +3,26 @@ use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// Waits for the first of some futures to finish, and drops the others.
+/// Waits for the first of several futures to complete, and drops the others.
 ///
-/// Only those that have been woken are polled, so that it works for many. In the first poll they
-/// have their turn in the order given.
+/// Returns the output of that future. Only futures that have been woken are polled, so that this scales
+/// to many. The first poll polls them in the given order.
+///
+/// Use [`select!`](crate::select) for futures of different types, or box them.
+///
+/// # Panics
+///
+/// If there is no future.
+///
+/// Polling the [`Race`] panics if one of the futures panics. It can be polled again, and the others
+/// continue. It also panics if all futures have panicked, and if it is polled after completion.
+///
+/// # Cancel safety
+///
+/// Dropping the `Race` drops all futures, and the first to complete drops the others: use futures that
+/// are themselves cancel safe.
+///
+/// # Examples
 ///
 /// ```
 /// use std::time::Duration;
@@ -23,17 +39,6 @@ use std::task::{Context, Poll};
 /// assert_eq!(first, "fast");
 /// # });
 /// ```
-///
-/// Futures of different types have to be boxed, or use [`select!`](crate::select).
-///
-/// # Panics
-/// If there is no future: nobody would ever win. When it is polled, with the panic of a future that
-/// panics; if it is polled on, the others go on. It panics also if it is polled when all have panicked, or
-/// after it was ready.
-///
-/// # Cancel safety
-/// Dropping it drops all the futures, and so does winning for the others: use operations of which
-/// that loses nothing.
 #[track_caller]
 pub fn race<I>(futures: I) -> Race<<I::Item as IntoFuture>::IntoFuture>
 where
@@ -48,14 +53,14 @@ where
     Race { group }
 }
 
-/// The future of [`race`].
+/// The future returned by [`race`].
 #[derive(Debug)]
 #[must_use = "futures do nothing unless awaited"]
 pub struct Race<F: Future> {
     group: Group<F>,
 }
 
-// The futures are pinned in an allocation of their own.
+// The futures are pinned in an allocation of their own, which does not move with the `Race`.
 impl<F: Future> Unpin for Race<F> {}
 
 impl<F: Future> Future for Race<F> {

@@ -3,11 +3,22 @@ use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// Waits for the first of two futures to finish; the other one comes back and may go on.
+/// Waits for the first of two futures to complete, and returns its output together with the other
+/// future.
 ///
-/// Which one is polled first is chosen at random each time, as in [`select!`](crate::select), so
-/// that one that is always ready does not starve the other. Both must be [`Unpin`]:
-/// [pin](crate::pin!) others first.
+/// The other future can be polled further. Which of the two is polled first is random at each poll, as in
+/// [`select!`](crate::select), so that one that is always ready does not starve the other. Both must be
+/// [`Unpin`]: [pin](crate::pin!) or box those that are not.
+///
+/// # Panics
+///
+/// Polling the [`Select`] panics if it has completed.
+///
+/// # Cancel safety
+///
+/// Dropping the `Select` drops both futures.
+///
+/// # Examples
 ///
 /// ```
 /// use std::time::Duration;
@@ -29,9 +40,6 @@ use std::task::{Context, Poll, ready};
 /// }
 /// # });
 /// ```
-///
-/// # Cancel safety
-/// Dropping it drops both futures.
 pub fn select<A, B>(a: A, b: B) -> Select<A::IntoFuture, B::IntoFuture>
 where
     A: IntoFuture<IntoFuture: Unpin>,
@@ -42,11 +50,11 @@ where
     }
 }
 
-/// The future of [`select`].
+/// The future returned by [`select`].
 #[derive(Debug)]
 #[must_use = "futures do nothing unless awaited"]
 pub struct Select<A, B> {
-    /// `None` once one has finished.
+    /// `None` once one has completed.
     both: Option<(A, B)>,
 }
 
@@ -83,10 +91,12 @@ where
     }
 }
 
-/// One of two.
+/// One of two values.
 ///
-/// As a future of two with the same output it is the one it has, so that two branches of a program
-/// may give different futures:
+/// If both are futures with the same output, so is the `Either`: two branches of a program can return
+/// futures of different types.
+///
+/// # Examples
 ///
 /// ```
 /// use tress::future::Either;
@@ -102,14 +112,16 @@ where
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Either<L, R> {
-    /// The first.
+    /// The first of the two.
     Left(L),
-    /// The second.
+    /// The second of the two.
     Right(R),
 }
 
 impl<T> Either<T, T> {
-    /// What is in it, whichever it is.
+    /// Returns the value, whichever variant holds it.
+    ///
+    /// # Examples
     ///
     /// ```
     /// assert_eq!(tress::future::Either::<_, u32>::Left(5).into_inner(), 5);
@@ -122,7 +134,9 @@ impl<T> Either<T, T> {
 }
 
 impl<T, L, R> Either<(T, L), (T, R)> {
-    /// The first part, which both have, and the rest.
+    /// Takes out the first part of the tuple, which both variants have, and leaves the rest in the `Either`.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use std::future::{pending, ready};
@@ -149,8 +163,8 @@ where
     type Output = L::Output;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<L::Output> {
-        // SAFETY: whichever is there is pinned with `self`: it is not moved, `Either` is `Unpin` only
-        // if both are, and has no destructor of its own.
+        // SAFETY: the value of either variant is pinned with `self`: it is not moved, `Either` is `Unpin`
+        // only if both are, and has no destructor of its own.
         unsafe {
             match self.get_unchecked_mut() {
                 Either::Left(left) => Pin::new_unchecked(left).poll(cx),

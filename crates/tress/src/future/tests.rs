@@ -51,7 +51,7 @@ fn only_who_was_woken_is_polled() {
         assert!(poll(&mut all, &waker).is_pending());
         assert_eq!(polls.take(), 2);
     }
-    // Nobody was woken, nobody is polled.
+    // No member was woken, so none is polled.
     assert!(poll(&mut all, &waker).is_pending());
     assert_eq!(polls.take(), 0);
     for (number, sender) in senders.into_iter().enumerate() {
@@ -360,7 +360,7 @@ fn a_wake_up_after_the_end_of_a_member_counts_for_nothing() {
     wakes_after_the_end(try_join_all, Ok(vec![1, 1]));
 }
 
-/// Ready at once; its drop panics, or the poll itself.
+/// Ready on the first poll; its drop panics, or the poll itself does.
 struct Breaks {
     in_poll: bool,
 }
