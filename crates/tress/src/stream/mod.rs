@@ -1,22 +1,26 @@
-//! The traits of the futures crates: [`Stream`](futures_core::Stream) with the feature `stream`, and
-//! [`Sink`](futures_sink::Sink) with the feature `sink`.
+//! Implementations of the traits of the futures crates: [`Stream`](futures_core::Stream) with the feature
+//! `stream`, and [`Sink`](futures_sink::Sink) with the feature `sink`.
 //!
-//! | a stream of … | is |
+//! | Stream of | Type |
 //! |---|---|
-//! | messages | [`mpsc::Receiver`](crate::sync::mpsc::Receiver), [`mpsc::UnboundedReceiver`](crate::sync::mpsc::UnboundedReceiver) |
-//! | messages of a [channel](crate::channel) with many receivers | [`ChannelStream`] |
-//! | messages, or how many were missed | [`BroadcastStream`] |
-//! | the latest values | [`WatchStream`] |
-//! | ticks | [`time::Interval`](crate::time::Interval) |
-//! | results of tasks, as they finish | [`task::JoinSet`](crate::task::JoinSet) |
+//! | the messages of a channel with one receiver | [`mpsc::Receiver`](crate::sync::mpsc::Receiver), [`mpsc::UnboundedReceiver`](crate::sync::mpsc::UnboundedReceiver) |
+//! | the messages of a [channel](crate::channel) with many receivers | [`ChannelStream`] |
+//! | the messages of a broadcast channel, or the number of those missed | [`BroadcastStream`] |
+//! | the latest values of a watch channel | [`WatchStream`] |
+//! | the ticks of an interval | [`time::Interval`](crate::time::Interval) |
+//! | the results of tasks, as they complete | [`task::JoinSet`](crate::task::JoinSet) |
 //!
-//! | a sink for … | is |
+//! | Sink for | Type |
 //! |---|---|
-//! | messages, when there is room | [`PollSender`] |
-//! | messages without limit | [`mpsc::UnboundedSender`](crate::sync::mpsc::UnboundedSender) |
+//! | messages, with backpressure | [`PollSender`] |
+//! | messages, without a limit | [`mpsc::UnboundedSender`](crate::sync::mpsc::UnboundedSender) |
 //!
-//! Adapters like `map` and `forward` are in crates such as `futures`; their `next` on these streams is
-//! cancel safe: what it has not returned is in the stream.
+//! Combinators such as `map`, `next` and `forward` are in crates such as `futures`.
+//!
+//! # Cancel safety
+//!
+//! Waiting for the next item of any of these streams is cancel safe: an item that was not returned stays
+//! in the stream.
 
 #[cfg(feature = "sink")]
 mod poll_sender;

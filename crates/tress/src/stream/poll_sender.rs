@@ -11,10 +11,20 @@ use std::mem;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// The sender of an [mpsc](crate::sync::mpsc) channel, or of a [channel](crate::channel) with many
-/// receivers, for use in `poll` functions and as a [`Sink`].
+/// A sender for use in `poll` functions and as a [`Sink`].
 ///
-/// First a place is reserved, then a message is put there:
+/// It wraps the bounded sender of an [mpsc](crate::sync::mpsc) channel, or of a
+/// [channel](crate::channel) with many receivers. Call [`poll_reserve`](PollSender::poll_reserve) until a
+/// slot is reserved, then [`send_item`](PollSender::send_item).
+///
+/// While it waits for a slot it holds one allocation.
+///
+/// # Cancel safety
+///
+/// The place in the queue for a slot, and a slot that was reserved, are kept until they are used,
+/// [given up](PollSender::abort_send), or the `PollSender` is dropped.
+///
+/// # Examples
 ///
 /// ```
 /// use std::future::poll_fn;
@@ -29,12 +39,6 @@ use std::task::{Context, Poll, ready};
 /// assert_eq!(receiver.recv().await, Some("message"));
 /// # });
 /// ```
-///
-/// While it has to wait for a place the future for that is kept in an allocation.
-///
-/// # Cancel safety
-/// The place in line, and a place that was reserved, are kept until they are used,
-/// [given up](PollSender::abort_send) or the sender is dropped.
 pub struct PollSender<T, S: Reserve<T> = Sender<T>> {
     state: State<T, S>,
 }
@@ -43,27 +47,59 @@ type Reserving<P> = Pin<Box<dyn Future<Output = Option<P>> + Send>>;
 
 enum State<T, S: Reserve<T>> {
     Idle(S),
-    /// In line, with a sender to go on with if that is given up.
+    /// Waits for a slot, and keeps a sender to continue with if that is given up.
     Waiting(S, Reserving<S::Permit>),
     Reserved(S::Permit, PhantomData<fn(T)>),
     Closed,
 }
 
-// Nothing in it is pinned but what is boxed.
+// Only the boxed future is pinned.
 impl<T, S: Reserve<T>> Unpin for PollSender<T, S> {}
 
 impl<T, S: Reserve<T>> PollSender<T, S> {
-    /// Sends to where `sender` does.
+    /// Creates a `PollSender` that sends to the channel of `sender`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tress::stream::PollSender;
+    /// use tress::sync::mpsc;
+    ///
+    /// let (sender, _receiver) = mpsc::channel::<u32>(1);
+    /// let sender = PollSender::new(sender);
+    /// assert!(!sender.is_closed());
+    /// ```
     pub fn new(sender: S) -> PollSender<T, S> {
         PollSender {
             state: State::Idle(sender),
         }
     }
 
-    /// Reserves a place for a message. If there is one already, ready at once.
+    /// Polls for a slot for one message.
+    ///
+    /// Returns immediately if a slot is reserved already. When this returns `Poll::Pending`, the waker of the
+    /// most recent call is woken when a slot is free or the channel is closed.
     ///
     /// # Errors
-    /// The receiver is gone or has closed the channel, or this sender was closed.
+    ///
+    /// The channel is closed, or this sender was [closed](PollSender::close).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::future::poll_fn;
+    /// use tress::stream::PollSender;
+    /// use tress::sync::mpsc;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (sender, receiver) = mpsc::channel::<u32>(1);
+    /// let mut sender = PollSender::new(sender);
+    /// assert!(poll_fn(|cx| sender.poll_reserve(cx)).await.is_ok());
+    /// # sender.abort_send();
+    /// drop(receiver);
+    /// assert!(poll_fn(|cx| sender.poll_reserve(cx)).await.is_err());
+    /// # });
+    /// ```
     pub fn poll_reserve(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), PollSendError<T>>> {
         loop {
             match mem::replace(&mut self.state, State::Closed) {
@@ -105,13 +141,32 @@ impl<T, S: Reserve<T>> PollSender<T, S> {
         }
     }
 
-    /// Sends a message to the place that was reserved.
+    /// Sends a message to the slot that was reserved.
     ///
     /// # Errors
-    /// This sender was closed, or nobody will receive the message, which comes back.
+    ///
+    /// This sender was [closed](PollSender::close), or the channel has been closed in a way that the message
+    /// will not be received. The error contains the message.
     ///
     /// # Panics
-    /// If no place is reserved.
+    ///
+    /// If no slot is reserved.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::future::poll_fn;
+    /// use tress::stream::PollSender;
+    /// use tress::sync::mpsc;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (sender, mut receiver) = mpsc::channel(1);
+    /// let mut sender = PollSender::new(sender);
+    /// poll_fn(|cx| sender.poll_reserve(cx)).await.unwrap();
+    /// sender.send_item(5).unwrap();
+    /// assert_eq!(receiver.recv().await, Some(5));
+    /// # });
+    /// ```
     pub fn send_item(&mut self, message: T) -> Result<(), PollSendError<T>> {
         match mem::replace(&mut self.state, State::Closed) {
             State::Reserved(permit, _) => match S::send(permit, message) {
@@ -129,7 +184,25 @@ impl<T, S: Reserve<T>> PollSender<T, S> {
         }
     }
 
-    /// Gives up the place in line or the place that was reserved. True if there was one.
+    /// Gives up the slot that was reserved, or the place in the queue for one.
+    ///
+    /// Returns whether there was one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::future::poll_fn;
+    /// use tress::stream::PollSender;
+    /// use tress::sync::mpsc;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (sender, _receiver) = mpsc::channel::<u32>(1);
+    /// let mut sender = PollSender::new(sender);
+    /// assert!(!sender.abort_send());
+    /// poll_fn(|cx| sender.poll_reserve(cx)).await.unwrap();
+    /// assert!(sender.abort_send());
+    /// # });
+    /// ```
     pub fn abort_send(&mut self) -> bool {
         let (state, aborted) = match mem::replace(&mut self.state, State::Closed) {
             State::Waiting(sender, reserving) => {
@@ -143,12 +216,44 @@ impl<T, S: Reserve<T>> PollSender<T, S> {
         aborted
     }
 
-    /// Lets go of the channel, and of a place that is reserved.
+    /// Drops the sender, and the slot that was reserved.
+    ///
+    /// Other senders of the channel are not affected.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tress::stream::PollSender;
+    /// use tress::sync::mpsc;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (sender, mut receiver) = mpsc::channel::<u32>(1);
+    /// let mut sender = PollSender::new(sender);
+    /// sender.close();
+    /// assert!(sender.is_closed());
+    /// assert_eq!(receiver.recv().await, None);
+    /// # });
+    /// ```
     pub fn close(&mut self) {
         self.state = State::Closed;
     }
 
-    /// True if this sender was closed, or the channel.
+    /// Returns whether this sender or its channel is closed.
+    ///
+    /// While a slot is reserved this returns `false`: a message can still be sent to it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tress::stream::PollSender;
+    /// use tress::sync::mpsc;
+    ///
+    /// let (sender, receiver) = mpsc::channel::<u32>(1);
+    /// let sender = PollSender::new(sender);
+    /// assert!(!sender.is_closed());
+    /// drop(receiver);
+    /// assert!(sender.is_closed());
+    /// ```
     pub fn is_closed(&self) -> bool {
         match &self.state {
             State::Idle(sender) | State::Waiting(sender, _) => sender.is_closed(),
@@ -157,7 +262,19 @@ impl<T, S: Reserve<T>> PollSender<T, S> {
         }
     }
 
-    /// Where it sends to; `None` once it was closed, and while a place is reserved.
+    /// Returns a reference to the underlying sender, or `None` while a slot is reserved and after this sender
+    /// was [closed](PollSender::close).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tress::stream::PollSender;
+    /// use tress::sync::mpsc;
+    ///
+    /// let (sender, _receiver) = mpsc::channel::<u32>(8);
+    /// let sender = PollSender::new(sender);
+    /// assert_eq!(sender.get_ref().unwrap().capacity(), 8);
+    /// ```
     pub fn get_ref(&self) -> Option<&S> {
         match &self.state {
             State::Idle(sender) | State::Waiting(sender, _) => Some(sender),
@@ -177,7 +294,7 @@ impl<T, S: Reserve<T>> Sink<T> for PollSender<T, S> {
         self.get_mut().send_item(message)
     }
 
-    /// What was sent is in the channel already.
+    /// Returns immediately: messages are in the channel as soon as they are sent.
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         Poll::Ready(Ok(()))
     }
@@ -200,7 +317,7 @@ impl<T, S: Reserve<T>> fmt::Debug for PollSender<T, S> {
     }
 }
 
-/// Never has to wait; closing it does nothing, as others may send.
+/// A sink that never waits for room. Closing it does nothing, as there may be other senders.
 impl<T> Sink<T> for UnboundedSender<T> {
     type Error = PollSendError<T>;
 
@@ -228,12 +345,44 @@ impl<T> Sink<T> for UnboundedSender<T> {
     }
 }
 
-/// The channel is closed. With the message, if there was one.
+/// The error returned by [`PollSender`]: the channel is closed.
+///
+/// # Examples
+///
+/// ```
+/// use std::future::poll_fn;
+/// use tress::stream::PollSender;
+/// use tress::sync::mpsc;
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let (sender, receiver) = mpsc::channel::<u32>(1);
+/// let mut sender = PollSender::new(sender);
+/// drop(receiver);
+/// let error = poll_fn(|cx| sender.poll_reserve(cx)).await.unwrap_err();
+/// assert_eq!(error.into_inner(), None);
+/// # });
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct PollSendError<T>(Option<T>);
 
 impl<T> PollSendError<T> {
-    /// The message that was not sent.
+    /// Returns the message that was not sent, if the operation had one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::future::poll_fn;
+    /// use tress::stream::PollSender;
+    /// use tress::sync::mpsc;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (sender, _receiver) = mpsc::channel(1);
+    /// let mut sender = PollSender::new(sender);
+    /// sender.close();
+    /// let error = sender.send_item("message").unwrap_err();
+    /// assert_eq!(error.into_inner(), Some("message"));
+    /// # });
+    /// ```
     pub fn into_inner(self) -> Option<T> {
         self.0
     }

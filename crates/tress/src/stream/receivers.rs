@@ -34,7 +34,7 @@ impl<T> Stream for mpsc::UnboundedReceiver<T> {
     }
 }
 
-/// Never ends.
+/// A stream of the instants at which ticks were due, which never ends.
 impl Stream for Interval {
     type Item = Instant;
 
@@ -47,7 +47,9 @@ impl Stream for Interval {
     }
 }
 
-/// Ends when the set is empty; goes on if tasks are added.
+/// A stream of the results of tasks, in the order in which they complete.
+///
+/// It ends when the set is empty, and continues if tasks are added.
 impl<T: 'static> Stream for JoinSet<T> {
     type Item = Result<T, JoinError>;
 
@@ -62,7 +64,12 @@ impl<T: 'static> Stream for JoinSet<T> {
 
 type BoxStream<T> = Pin<Box<dyn Stream<Item = T> + Send>>;
 
-/// The messages of a [channel](crate::channel) as a stream, shared with its other receivers.
+/// A stream of the messages of a [channel](crate::channel), shared with its other receivers.
+///
+/// It makes one allocation, when it is created. While it waits it holds a place in the queue of
+/// receivers: a stream that was woken and is not polled again delays the receivers behind it.
+///
+/// # Examples
 ///
 /// ```
 /// use futures_core::Stream;
@@ -81,15 +88,23 @@ type BoxStream<T> = Pin<Box<dyn Stream<Item = T> + Send>>;
 /// assert_eq!(next().await, None);
 /// # });
 /// ```
-///
-/// It is one allocation, made at the beginning. While it waits it is in line: a stream that was woken
-/// and is not asked again holds up the receivers behind it.
 pub struct ChannelStream<T> {
     inner: BoxStream<T>,
 }
 
 impl<T: Send + 'static> ChannelStream<T> {
-    /// What `receiver` gets of the messages.
+    /// Creates a stream of the messages that `receiver` receives.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tress::channel;
+    /// use tress::stream::ChannelStream;
+    ///
+    /// let (_sender, receiver) = channel::bounded::<u32>(8);
+    /// let stream = ChannelStream::new(receiver);
+    /// # drop(stream);
+    /// ```
     pub fn new(receiver: channel::Receiver<T>) -> ChannelStream<T> {
         let inner = unfold(receiver, |receiver| async move {
             let message = receiver.recv().await.ok()?;
@@ -121,7 +136,12 @@ impl<T> fmt::Debug for ChannelStream<T> {
     }
 }
 
-/// The messages of a [broadcast](crate::sync::broadcast) channel as a stream.
+/// A stream of the messages of a [broadcast](crate::sync::broadcast) channel.
+///
+/// If the receiver falls behind, the stream yields [`Lagged`] with the number of messages that were
+/// missed, and continues with the oldest that is left. It makes one allocation, when it is created.
+///
+/// # Examples
 ///
 /// ```
 /// use futures_core::Stream;
@@ -140,14 +160,23 @@ impl<T> fmt::Debug for ChannelStream<T> {
 /// assert_eq!(next().await, None);
 /// # });
 /// ```
-///
-/// It is one allocation, made at the beginning.
 pub struct BroadcastStream<T> {
     inner: BoxStream<Result<T, Lagged>>,
 }
 
 impl<T: Clone + Send + 'static> BroadcastStream<T> {
-    /// All that `receiver` has not received.
+    /// Creates a stream of the messages that `receiver` has not received yet.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tress::stream::BroadcastStream;
+    /// use tress::sync::broadcast;
+    ///
+    /// let (_sender, receiver) = broadcast::channel::<u32>(8);
+    /// let stream = BroadcastStream::new(receiver);
+    /// # drop(stream);
+    /// ```
     pub fn new(receiver: broadcast::Receiver<T>) -> BroadcastStream<T> {
         let inner = unfold(receiver, |mut receiver| async move {
             let item = match receiver.recv().await {
@@ -183,8 +212,30 @@ impl<T> fmt::Debug for BroadcastStream<T> {
     }
 }
 
-/// The receiver was too slow: so many messages were overwritten before it saw them. The stream goes on
-/// with the oldest that is left.
+/// The number of messages that were overwritten before a [`BroadcastStream`] yielded them.
+///
+/// The stream continues with the oldest message that is left.
+///
+/// # Examples
+///
+/// ```
+/// use futures_core::Stream;
+/// use std::future::poll_fn;
+/// use std::pin::Pin;
+/// use tress::stream::{BroadcastStream, Lagged};
+/// use tress::sync::broadcast;
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let (sender, receiver) = broadcast::channel(2);
+/// let mut stream = BroadcastStream::new(receiver);
+/// for number in 0..5 {
+///     sender.send(number).unwrap();
+/// }
+/// let mut next = async || poll_fn(|cx| Pin::new(&mut stream).poll_next(cx)).await;
+/// assert_eq!(next().await, Some(Err(Lagged(3))));
+/// assert_eq!(next().await, Some(Ok(3)));
+/// # });
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lagged(pub u64);
 
@@ -200,8 +251,12 @@ impl fmt::Display for Lagged {
 
 impl Error for Lagged {}
 
-/// The values of a [watch](crate::sync::watch) channel as a stream. Values that are replaced before
-/// somebody asks are not in it.
+/// A stream of the values of a [watch](crate::sync::watch) channel.
+///
+/// A value that is replaced before the stream is polled is skipped. The stream makes one allocation, when
+/// it is created.
+///
+/// # Examples
 ///
 /// ```
 /// use futures_core::Stream;
@@ -222,19 +277,30 @@ impl Error for Lagged {}
 /// assert_eq!(next().await, None);
 /// # });
 /// ```
-///
-/// It is one allocation, made at the beginning.
 pub struct WatchStream<T> {
     inner: BoxStream<T>,
 }
 
 impl<T: Clone + Send + Sync + 'static> WatchStream<T> {
-    /// The current value, and then every change.
+    /// Creates a stream that yields the current value and then every change.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tress::stream::WatchStream;
+    /// use tress::sync::watch;
+    ///
+    /// let (_sender, receiver) = watch::channel(1);
+    /// let stream = WatchStream::new(receiver);
+    /// # drop(stream);
+    /// ```
     pub fn new(receiver: watch::Receiver<T>) -> WatchStream<T> {
         WatchStream::starting(receiver, true)
     }
 
-    /// Every change, beginning with one that `receiver` has not seen, if there is one.
+    /// Creates a stream that yields every change, starting with one that `receiver` has not seen, if any.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use futures_core::Stream;

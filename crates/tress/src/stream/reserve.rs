@@ -1,22 +1,30 @@
-//! What the senders of the two kinds of channels have in common.
+//! The operations that the senders of both kinds of channels have in common.
 
 use crate::{channel, sync::mpsc};
 use std::future::Future;
 
-/// A sender that reserves a place before it sends. There are [`mpsc::Sender`] and [`channel::Sender`].
+/// A sender that reserves a slot before it sends: [`mpsc::Sender`] or [`channel::Sender`].
 pub trait Reserve<T>: Clone + Send + Sized + 'static {
-    /// A place that is reserved.
+    /// A slot that is reserved.
     type Permit: Send + 'static;
 
-    /// Reserves a place if one is free. The sender comes back if not, unless the channel is closed.
+    /// Reserves a slot if one is free.
+    ///
+    /// # Errors
+    ///
+    /// `Some(self)` if the channel is full, and `None` if it is closed.
     fn try_reserve(self) -> Result<Self::Permit, Option<Self>>;
-    /// Waits for a place; `None` if the channel is closed.
+    /// Waits for a slot. Returns `None` if the channel is closed.
     fn reserve(self) -> impl Future<Output = Option<Self::Permit>> + Send + 'static;
-    /// Sends the message, which comes back if nobody will receive it.
+    /// Sends a message to the slot.
+    ///
+    /// # Errors
+    ///
+    /// Returns the message if the channel is closed.
     fn send(permit: Self::Permit, message: T) -> Result<Self, T>;
-    /// Gives the place back.
+    /// Gives the slot back.
     fn release(permit: Self::Permit) -> Self;
-    /// Is the channel closed?
+    /// Returns whether the channel is closed.
     fn is_closed(&self) -> bool;
 }
 

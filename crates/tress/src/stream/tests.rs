@@ -96,7 +96,7 @@ fn channels_are_streams_and_sinks() {
     });
 }
 
-/// Who asks may stop asking, and another may ask.
+/// A task may stop polling, and another may poll instead.
 #[test]
 fn a_stream_that_waits_loses_nothing() {
     let (sender, receiver) = broadcast::channel(2);

@@ -1,4 +1,4 @@
-//! A stream made of an asynchronous function that is called again and again.
+//! A stream made from an asynchronous function that is called repeatedly.
 
 use futures_core::Stream;
 use pin_project_lite::pin_project;
@@ -7,9 +7,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 pin_project! {
-    /// Made by [`unfold`].
+    /// The stream returned by [`unfold`].
     pub(super) struct Unfold<S, F, Next> {
-        // What the next call is given; `None` while one is under way, and in the end.
+        // The argument of the next call; `None` while a call is in progress, and at the end.
         state: Option<S>,
         #[pin]
         next: Option<Next>,
@@ -17,10 +17,10 @@ pin_project! {
     }
 }
 
-/// Calls `step` with a state, which it returns with the next item, or not.
+/// Creates a stream that calls `step` with a state. `step` returns the next item together with the next
+/// state, or `None` at the end.
 ///
-/// The future of a call that is under way is kept, whoever asks for the item: nothing is lost when
-/// they stop asking.
+/// The future of a call in progress is kept in the stream: no item is lost if a task stops polling.
 pub(super) fn unfold<S, F, Next, T>(state: S, step: F) -> Unfold<S, F, Next>
 where
     F: FnMut(S) -> Next,
