@@ -1,4 +1,19 @@
-//! Ending in good order: tell everybody to stop, let what has begun finish, but not for ever.
+//! Orderly shutdown of a program or of a part of it: tell every task to stop, and wait for the work that
+//! has started, for a limited time.
+//!
+//! - [`Shutdown`] is the handle that all parts of the program share.
+//! - [`Shutdown::trigger`] starts the shutdown; [`Shutdown::trigger_when`] and
+//!   `Shutdown::trigger_on_signals` do so on an event.
+//! - [`Shutdown::wait`] and [`Shutdown::token`] tell tasks to stop. The token is a
+//!   [`CancellationToken`], for code that knows nothing about this module.
+//! - [`Shutdown::start_work`] returns a [`WorkGuard`] for a piece of work to be waited for.
+//! - [`Shutdown::drain`] waits until all guards have been dropped, and otherwise reports the work that is
+//!   [`Unfinished`].
+//! - [`Shutdown::child`] creates a part that can be shut down on its own.
+//!
+//! Nothing here needs a runtime, except for the time limit of [`Shutdown::drain`].
+//!
+//! # Examples
 //!
 //! ```
 //! use std::time::Duration;
@@ -12,7 +27,8 @@
 //!             Some(request) = requests.recv() => request,
 //!             else => break,
 //!         };
-//!         // Whoever has a guard is waited for; from now on nobody else gets one.
+//!         // Work that has a guard is waited for. Once the shutdown has been triggered, there are no
+//!         // new guards.
 //!         let Some(guard) = shutdown.start_work() else { break };
 //!         tress::spawn(async move {
 //!             tress::time::sleep(Duration::from_millis(request.into())).await;
@@ -28,7 +44,7 @@
 //!     let server = tress::spawn(serve(shutdown.clone(), requests));
 //!     sender.send(5).await.unwrap();
 //!
-//!     // A signal of the operating system, a command, the end of a test: any future will do.
+//!     // Usually a signal of the operating system; any future can start the shutdown.
 //!     let signal = async { tress::task::yield_now().await };
 //!     shutdown.trigger_when(signal).await;
 //!
@@ -39,12 +55,6 @@
 //!     server.await.unwrap();
 //! }
 //! ```
-//!
-//! The signal to stop is a [`CancellationToken`]: hand out [tokens](Shutdown::token) to code that knows
-//! nothing of shutting down. Parts of a program that end on their own have a
-//! [`child`](Shutdown::child).
-//!
-//! It needs no runtime, but for the deadline of [`drain`](Shutdown::drain).
 
 mod unfinished;
 mod work;
@@ -68,19 +78,36 @@ use std::sync::Arc;
 use std::time::Duration;
 use work::Scope;
 
-/// How long [`Shutdown::drain`] waits.
+/// The maximum time that [`Shutdown::drain`] waits: 30 seconds.
 pub const DEFAULT_DRAIN: Duration = Duration::from_secs(30);
 
-/// Ends a program, or a part of it, in good order. See the [module](self).
+/// A handle that shuts a program, or a part of it, down in an orderly way.
 ///
-/// Clones are the same. Dropping them triggers nothing.
+/// Clones share one state. Dropping a handle does not trigger the shutdown. See the
+/// [module documentation](self).
+///
+/// # Examples
+///
+/// ```
+/// use tress::shutdown::Shutdown;
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let shutdown = Shutdown::new();
+/// let task = tress::spawn(shutdown.wait_owned());
+/// shutdown.trigger();
+/// task.await.unwrap();
+/// assert!(shutdown.drain().await.is_ok());
+/// # });
+/// ```
 #[derive(Clone)]
 pub struct Shutdown {
     scope: Arc<Scope>,
 }
 
 impl Shutdown {
-    /// Nothing has been triggered, and nothing is pending.
+    /// Creates a handle that has not been triggered and has no pending work.
+    ///
+    /// # Examples
     ///
     /// ```
     /// let shutdown = tress::shutdown::Shutdown::new();
@@ -91,7 +118,9 @@ impl Shutdown {
         Shutdown::with_token(CancellationToken::new())
     }
 
-    /// As [`new`](Shutdown::new), but also triggered by cancelling `token`.
+    /// Creates a handle that is also triggered by cancelling `token`.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::shutdown::Shutdown;
@@ -108,8 +137,12 @@ impl Shutdown {
         }
     }
 
-    /// A part of this one: triggered with it, or alone. While the child has work pending, so has this
-    /// one, as one piece by the name of `name`.
+    /// Creates a handle for a part of this one.
+    ///
+    /// The child is triggered together with this handle, or on its own. While it has pending work, it counts
+    /// as one piece of pending work of this handle, called `name`.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
@@ -134,8 +167,12 @@ impl Shutdown {
         }
     }
 
-    /// Tells everybody to stop: wakes all who [wait](Shutdown::wait), and refuses new work. Again:
-    /// nothing.
+    /// Triggers the shutdown.
+    ///
+    /// Wakes every task that [waits](Shutdown::wait) for it, and refuses new work from now on. Has no effect
+    /// if it was triggered before.
+    ///
+    /// # Examples
     ///
     /// ```
     /// let shutdown = tress::shutdown::Shutdown::new();
@@ -146,10 +183,17 @@ impl Shutdown {
         self.scope.close();
     }
 
-    /// Triggers when `signal` is ready. Returns then, or when somebody else has triggered.
+    /// Waits for `signal` to complete, and triggers the shutdown.
     ///
-    /// Any future will do, and what it returns is dropped; spawn this to go on meanwhile. For signals of the
-    /// operating system there is `trigger_on_signals`, which returns their errors.
+    /// Also returns when the shutdown is triggered otherwise. The output of `signal` is discarded. Spawn this
+    /// to continue meanwhile. For signals of the operating system use `trigger_on_signals`, which returns
+    /// their errors.
+    ///
+    /// # Cancel safety
+    ///
+    /// This method is cancel safe: dropping the future drops `signal` and triggers nothing.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
@@ -158,9 +202,6 @@ impl Shutdown {
     /// assert!(shutdown.is_shutdown());
     /// # });
     /// ```
-    ///
-    /// # Cancel safety
-    /// Dropping it drops `signal`, and triggers nothing.
     pub async fn trigger_when<F: Future>(&self, signal: F) {
         crate::select! {
             biased;
@@ -169,12 +210,29 @@ impl Shutdown {
         }
     }
 
-    /// Triggers on Ctrl-C and `SIGTERM`; on Windows on Ctrl-C, Ctrl-Break, and when the console is closed
-    /// or the system shut down. Returns then, or when somebody else has triggered. Spawn it to go on
-    /// meanwhile.
+    /// Waits until the process is asked to end, and triggers the shutdown.
     ///
-    /// From the first poll on, none of the signals ends the process by itself any more; on Windows the last
-    /// two still do, after a time.
+    /// On Unix that is Ctrl-C (`SIGINT`) or `SIGTERM`; on Windows it is Ctrl-C, Ctrl-Break, the closing of the
+    /// console or the shutdown of the system. Also returns when the shutdown is triggered otherwise. Spawn
+    /// this to continue meanwhile.
+    ///
+    /// From the first poll on these signals no longer end the process by themselves, for the rest of its
+    /// life; on Windows the last two still do, when the time limit of the system is over.
+    ///
+    /// # Errors
+    ///
+    /// Any error of [`ctrl_c`](crate::signal::ctrl_c): the signals cannot be listened for.
+    ///
+    /// # Panics
+    ///
+    /// On Unix, if polled outside of a runtime, or in a runtime that was built without
+    /// [`enable_io`](crate::runtime::Builder::enable_io).
+    ///
+    /// # Cancel safety
+    ///
+    /// This method is cancel safe: dropping the future triggers nothing.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # #[tress::main]
@@ -189,15 +247,6 @@ impl Shutdown {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    /// If the signals cannot be listened for.
-    ///
-    /// # Panics
-    /// As [`ctrl_c`](crate::signal::ctrl_c).
-    ///
-    /// # Cancel safety
-    /// Dropping it triggers nothing.
     #[cfg(all(any(unix, windows), feature = "signal"))]
     pub async fn trigger_on_signals(&self) -> std::io::Result<()> {
         let asked = crate::signal::asked_to_end()?;
@@ -205,7 +254,9 @@ impl Shutdown {
         Ok(())
     }
 
-    /// Has it been triggered?
+    /// Returns whether the shutdown has been triggered.
+    ///
+    /// # Examples
     ///
     /// ```
     /// let shutdown = tress::shutdown::Shutdown::new();
@@ -218,7 +269,15 @@ impl Shutdown {
         self.scope.token().is_cancelled()
     }
 
-    /// Waits until it is triggered. Any number may.
+    /// Waits until the shutdown is triggered.
+    ///
+    /// Any number of tasks may wait.
+    ///
+    /// # Cancel safety
+    ///
+    /// This method is cancel safe.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
@@ -227,14 +286,19 @@ impl Shutdown {
     /// shutdown.wait().await;
     /// # });
     /// ```
-    ///
-    /// # Cancel safety
-    /// Dropping it loses nothing.
     pub fn wait(&self) -> WaitForCancellationFuture<'_> {
         self.scope.token().cancelled()
     }
 
-    /// As [`wait`](Shutdown::wait), without a borrow.
+    /// Waits until the shutdown is triggered, without borrowing the handle.
+    ///
+    /// Otherwise this is [`wait`](Shutdown::wait).
+    ///
+    /// # Cancel safety
+    ///
+    /// This method is cancel safe.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
@@ -244,14 +308,15 @@ impl Shutdown {
     /// waiting.await.unwrap();
     /// # });
     /// ```
-    ///
-    /// # Cancel safety
-    /// Dropping it loses nothing.
     pub fn wait_owned(&self) -> WaitForCancellationFutureOwned {
         self.scope.token().clone().cancelled_owned()
     }
 
-    /// The signal to stop. Cancelling it triggers.
+    /// Returns the token that is cancelled when the shutdown is triggered.
+    ///
+    /// Cancelling the token triggers the shutdown.
+    ///
+    /// # Examples
     ///
     /// ```
     /// let shutdown = tress::shutdown::Shutdown::new();
@@ -263,10 +328,13 @@ impl Shutdown {
         self.scope.token()
     }
 
-    /// Begins a piece of work that a [drain](Shutdown::drain) waits for, until the guard is dropped.
-    /// `None` if it has been triggered: do not begin.
+    /// Starts a piece of work that [`drain`](Shutdown::drain) waits for.
     ///
-    /// What is reported as pending is the place of this call.
+    /// The work lasts until the guard is dropped. Returns `None` if the shutdown has been triggered: do not
+    /// start then. [Reports](Unfinished) name the location of this call;
+    /// [`start_named_work`](Shutdown::start_named_work) adds a name.
+    ///
+    /// # Examples
     ///
     /// ```
     /// let shutdown = tress::shutdown::Shutdown::new();
@@ -281,7 +349,11 @@ impl Shutdown {
         WorkGuard::start(&self.scope, work)
     }
 
-    /// As [`start_work`](Shutdown::start_work), with a name for reports.
+    /// Starts a piece of work that has a name in [reports](Unfinished).
+    ///
+    /// Otherwise this is [`start_work`](Shutdown::start_work).
+    ///
+    /// # Examples
     ///
     /// ```
     /// let shutdown = tress::shutdown::Shutdown::new();
@@ -295,17 +367,54 @@ impl Shutdown {
         WorkGuard::start(&self.scope, work)
     }
 
-    /// How many pieces of work are pending.
+    /// Returns the number of pieces of work that are pending.
+    ///
+    /// A [child](Shutdown::child) with pending work counts as one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let shutdown = tress::shutdown::Shutdown::new();
+    /// let guards = [shutdown.start_work(), shutdown.start_work()];
+    /// assert_eq!(shutdown.pending_count(), 2);
+    /// drop(guards);
+    /// assert_eq!(shutdown.pending_count(), 0);
+    /// ```
     pub fn pending_count(&self) -> usize {
         self.scope.pending_count()
     }
 
-    /// What is pending.
+    /// Returns the pieces of work that are pending.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let shutdown = tress::shutdown::Shutdown::new();
+    /// let _guard = shutdown.start_named_work("upload");
+    /// for work in shutdown.pending() {
+    ///     println!("{work}"); // "upload" begun at src/main.rs:3:24
+    /// }
+    /// ```
     pub fn pending(&self) -> Vec<PendingWork> {
         self.scope.pending()
     }
 
-    /// Triggers, and waits until nothing is pending, but no longer than [`DEFAULT_DRAIN`].
+    /// Triggers the shutdown, and waits until no work is pending, for at most [`DEFAULT_DRAIN`].
+    ///
+    /// # Errors
+    ///
+    /// Returns the work that is pending when the time is up.
+    ///
+    /// # Panics
+    ///
+    /// If polled outside of a runtime, or in a runtime that was built without
+    /// [`enable_time`](crate::runtime::Builder::enable_time).
+    ///
+    /// # Cancel safety
+    ///
+    /// The first poll triggers the shutdown. Apart from that this method is cancel safe.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
@@ -318,20 +427,26 @@ impl Shutdown {
     /// assert!(shutdown.drain().await.is_ok());
     /// # });
     /// ```
-    ///
-    /// # Errors
-    /// What was still pending then.
-    ///
-    /// # Panics
-    /// As [`timeout`](time::timeout): outside of a runtime, or in one built without `enable_time`.
-    ///
-    /// # Cancel safety
-    /// It triggers in its first poll; after that, dropping it loses nothing.
     pub async fn drain(&self) -> Result<(), Unfinished> {
         self.drain_for(DEFAULT_DRAIN).await
     }
 
-    /// As [`drain`](Shutdown::drain), but waits no longer than `limit`.
+    /// Triggers the shutdown, and waits until no work is pending, for at most `limit`.
+    ///
+    /// # Errors
+    ///
+    /// Returns the work that is pending when the time is up.
+    ///
+    /// # Panics
+    ///
+    /// If polled outside of a runtime, or in a runtime that was built without
+    /// [`enable_time`](crate::runtime::Builder::enable_time).
+    ///
+    /// # Cancel safety
+    ///
+    /// The first poll triggers the shutdown. Apart from that this method is cancel safe.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use std::time::Duration;
@@ -343,28 +458,27 @@ impl Shutdown {
     /// assert_eq!(unfinished.pending()[0].name(), Some("upload"));
     /// # });
     /// ```
-    ///
-    /// # Errors
-    /// What was still pending then.
-    ///
-    /// # Panics
-    /// As [`drain`](Shutdown::drain).
-    ///
-    /// # Cancel safety
-    /// As [`drain`](Shutdown::drain).
     pub async fn drain_for(&self, limit: Duration) -> Result<(), Unfinished> {
         self.trigger();
         match time::timeout(limit, self.drained()).await {
             Ok(()) => Ok(()),
             Err(_) => match self.pending() {
-                // It ended between the timer and the look.
+                // The last work ended after the timer had fired.
                 none if none.is_empty() => Ok(()),
                 pending => Err(Unfinished::new(limit, pending)),
             },
         }
     }
 
-    /// Waits, for ever if need be, until it has been triggered and nothing is pending.
+    /// Waits until the shutdown has been triggered and no work is pending, without a time limit.
+    ///
+    /// Unlike [`drain`](Shutdown::drain) this does not trigger the shutdown.
+    ///
+    /// # Cancel safety
+    ///
+    /// This method is cancel safe.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
@@ -373,12 +487,9 @@ impl Shutdown {
     /// shutdown.drained().await;
     /// # });
     /// ```
-    ///
-    /// # Cancel safety
-    /// Dropping it loses nothing.
     pub async fn drained(&self) {
         self.wait().await;
-        // It may be the token that was cancelled: only closing makes the end of the work final.
+        // The token may have been cancelled directly: only closing makes the end of the work final.
         self.scope.close();
         self.scope.drained().await;
     }

@@ -1,4 +1,4 @@
-//! Work that begins and ends against triggering and draining, in every order.
+//! Models of work that starts and ends against triggering and draining, in every order.
 
 use super::Shutdown;
 use crate::sync::model::explore;
@@ -35,7 +35,7 @@ fn start_against_trigger_and_drain() {
     });
 }
 
-/// The last guard goes while the scope closes: one of the two must say that it is drained.
+/// The last guard is dropped while the scope closes: one of the two must announce that it is drained.
 #[test]
 fn end_against_trigger() {
     explore(3, || {

@@ -177,12 +177,12 @@ fn triggered_by_a_signal_or_by_somebody_else() {
         signal.send(()).unwrap();
         first.await;
         assert!(shutdown.is_shutdown());
-        // Nobody signals here: it is over anyway.
+        // The signal never comes: the shutdown was triggered otherwise.
         shutdown.trigger_when(std::future::pending::<()>()).await;
     });
 }
 
-/// Each await point dropped: nothing is triggered by a wait, and a dropped drain keeps nobody waiting.
+/// Drops at each await point: a wait triggers nothing, and a dropped drain delays no other.
 #[test]
 fn dropped_futures_lose_nothing() {
     paused().block_on(async {

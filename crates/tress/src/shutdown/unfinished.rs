@@ -4,7 +4,11 @@ use std::fmt;
 use std::panic::Location;
 use std::time::Duration;
 
-/// A piece of work that has begun and not ended.
+/// A piece of work that has started and not ended.
+///
+/// Returned by [`Shutdown::pending`](super::Shutdown::pending) and [`Unfinished::pending`].
+///
+/// # Examples
 ///
 /// ```
 /// let shutdown = tress::shutdown::Shutdown::new();
@@ -28,12 +32,28 @@ impl PendingWork {
         PendingWork { name, location }
     }
 
-    /// The name it was given.
+    /// Returns the name of the work, if it was given one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let shutdown = tress::shutdown::Shutdown::new();
+    /// let _guard = shutdown.start_named_work("upload");
+    /// assert_eq!(shutdown.pending()[0].name(), Some("upload"));
+    /// ```
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// Where it was begun.
+    /// Returns the location of the call that started the work.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let shutdown = tress::shutdown::Shutdown::new();
+    /// let _guard = shutdown.start_work();
+    /// println!("started at {}", shutdown.pending()[0].location());
+    /// ```
     pub fn location(&self) -> &'static Location<'static> {
         self.location
     }
@@ -48,7 +68,12 @@ impl fmt::Display for PendingWork {
     }
 }
 
-/// What was still pending when a [drain](super::Shutdown::drain) had to end.
+/// The error returned by a [drain](super::Shutdown::drain) whose time was up: the work that was still
+/// pending.
+///
+/// Its message lists up to eight pieces of work.
+///
+/// # Examples
 ///
 /// ```
 /// use std::time::Duration;
@@ -71,18 +96,44 @@ impl Unfinished {
         Unfinished { after, pending }
     }
 
-    /// The pieces of work: at least one.
+    /// Returns the pieces of work that were pending, of which there is at least one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let shutdown = tress::shutdown::Shutdown::new();
+    /// let _guard = shutdown.start_work();
+    /// let unfinished = shutdown.drain_for(Duration::from_millis(1)).await.unwrap_err();
+    /// assert_eq!(unfinished.pending().len(), 1);
+    /// # });
+    /// ```
     pub fn pending(&self) -> &[PendingWork] {
         &self.pending
     }
 
-    /// How long they had been waited for.
+    /// Returns the time limit that was exceeded.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let shutdown = tress::shutdown::Shutdown::new();
+    /// let _guard = shutdown.start_work();
+    /// let unfinished = shutdown.drain_for(Duration::from_millis(1)).await.unwrap_err();
+    /// assert_eq!(unfinished.after(), Duration::from_millis(1));
+    /// # });
+    /// ```
     pub fn after(&self) -> Duration {
         self.after
     }
 }
 
-/// Most pieces of work that a message lists.
+/// The maximum number of pieces of work that a message lists.
 const LISTED: usize = 8;
 
 impl fmt::Display for Unfinished {

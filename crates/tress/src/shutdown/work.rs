@@ -1,14 +1,14 @@
 //! The work that is pending in a scope, and its guards.
 //!
 //! # The rules
-//! - Work begins and ends, and the scope closes, under the scope's lock. After it is closed no work
-//!   begins, so once it is closed and nothing is pending it stays so: the scope is *drained*.
-//! - Whoever makes the second of these two true says so, after the lock. The last guard that is dropped
-//!   after the closing, or the closing that finds nothing.
-//! - A scope with work pending has a piece of work pending in its parent. It is taken under the scope's
-//!   lock before the scope's first piece begins, and given back after its last has ended: locks are
-//!   taken from below to above only. A parent that is closed refuses, and then so does the child.
-//! - A scope whose token is cancelled, by its parent or by hand, refuses work as one that is closed.
+//! - Work starts and ends, and the scope closes, under the lock of the scope. No work starts after it is
+//!   closed, so once it is closed and nothing is pending it stays so: the scope is *drained*.
+//! - The thread that makes the second of these two true announces it, after releasing the lock: that is
+//!   the last guard to be dropped after the closing, or the closing that finds nothing pending.
+//! - A scope with pending work has a piece of work pending in its parent. It is taken under the lock of
+//!   the scope before the first piece of work starts, and given back after the last has ended: locks are
+//!   taken from child to parent only. A parent that is closed refuses, and then so does the child.
+//! - A scope whose token is cancelled, by its parent or directly, refuses work as a closed one does.
 
 use super::PendingWork;
 use crate::sync::CancellationToken;
@@ -19,11 +19,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 pub(super) struct Scope {
-    /// Cancelled to tell everybody to stop.
+    /// Cancelled to tell tasks to stop.
     token: CancellationToken,
     /// Cancelled once the scope is drained.
     drained: CancellationToken,
-    /// The scope this one is a part of, and what it looks like there.
+    /// The parent of this scope, and the piece of work that this scope is there.
     parent: Option<(Arc<Scope>, PendingWork)>,
     state: Mutex<State>,
 }
@@ -32,10 +32,10 @@ pub(super) struct Scope {
 struct State {
     closed: bool,
     pending: usize,
-    /// The pieces of work by the numbers that their guards have.
+    /// The pieces of work, by the numbers that their guards have.
     work: Vec<Option<PendingWork>>,
     free: Vec<usize>,
-    /// This scope's piece of work in its parent, while it has some itself.
+    /// The piece of work that this scope is in its parent, while it has pending work itself.
     in_parent: Option<WorkGuard>,
 }
 
@@ -88,21 +88,21 @@ impl Scope {
         self.state.lock().work.iter().flatten().cloned().collect()
     }
 
-    /// Lets no work begin any more, and tells everybody to stop.
+    /// Refuses work from now on, and tells tasks to stop.
     pub(super) fn close(&self) {
         let drained = {
             let mut state = self.state.lock();
             state.closed = true;
             state.is_drained()
         };
-        // Wakers are foreign code: not under the lock.
+        // Wakers are foreign code, which must not run under the lock.
         self.token.cancel();
         if drained {
             self.drained.cancel();
         }
     }
 
-    /// Notes a piece of work; its number.
+    /// Adds a piece of work and returns its number, or `None` if it is refused.
     fn begin(&self, work: PendingWork) -> Option<usize> {
         let mut state = self.state.lock();
         if state.closed || self.token.is_cancelled() {
@@ -132,8 +132,8 @@ impl Scope {
         if !drained && in_parent.is_none() {
             return;
         }
-        // Both may wake, which is foreign code: a panic of one must not keep the other from happening,
-        // nor meet another one while it unwinds.
+        // Both may call wakers, which are foreign code: a panic of one must not prevent the other, nor
+        // meet a second panic while it unwinds.
         let told = catch_unwind(AssertUnwindSafe(|| {
             if drained {
                 self.drained.cancel();
@@ -146,8 +146,11 @@ impl Scope {
     }
 }
 
-/// A piece of work that has begun; it ends when this is dropped. Made by
-/// [`Shutdown::start_work`](super::Shutdown::start_work).
+/// A guard for a piece of work, which ends when the guard is dropped.
+///
+/// Returned by [`Shutdown::start_work`](super::Shutdown::start_work).
+///
+/// # Examples
 ///
 /// ```
 /// # tress::runtime::Runtime::new().unwrap().block_on(async {
