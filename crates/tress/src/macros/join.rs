@@ -1,9 +1,23 @@
-/// Waits for several futures at once and returns all their outputs.
+/// Waits for several futures to complete, and returns all of their outputs as a tuple.
 ///
-/// They run concurrently in the task that awaits, on one thread; spawn tasks to use several. Each
-/// time the task is polled another one of them is polled first, so that none can use up the
-/// [budget](crate::task::coop) for the others; `biased;` in front keeps the order as written.
-/// Anything that is [`IntoFuture`](std::future::IntoFuture) will do. At most 64.
+/// The futures run concurrently in the current task, on one thread; to run them in parallel,
+/// [`spawn`](crate::spawn) them. Each argument is anything that implements
+/// [`IntoFuture`](std::future::IntoFuture). There may be at most 64; see
+/// [`join_all`](crate::future::join_all) for any number of futures of one type.
+///
+/// At each poll of the task another future is polled first, so that none can use up the
+/// [budget](crate::task::coop) of the others. `biased;` before the first argument keeps the order as
+/// written.
+///
+/// `join!` waits for all futures, even if they return errors. [`try_join!`](crate::try_join) returns at
+/// the first error.
+///
+/// # Cancel safety
+///
+/// Dropping the enclosing future drops all of the futures. The outputs of those that have completed are
+/// lost.
+///
+/// # Examples
 ///
 /// ```
 /// # tress::runtime::Runtime::new().unwrap().block_on(async {
@@ -12,8 +26,14 @@
 /// # });
 /// ```
 ///
-/// # Cancel safety
-/// Dropping it drops all the futures; outputs that were ready are lost.
+/// Polling in the order as written:
+///
+/// ```
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let (first, second) = tress::join!(biased; async { 1 }, async { 2 });
+/// assert_eq!((first, second), (1, 2));
+/// # });
+/// ```
 #[macro_export]
 macro_rules! join {
     (biased; $($future:expr),* $(,)?) => {
@@ -24,10 +44,19 @@ macro_rules! join {
     };
 }
 
-/// Waits for several futures at once and returns their values, or the first error.
+/// Waits for several futures to succeed, or for the first of them to fail.
 ///
-/// As [`join!`](crate::join), but as soon as one of the futures ends with `Err` the others are
-/// dropped and that error is returned. They must have one error type.
+/// Returns `Ok` with a tuple of all values, or the first `Err`, as soon as there is one; the other futures
+/// are then dropped. All futures must have the same error type. Otherwise this is
+/// [`join!`](crate::join), with `biased;` and the limit of 64 futures. See
+/// [`try_join_all`](crate::future::try_join_all) for any number of futures of one type.
+///
+/// # Cancel safety
+///
+/// Dropping the enclosing future drops all of the futures, as does the first error. The values of those
+/// that have completed are lost.
+///
+/// # Examples
 ///
 /// ```
 /// # tress::runtime::Runtime::new().unwrap().block_on(async {
@@ -41,9 +70,6 @@ macro_rules! join {
 /// assert_eq!(failed, Err("no luck"));
 /// # });
 /// ```
-///
-/// # Cancel safety
-/// Dropping it drops all the futures; outputs that were ready are lost.
 #[macro_export]
 macro_rules! try_join {
     (biased; $($future:expr),* $(,)?) => {
@@ -54,7 +80,7 @@ macro_rules! try_join {
     };
 }
 
-// As in `select!`, the number that is left over is the count.
+// As in `select!`, the first number that is not used is the count.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __tress_join {
@@ -98,8 +124,8 @@ macro_rules! __tress_join {
                 match turn {
                     $( $i => {
                         let future = &mut futures.$i;
-                        // SAFETY: the futures are dropped in place: all there is of them is a
-                        // reference that nothing outside of this closure can name.
+                        // SAFETY: the futures are dropped in place: only a reference to them
+                        // remains, which nothing outside of this closure can name.
                         let mut future = unsafe { ::core::pin::Pin::new_unchecked(future) };
                         if !future.as_mut().poll_done(cx) {
                             all_done = false;
@@ -121,7 +147,8 @@ macro_rules! __tress_join {
         outputs
     }};
 
-    // The closure owns the turn of the next poll; a biased one has none to keep.
+    // The closure owns the number of the future that the next poll starts with; a biased one always
+    // starts with the first.
     (@poll_fn [rotating] $count:tt $first:ident $next:ident $body:block $cx:ident) => {{
         let mut $first = 0usize;
         $crate::macros::support::poll_fn(move |$cx| {

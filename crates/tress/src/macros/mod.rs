@@ -1,7 +1,7 @@
 //! `pin!`, `join!`, `try_join!` and `select!`.
 //!
-//! The macros live at the root of the crate, where `#[macro_export]` puts them. What they expand to
-//! names this crate by `$crate` only, so that they work under any name they are re-exported by.
+//! The macros are at the root of the crate, where `#[macro_export]` puts them. Their expansions name this
+//! crate by `$crate` only, so that they work under any name by which they are re-exported.
 
 mod join;
 mod pin;

@@ -1,8 +1,12 @@
-/// Pins values to the stack of the function, or of the future, that this is written in.
+/// Pins values to the stack of the function, or of the future, in which it is used.
 ///
-/// Futures that are polled by reference, in [`select!`](crate::select) in a loop for instance, must
-/// be pinned first. Either give names of variables, which are replaced by pinned references to their
-/// values, or declarations:
+/// Futures that are polled by reference, for example in a loop around [`select!`](crate::select), must be
+/// pinned first. The macro takes either names of variables, which it shadows by pinned references to their
+/// values, or `let` statements.
+///
+/// [`std::pin::pin!`] pins a single expression.
+///
+/// # Examples
 ///
 /// ```
 /// use tress::time::{Duration, sleep};
@@ -22,8 +26,6 @@
 /// }
 /// # });
 /// ```
-///
-/// A single expression is pinned as well by [`std::pin::pin!`].
 #[macro_export]
 macro_rules! pin {
     ($($name:ident),+ $(,)?) => { $(

@@ -1,8 +1,38 @@
-/// Waits for several futures at once and runs the code of the one that finishes first; the others
-/// are dropped.
+/// Waits for several futures, runs the code of the branch whose future completes first, and drops the
+/// others.
 ///
-/// Each branch is `pattern = future => code`, optionally with a condition:
-/// `pattern = future, if condition => code`. A last branch `else => code` runs when no other can.
+/// A branch is `pattern = future => code`, or `pattern = future, if condition => code`. A last branch
+/// `else => code` runs when all others are disabled. There may be at most 64 branches.
+///
+/// The macro proceeds as follows:
+///
+/// 1. It evaluates all conditions. A branch whose condition is false is disabled.
+/// 2. It evaluates the future expressions of all branches, including the disabled ones. Each may be
+///    anything that implements [`IntoFuture`](std::future::IntoFuture).
+/// 3. It polls the futures of the enabled branches, all in the current task. When one completes and its
+///    output matches the pattern, all futures are dropped and the code of the branch runs. If the output
+///    does not match, the branch is disabled and the others continue.
+/// 4. When all branches are disabled it runs the code of `else`.
+///
+/// The code runs after the futures have been dropped, so that it may use what they borrowed, and outside
+/// of any closure: `.await`, `?`, `break` and `return` work.
+///
+/// # Fairness
+///
+/// Each poll starts with a random branch, so that a branch that is always ready does not starve the
+/// others. With `biased;` before the first branch the branches are polled from top to bottom instead, and
+/// fairness is up to you: put a branch that is always ready last.
+///
+/// # Panics
+///
+/// If all branches are disabled and there is no `else` branch.
+///
+/// # Cancel safety
+///
+/// The futures that do not complete first are dropped where they wait. Operations in branches should be
+/// cancel safe, as their documentation says; or keep the future across iterations, as shown below.
+///
+/// # Examples
 ///
 /// ```
 /// use tress::time::{Duration, sleep};
@@ -16,23 +46,7 @@
 /// # });
 /// ```
 ///
-/// In this order:
-///
-/// 1. All conditions are evaluated; a branch whose condition is false is disabled.
-/// 2. The expressions of all branches, disabled ones too, are evaluated to futures, anything that
-///    is [`IntoFuture`](std::future::IntoFuture) included.
-/// 3. The enabled futures are polled by the task that awaits, all on the same thread. When one
-///    finishes and its output matches the pattern, all futures are dropped and the branch's code
-///    runs. If it does not match, the branch is disabled and the others go on.
-/// 4. When all branches are disabled the code of `else` runs.
-///
-/// The code runs after the futures are gone, so that it may use what they borrowed, and outside of
-/// any closure: `.await`, `?`, `break` and `return` work.
-///
-/// # Fairness
-/// Polling begins with a random branch each time, so that a branch that is always ready does not
-/// starve the others. `biased;` in front of the branches polls them from top to bottom instead:
-/// the order is yours then, and so is the fairness.
+/// Branches in order, each at most once:
 ///
 /// ```
 /// # tress::runtime::Runtime::new().unwrap().block_on(async {
@@ -52,9 +66,8 @@
 /// # });
 /// ```
 ///
-/// # In a loop
-/// A future made in a branch starts anew with every turn of a loop. To let it go on, make it
-/// outside, [pin](crate::pin!) it and give the branch a reference:
+/// A future that is created in a branch starts anew with every iteration of a loop. To let it continue,
+/// create it before the loop, [pin](crate::pin!) it and poll a reference:
 ///
 /// ```
 /// # tress::runtime::Runtime::new().unwrap().block_on(async {
@@ -74,15 +87,6 @@
 /// assert!(turns <= 2);
 /// # });
 /// ```
-///
-/// # Cancel safety
-/// The futures that lose are dropped where they wait. Use operations in branches that say in their
-/// documentation that this loses nothing, or keep the future, as above.
-///
-/// # Panics
-/// If all branches are disabled and there is no `else`.
-///
-/// There may be up to 64 branches.
 #[macro_export]
 macro_rules! select {
     (biased; $($branches:tt)+) => {
@@ -99,8 +103,8 @@ macro_rules! select {
     };
 }
 
-// One branch is taken off the input at a time and gets the next number; the number that is next in
-// the end is their count.
+// One branch at a time is taken off the input and gets the next number. The first number that is not
+// used is the count.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __tress_select {
@@ -185,7 +189,7 @@ macro_rules! __tress_select {
         match {
             let mut disabled: u64 = 0;
             $( if !$condition { disabled |= 1 << $i; } )+
-            // In a `let` of their own, so that temporaries they borrow live as long as they do.
+            // In a `let` of their own, so that temporaries that they borrow live as long as they do.
             let futures = ($($future,)+);
             let mut futures = ($($crate::macros::support::IntoFuture::into_future(futures.$i),)+);
             let futures = &mut futures;
@@ -205,8 +209,8 @@ macro_rules! __tress_select {
                             if disabled & (1 << $i) != 0 {
                                 continue;
                             }
-                            // SAFETY: the futures are dropped in place: all there is of them is a
-                            // reference that nothing outside of this closure can name.
+                            // SAFETY: the futures are dropped in place: only a reference to them
+                            // remains, which nothing outside of this closure can name.
                             let future = unsafe { ::core::pin::Pin::new_unchecked(&mut futures.$i) };
                             let mut output = match $crate::macros::support::Future::poll(future, cx) {
                                 $crate::macros::support::Poll::Ready(output) => output,
@@ -216,8 +220,8 @@ macro_rules! __tress_select {
                                 }
                             };
                             disabled |= 1 << $i;
-                            // Asks whether it matches without moving anything: a guard sees the
-                            // bindings by reference, and this one never lets them be made.
+                            // Checks the pattern without moving anything: a guard sees the
+                            // bindings by reference, and this one never accepts.
                             let mut matches = false;
                             match output {
                                 $pattern if { matches = true; false } => ::core::unreachable!(),

@@ -1,4 +1,4 @@
-//! What the macros expand to. Not for use by hand: it changes without notice.
+//! The items that the expansions of the macros use. They are not public API and change without notice.
 
 #![doc(hidden)]
 
@@ -11,12 +11,12 @@ use std::task::Context;
 pub use std::future::{Future, IntoFuture, poll_fn};
 pub use std::task::Poll;
 
-/// A number below `n`, from the generator of the runtime this thread drives.
+/// Returns a random number below `n`, from the generator of the runtime that this thread drives.
 pub fn thread_rng_n(n: u32) -> u32 {
     context::random_below(n)
 }
 
-/// The branch that an unbiased `select!` polls first.
+/// Returns the branch that an unbiased `select!` polls first.
 #[inline]
 pub fn random_start(branches: u32) -> u32 {
     if branches == 1 {
@@ -26,17 +26,17 @@ pub fn random_start(branches: u32) -> u32 {
     }
 }
 
-/// Pending, having asked to be polled again, if the task has used up its budget.
+/// Returns `Pending`, and wakes the task, if the task has used up its budget.
 #[inline]
 pub fn poll_budget_available(cx: &mut Context<'_>) -> Poll<()> {
     coop::poll_budget_available(cx)
 }
 
 pin_project! {
-    /// A future and later its output.
+    /// A future, and later its output.
     //
-    // With a tag of its own, which `repr(C)` gives it: one folded into the future's bytes would be
-    // read while references that a self-referential future keeps to them are alive.
+    // `repr(C)` gives it a tag of its own: one in a niche of the future's bytes would be read while
+    // references that a self-referential future keeps to these bytes are alive.
     #[derive(Debug)]
     #[repr(C)]
     #[project = MaybeDoneProjection]
@@ -48,7 +48,7 @@ pin_project! {
     }
 }
 
-/// Keeps the output of what `value` turns into.
+/// Wraps the future of `value`, to keep its output.
 pub fn maybe_done<T: IntoFuture>(value: T) -> MaybeDone<T::IntoFuture> {
     MaybeDone::Running {
         future: value.into_future(),
@@ -56,7 +56,7 @@ pub fn maybe_done<T: IntoFuture>(value: T) -> MaybeDone<T::IntoFuture> {
 }
 
 impl<F: Future> MaybeDone<F> {
-    /// Polls the future unless it has finished. True once it has.
+    /// Polls the future unless it has completed. Returns whether it has.
     pub fn poll_done(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> bool {
         let MaybeDoneProjection::Running { future } = self.as_mut().project() else {
             return true;
@@ -70,7 +70,7 @@ impl<F: Future> MaybeDone<F> {
         }
     }
 
-    /// The output, once and not before there is one.
+    /// Takes the output, if there is one.
     pub fn take(self: Pin<&mut Self>) -> Option<F::Output> {
         if !matches!(*self, MaybeDone::Done { .. }) {
             return None;
@@ -83,7 +83,7 @@ impl<F: Future> MaybeDone<F> {
 }
 
 impl<T, E, F: Future<Output = Result<T, E>>> MaybeDone<F> {
-    /// The output's error, if it is one.
+    /// Takes the output if it is an error.
     pub fn take_error(mut self: Pin<&mut Self>) -> Option<E> {
         match self.as_mut().project() {
             MaybeDoneProjection::Done { output: Err(_) } => self.take().and_then(Result::err),
@@ -91,7 +91,7 @@ impl<T, E, F: Future<Output = Result<T, E>>> MaybeDone<F> {
         }
     }
 
-    /// The output's value, if it is one.
+    /// Takes the output, and returns its value if it is one.
     pub fn take_value(self: Pin<&mut Self>) -> Option<T> {
         self.take().and_then(Result::ok)
     }
