@@ -26,7 +26,7 @@ const FLAVORS: [(&str, Flavor); 3] = [
     ("local", Flavor::Local),
 ];
 
-/// What `unhandled_panic` accepts, and the variant of `UnhandledPanic` it stands for.
+/// The values that `unhandled_panic` accepts, and the variants of `UnhandledPanic` that they stand for.
 const UNHANDLED_PANICS: [(&str, &str); 2] = [
     ("ignore", "Ignore"),
     ("shutdown_runtime", "ShutdownRuntime"),
@@ -39,8 +39,8 @@ pub(crate) struct Sourced<T, S> {
     pub(crate) span: S,
 }
 
-/// What the arguments ask for. Arguments that were reported as wrong are not in here, so the
-/// settings always fit together.
+/// The settings that the arguments ask for. Arguments that were reported as wrong are left out, so that
+/// the settings are always consistent.
 #[derive(Debug)]
 pub(crate) struct Settings<S> {
     pub(crate) flavor: Flavor,
@@ -54,7 +54,7 @@ pub(crate) struct Settings<S> {
     pub(crate) krate: Option<Sourced<String, S>>,
 }
 
-/// Reads the arguments of `attribute`; everything that is wrong with them goes to `errors`.
+/// Reads the arguments of `attribute`, and appends everything that is wrong with them to `errors`.
 pub(crate) fn parse<S: Copy>(
     attribute: Attribute,
     tokens: &[Token<S>],
@@ -96,10 +96,9 @@ pub(crate) fn parse<S: Copy>(
 
 struct Parser<'a, S> {
     errors: &'a mut Vec<Diagnostic<S>>,
-    /// The arguments so far and the span of their names.
+    /// The arguments so far, and the spans of their names.
     seen: Vec<(&'static str, S)>,
-    /// Set when `flavor` was there and could not be read: then nothing is known about what fits to
-    /// it.
+    /// Whether `flavor` was given and could not be read: arguments are then not checked against it.
     flavor_is_wrong: bool,
     settings: Settings<S>,
 }
@@ -196,7 +195,7 @@ impl<S: Copy> Parser<'_, S> {
         }
     }
 
-    /// Reports the arguments that do not go with the flavour.
+    /// Reports the arguments that the flavour does not allow.
     fn check_flavor(&mut self) {
         if self.flavor_is_wrong {
             self.settings.worker_threads = None;
@@ -236,7 +235,7 @@ fn example(name: &str) -> &'static str {
     }
 }
 
-/// The meaning of a string literal that must be one of a few words.
+/// Returns the meaning of a string literal that must be one of a few words.
 fn one_of<T: Copy, S>(name: &str, token: &Token<S>, choices: &[(&str, T)]) -> Result<T, String> {
     let quoted: Vec<String> = choices
         .iter()
@@ -323,7 +322,7 @@ fn is_identifier(text: &str) -> bool {
     starts_well && text != "_" && text.chars().all(|c| c.is_alphanumeric() || c == '_')
 }
 
-/// What stands between the quotes, if the token is a string literal.
+/// Returns the text between the quotes, if the token is a string literal.
 fn string<S>(token: &Token<S>) -> Option<&str> {
     match &token.kind {
         Kind::Literal(text) => unquote(text),
@@ -331,8 +330,8 @@ fn string<S>(token: &Token<S>) -> Option<&str> {
     }
 }
 
-/// What stands between the quotes of a string literal. Escapes stay as they are: none of the words
-/// that are compared has a reason to contain one.
+/// Returns the text between the quotes of a string literal. Escapes are left as they are: no value that
+/// is compared needs one.
 fn unquote(literal: &str) -> Option<&str> {
     let mut text = literal;
     if let Some(raw) = literal.strip_prefix('r') {

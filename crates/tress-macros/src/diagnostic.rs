@@ -1,4 +1,4 @@
-//! What the parsers report.
+//! The errors that the parsers report.
 
 /// An error, and the token it is about.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! Puts the function together again, around its body.
+//! Assembles the new function around the body of the old one.
 //!
 //! ```text
 //! fn name() -> Type {
@@ -48,8 +48,7 @@ pub(crate) fn expand(attribute: Attribute, args: TokenStream, item: TokenStream)
     errors.iter().map(compile_error).chain([item]).collect()
 }
 
-/// The tokens of the item, without the invisible group that is around a `$item:item` of
-/// `macro_rules!`.
+/// Returns the tokens of the item, without the invisible group around a `$item:item` of `macro_rules!`.
 fn trees_of(item: TokenStream) -> Vec<TokenTree> {
     let trees: Vec<TokenTree> = item.into_iter().collect();
     match &trees[..] {
@@ -117,7 +116,7 @@ fn rebuild(
     out
 }
 
-/// The statement that gives the async block its type.
+/// Returns the statement that gives the async block its type.
 fn type_hint(output: TokenStream, span: Span) -> TokenStream {
     let mut statement = code(
         "if let ::core::option::Option::Some(__value) = ::core::option::Option::<",
@@ -128,8 +127,8 @@ fn type_hint(output: TokenStream, span: Span) -> TokenStream {
     statement
 }
 
-/// The expression that makes the runtime, in pieces: each with the place of the argument that asked
-/// for it.
+/// Returns the expression that builds the runtime, in pieces, each with the span of the argument that
+/// asked for it.
 fn builder<S: Copy>(settings: &Settings<S>, site: S) -> Vec<(String, S)> {
     let (krate, krate_span) = match &settings.krate {
         Some(path) => (path.value.as_str(), path.span),
@@ -170,8 +169,8 @@ fn builder<S: Copy>(settings: &Settings<S>, site: S) -> Vec<(String, S)> {
     pieces
 }
 
-/// Takes the inner attributes off the start of a body. They are not allowed in an async block, and
-/// on the function they mean the same.
+/// Removes the inner attributes from the start of a body. They are not allowed in an async block, and
+/// mean the same on the function.
 fn open_body(body: &TokenTree) -> (TokenStream, Group) {
     let TokenTree::Group(group) = body else {
         unreachable!("the parser found a group here")
@@ -213,7 +212,7 @@ fn braces(span: Span, contents: impl IntoIterator<Item = TokenTree>) -> TokenStr
     TokenTree::from(group).into()
 }
 
-/// Tokens from source text, all with the same span.
+/// Parses source text into tokens that all have the same span.
 fn code(source: &str, span: Span) -> TokenStream {
     let tokens: TokenStream = source
         .parse()

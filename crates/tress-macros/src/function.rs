@@ -1,14 +1,13 @@
 //! Finds the parts of a function in its tokens.
 //!
-//! Only as much of the grammar is known here as it takes to remove `async` and to wrap the body:
+//! This knows only as much of the grammar as is needed to remove `async` and to wrap the body:
 //!
 //! ```text
 //! #[attribute]* visibility? const? async unsafe? (extern "ABI"?)?
 //! fn name <generics>? (parameters) (-> type)? (where …)? { body }
 //! ```
 //!
-//! Everything else is passed on as it came, and the compiler, which sees it next, reports what is
-//! wrong with it.
+//! Everything else is passed on unchanged, and the compiler reports what is wrong with it.
 
 use std::ops::Range;
 
@@ -18,7 +17,7 @@ use crate::Attribute;
 use crate::diagnostic::Diagnostic;
 use crate::token::{Kind, Token, flatten};
 
-/// Where the parts of a function are: positions in the list of its tokens.
+/// The parts of a function, as positions in the list of its tokens.
 #[derive(Debug)]
 pub(crate) struct Function {
     /// The first token after the attributes.
@@ -33,7 +32,7 @@ pub(crate) struct Function {
     pub(crate) body: usize,
 }
 
-/// What can be done with the return type.
+/// How the return type can be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Output {
     /// It can be named anywhere in the function.
@@ -44,8 +43,8 @@ pub(crate) enum Output {
 
 /// Finds the parts of the function that `attribute` stands on.
 ///
-/// What leaves a function to work with goes to `errors`. `Err` is for tokens that are not a
-/// function.
+/// Errors that leave a function to work with are appended to `errors`. `Err` is returned for tokens that
+/// are not a function.
 pub(crate) fn parse<S: Copy>(
     attribute: Attribute,
     tokens: &[Token<S>],
@@ -125,8 +124,8 @@ pub(crate) fn parse<S: Copy>(
     })
 }
 
-/// Goes over everything between the attributes and `fn`, and returns the position of `fn`. There
-/// must be an `async` to drop.
+/// Checks everything between the attributes and `fn`, and returns the position of `fn`. There must be
+/// an `async` to remove.
 fn qualifiers<S: Copy>(
     this: &str,
     tokens: &[Token<S>],
@@ -193,7 +192,7 @@ fn skip_generics<S>(tokens: &[Token<S>], at: usize) -> usize {
     tokens.len()
 }
 
-/// The return type in the tokens between the parameters and the body.
+/// Finds the return type in the tokens between the parameters and the body.
 fn output<S>(tokens: &[Token<S>], between: Range<usize>) -> Option<Range<usize>> {
     let part = &tokens[between.clone()];
     let [dash, angle, ..] = part else { return None };
@@ -226,7 +225,7 @@ fn mentions_impl<S>(tokens: &[Token<S>]) -> bool {
     })
 }
 
-/// Whether this is a group in braces, possibly inside the invisible group of a `$body:block`.
+/// Returns whether this is a group in braces, possibly inside the invisible group of a `$body:block`.
 fn is_body<S>(token: &Token<S>) -> bool {
     match token.group(Delimiter::None) {
         Some([inner]) => is_body(inner),
@@ -234,8 +233,7 @@ fn is_body<S>(token: &Token<S>) -> bool {
     }
 }
 
-/// The last segment of the path that an attribute starts with: `test` for
-/// `#[core::prelude::v1::test]`.
+/// Returns the last segment of the path of an attribute: `test` for `#[core::prelude::v1::test]`.
 fn last_segment<S: Copy>(attribute: &[Token<S>]) -> Option<String> {
     let mut last = None;
     for token in &flatten(attribute) {

@@ -27,7 +27,7 @@ mod token;
 
 use proc_macro::TokenStream;
 
-/// The two attributes; most of what they do is the same.
+/// The two attributes, most of whose work is the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Attribute {
     Main,
@@ -44,17 +44,15 @@ impl Attribute {
     }
 }
 
-/// Turns an `async fn` into a function that starts a runtime and runs the body on it until the body
-/// returns.
+/// Turns an `async fn` into a function that builds a runtime and runs the body on it to completion.
 ///
-/// The function keeps its attributes, visibility, generics and return type; it only stops being
-/// `async`. It is usually `main`, but any function without arguments will do. Each call builds a
-/// runtime of its own and shuts it down before it returns, so the function must not be called from
-/// inside another runtime.
+/// The function keeps its attributes, visibility, generics and return type; only `async` is removed. It
+/// is usually `main`, but can be any function without arguments. Each call builds a runtime of its own
+/// and shuts it down before it returns, so the function must not be called inside another runtime.
 ///
-/// The body runs on the thread that called the function and need not be `Send`. It is not a spawned
-/// task: on the multi-thread flavour, work that should be spread over the workers has to be
-/// spawned.
+/// The body runs on the calling thread and need not be `Send`. It is not a spawned task: on the
+/// multi-thread flavour, work that should run on the workers has to be spawned. To configure more than
+/// the arguments allow, use `tress::runtime::Builder`.
 ///
 /// # Arguments
 ///
@@ -90,7 +88,7 @@ impl Attribute {
 /// }
 /// ```
 ///
-/// Four named workers, in a function other than `main`:
+/// A runtime with a name and four workers, in a function other than `main`:
 ///
 /// ```ignore
 /// #[tress::main(worker_threads = 4, name = "import")]
@@ -104,14 +102,14 @@ impl Attribute {
 /// }
 /// ```
 ///
-/// A crate that hands `tress` on under another path:
+/// A `tress` that is re-exported under another path:
 ///
 /// ```ignore
 /// #[tress::main(crate = "my_framework::rt")]
 /// async fn main() {}
 /// ```
 ///
-/// What the second example expands to, more or less:
+/// The second example expands to about this:
 ///
 /// ```ignore
 /// fn main() -> std::io::Result<()> {
@@ -126,8 +124,8 @@ impl Attribute {
 ///
 /// # Panics
 ///
-/// The function panics if the runtime cannot be built, for example because the system refuses
-/// another thread.
+/// The function panics if the runtime cannot be built, for example because the system refuses to create
+/// a thread.
 #[proc_macro_attribute]
 pub fn main(args: TokenStream, item: TokenStream) -> TokenStream {
     expand::expand(Attribute::Main, args, item)
@@ -135,7 +133,7 @@ pub fn main(args: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Turns an `async fn` into a `#[test]` that runs the body on a runtime of its own.
 ///
-/// Each test starts and shuts down its own runtime, by default on the current thread. `#[ignore]`,
+/// Each test builds and shuts down its own runtime, by default a current-thread one. `#[ignore]`,
 /// `#[should_panic]` and return types such as `Result` work as they do for any other test. A second
 /// `#[test]` on the function is an error.
 ///
@@ -161,7 +159,7 @@ pub fn main(args: TokenStream, item: TokenStream) -> TokenStream {
 /// }
 /// ```
 ///
-/// With the clock paused, an hour passes as soon as there is nothing else to do:
+/// With a paused clock, an hour passes as soon as there is nothing else to do:
 ///
 /// ```ignore
 /// #[tress::test(start_paused = true)]
@@ -173,7 +171,7 @@ pub fn main(args: TokenStream, item: TokenStream) -> TokenStream {
 /// }
 /// ```
 ///
-/// Two workers, and a test that may fail with an error:
+/// A test on two workers that can return an error:
 ///
 /// ```ignore
 /// #[tress::test(flavor = "multi_thread", worker_threads = 2)]
@@ -186,7 +184,7 @@ pub fn main(args: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// # Panics
 ///
-/// The test fails if the runtime cannot be built, for example because the system refuses another
+/// The test fails if the runtime cannot be built, for example because the system refuses to create a
 /// thread.
 #[proc_macro_attribute]
 pub fn test(args: TokenStream, item: TokenStream) -> TokenStream {

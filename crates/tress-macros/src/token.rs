@@ -17,7 +17,7 @@ pub(crate) struct Token<S> {
 pub(crate) enum Kind<S> {
     Ident(String),
     Punct(char),
-    /// As it stands in the source, with its quotes, prefix and suffix.
+    /// The literal as written, with its quotes, prefix and suffix.
     Literal(String),
     /// The contents of braces are left out: only function bodies have them, and no parser looks
     /// inside.
@@ -33,7 +33,7 @@ impl<S> Token<S> {
         matches!(&self.kind, Kind::Punct(c) if *c == punct)
     }
 
-    /// The contents, if this is a group with this delimiter.
+    /// Returns the contents if this is a group with this delimiter.
     pub(crate) fn group(&self, delimiter: Delimiter) -> Option<&[Token<S>]> {
         match &self.kind {
             Kind::Group(d, contents) if *d == delimiter => Some(contents),
