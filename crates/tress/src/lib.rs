@@ -1,4 +1,49 @@
-//! tress: one runtime for futures, coroutines and processes, on one adaptive work-stealing scheduler.
+//! An async runtime for futures, coroutines and processes, on one adaptive work-stealing scheduler.
+//!
+//! - **Futures** are spawned as tasks, with timers, synchronisation, channels, and I/O on io_uring or the
+//!   readiness API of the system.
+//! - **Coroutines** are blocking-style functions on small stacks of their own, which are tasks in every
+//!   respect (feature `coroutine`).
+//! - **Processes** are state machines with mailboxes, links and supervisors, in the crate `tress-actor`.
+//!
+//! The API uses Tokio's names where Tokio has the item.
+//!
+//! # Where to start
+//!
+//! | To | see |
+//! |---|---|
+//! | spawn tasks, wait for them, cancel them | [`spawn`], [`task`], [`join!`], [`select!`], [`future`] |
+//! | wait for some time, or for a limited time | [`time`] |
+//! | synchronise tasks and share data | [`sync`] |
+//! | send messages to one receiver or to many | [`sync::mpsc`], [`channel`] |
+//! | run code that blocks or computes for long | [`task::spawn_blocking`], [`dispatch`] |
+//! | write blocking-style code | `coroutine` |
+//! | use sockets, files, child processes and signals | `net`, `fs`, `process`, `signal`, with the traits of [`io`] |
+//! | use streams and sinks | `stream` |
+//! | shut down in an orderly way | [`shutdown`] |
+//! | configure a runtime | [`runtime::Builder`] |
+//! | observe a runtime | [`runtime::RuntimeMetrics`], [`trace`] |
+//!
+//! # Runtimes
+//!
+//! Tasks, timers and I/O belong to a [`runtime::Runtime`]. The attributes `#[tress::main]` and
+//! `#[tress::test]` build one for a function; [`runtime::Builder`] builds one with other options.
+//!
+//! # Features
+//!
+//! | Feature | Adds |
+//! |---|---|
+//! | `fs`, `net`, `process`, `signal` | the modules of these names; on by default |
+//! | `macros` | `#[tress::main]` and `#[tress::test]`; on by default |
+//! | `coroutine` | the module `coroutine`, on Unix |
+//! | `driver` | `io::AsyncFd`; implied by `fs`, `net`, `process` and `signal` |
+//! | `stream`, `sink` | the module `stream`: `Stream` for receivers, intervals and sets of tasks, and `Sink` for senders |
+//! | `bytes` | reading into `BufMut` and writing from `Buf` |
+//! | `futures-io`, `hyper` | `io::compat` and `io::hyper`: the I/O traits of these crates |
+//! | `diagnostics` | names of functions in the backtraces of slow polls |
+//! | `tokio-words` | panic messages in Tokio's words, for a facade with Tokio's API |
+//!
+//! # Examples
 //!
 //! ```
 //! use tress::time::{sleep, Duration};
@@ -12,30 +57,6 @@
 //!     println!("{}", task.await.unwrap());
 //! }
 //! ```
-//!
-//! | to … | see |
-//! |---|---|
-//! | run tasks, wait for them, end them | [`task`], [`spawn`], [`select!`], [`join!`] |
-//! | wait for time to pass, or no longer | [`time`] |
-//! | talk between tasks, share, limit | [`sync`]; many receivers: [`channel`] |
-//! | write what blocks, or computes for long | [`task::spawn_blocking`], [`dispatch`] |
-//! | write it without `async` | `coroutine` |
-//! | use sockets, files, child processes, signals | `net`, `fs`, `process`, `signal`, by the traits of [`io`] |
-//! | end a program in good order | [`shutdown`] |
-//! | choose threads and limits, or see what they do | [`runtime::Builder`], [`trace`] |
-//! | have processes with mailboxes and supervisors | the crate `tress-actor` |
-//!
-//! # Features
-//! | feature | what it adds |
-//! |---|---|
-//! | `fs`, `net`, `process`, `signal`, `macros` | the modules of these names, and `#[tress::main]` and `#[tress::test]`; on by default |
-//! | `coroutine` | the module `coroutine`, on Unix |
-//! | `driver` | `io::AsyncFd` alone; the first four bring it along |
-//! | `stream`, `sink` | `Stream` for receivers, intervals and sets of tasks; `Sink` for senders |
-//! | `bytes` | `Buf` and `BufMut` for reading and writing |
-//! | `futures-io`, `hyper` | `io::compat`, `io::hyper`: the traits of these crates |
-//! | `diagnostics` | names of functions in the backtraces of slow polls |
-//! | `tokio-words` | panics in Tokio's words, for the facade of that name |
 
 #![warn(missing_docs, missing_debug_implementations, rust_2018_idioms)]
 
@@ -45,7 +66,7 @@ pub mod channel;
 pub mod coroutine;
 #[cfg(not(loom))]
 pub mod dispatch;
-// What of it has models.
+// The part of it that has models.
 #[cfg(all(test, loom))]
 mod dispatch {
     mod ready;
@@ -59,7 +80,7 @@ mod json;
 pub mod macros;
 #[cfg(feature = "net")]
 pub mod net;
-// What of it has models, which do without I/O.
+// The part of it that has models, which need no I/O.
 #[cfg(all(test, loom, not(feature = "net")))]
 mod net {
     mod pooled {
