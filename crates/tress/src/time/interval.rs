@@ -22,7 +22,7 @@ use std::time::Duration;
 /// use tress::time::{interval, Duration};
 /// # tress::runtime::Runtime::new().unwrap().block_on(async {
 /// let mut interval = interval(Duration::from_millis(2));
-/// interval.tick().await; // at once
+/// interval.tick().await; // immediately
 /// interval.tick().await; // after 2 ms
 /// # });
 /// ```
