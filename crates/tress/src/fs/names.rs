@@ -83,7 +83,7 @@ pub async fn create_dir(path: impl AsRef<Path>) -> io::Result<()> {
 /// # async fn main() -> std::io::Result<()> {
 /// # let base = std::env::temp_dir().join(format!("tress-doc-mkdirs-{}", std::process::id()));
 /// tress::fs::create_dir_all(base.join("a/b")).await?;
-/// tress::fs::create_dir_all(base.join("a/b")).await?; // it may exist already
+/// tress::fs::create_dir_all(base.join("a/b")).await?; // exists already
 /// tress::fs::remove_dir_all(base).await?;
 /// # Ok(())
 /// # }

@@ -173,7 +173,7 @@ impl Child {
     /// # async fn main() -> std::io::Result<()> {
     /// let mut child = tress::process::Command::new("true").spawn()?;
     /// assert!(child.wait().await?.success());
-    /// assert!(child.wait().await?.success()); // it is remembered
+    /// assert!(child.wait().await?.success()); // the same status again
     /// # Ok(())
     /// # }
     /// ```

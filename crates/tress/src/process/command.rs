@@ -276,7 +276,7 @@ impl Command {
     /// use std::process::Stdio;
     /// use tress::process::Command;
     ///
-    /// // At its end from the beginning.
+    /// // The child finds its input empty.
     /// let output = Command::new("cat").stdin(Stdio::null()).output().await?;
     /// assert!(output.stdout.is_empty());
     /// # Ok(())

@@ -157,7 +157,7 @@ impl Scope {
 /// let shutdown = tress::shutdown::Shutdown::new();
 /// let guard = shutdown.start_work().unwrap();
 /// shutdown.trigger();
-/// // Work that has begun may go on.
+/// // Work that has started may continue.
 /// assert_eq!(shutdown.pending_count(), 1);
 /// drop(guard);
 /// shutdown.drained().await;

@@ -41,8 +41,11 @@ impl From<Elapsed> for std::io::Error {
 /// # Examples
 ///
 /// ```
-/// let error = tress::time::error::Error::shutdown();
-/// assert!(error.is_shutdown());
+/// use tress::time::error::Error;
+///
+/// assert!(Error::shutdown().is_shutdown());
+/// assert!(Error::at_capacity().is_at_capacity());
+/// assert!(Error::invalid().is_invalid());
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Error(Kind);

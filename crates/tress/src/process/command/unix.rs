@@ -13,7 +13,7 @@ impl Command {
     /// ```
     /// use tress::process::Command;
     ///
-    /// // Needs the right to become that user.
+    /// // Spawning this needs the privilege to change to that user.
     /// let mut command = Command::new("id");
     /// command.uid(65534).gid(65534);
     /// ```
