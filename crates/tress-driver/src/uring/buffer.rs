@@ -1,34 +1,59 @@
+//! Memory that can be lent to the kernel.
+
 use std::fmt;
 use std::ops::{Bound, RangeBounds};
 
-/// Memory that can be lent to the kernel: it is owned, and stays where it is when its owner moves.
+/// Memory that can be lent to the kernel: it is owned, and its bytes stay in place when the value moves.
+///
+/// Implemented for `Vec<u8>`, `Box<[u8]>`, `String`, `&'static [u8]`, `&'static str`, for [slices](Slice) of
+/// buffers and, on Linux, for `PoolBuffer`.
 ///
 /// # Safety
-/// As long as the value is neither dropped nor used through a mutable reference, `pointer` returns the
-/// same pointer wherever the value is moved, and `filled` bytes can be read there.
+/// As long as the value is neither dropped nor used through a mutable reference, [`pointer`](Buffer::pointer)
+/// returns the same pointer wherever the value is moved, and [`filled`](Buffer::filled) bytes can be read
+/// there.
+///
+/// # Examples
+/// ```
+/// use tress_driver::Buffer;
+///
+/// let buffer = b"hello".to_vec();
+/// assert_eq!((buffer.filled(), buffer.bytes()), (5, &b"hello"[..]));
+/// ```
 pub unsafe trait Buffer: Send + 'static {
-    /// Where the bytes are.
+    /// Returns the address of the first byte.
     fn pointer(&self) -> *const u8;
 
-    /// How many bytes have a value: as many as a write would write.
+    /// Returns the number of initialised bytes: those that a write would write.
     fn filled(&self) -> usize;
 
-    /// The filled bytes.
+    /// Returns the initialised bytes.
     fn bytes(&self) -> &[u8] {
         // SAFETY: readable by the trait's promise, for as long as the buffer is borrowed.
         unsafe { std::slice::from_raw_parts(self.pointer(), self.filled()) }
     }
 
-    /// A part of the buffer, to write or to fill only that: `buffer.slice(buffer.len()..)` is filled
-    /// behind what is there.
+    /// Restricts the buffer to a range of its bytes, so that an operation writes or fills only those.
+    ///
+    /// The range may reach beyond the buffer; it is cut to what there is. `buffer.slice(buffer.len()..)` fills
+    /// a vector behind its contents. [`Slice::into_inner`] returns the whole buffer.
     ///
     /// # Panics
     /// If the range starts behind its end.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress_driver::Buffer;
+    ///
+    /// let part = b"hello, world".to_vec().slice(7..);
+    /// assert_eq!(part.bytes(), b"world");
+    /// assert_eq!(part.into_inner(), b"hello, world");
+    /// ```
     fn slice(self, range: impl RangeBounds<usize>) -> Slice<Self>
     where
         Self: Sized,
     {
-        // No buffer reaches as far as where this would overflow.
+        // Saturating is enough: no buffer is that long.
         let start = match range.start_bound() {
             Bound::Included(&start) => start,
             Bound::Excluded(&start) => start.saturating_add(1),
@@ -48,21 +73,32 @@ pub unsafe trait Buffer: Send + 'static {
     }
 }
 
-/// Memory that the kernel may fill.
+/// A [`Buffer`] that the kernel may fill.
+///
+/// A read fills it from the start. Use a [slice](Buffer::slice) to keep what is there.
 ///
 /// # Safety
-/// As for [`Buffer`]; and `room` bytes can be written at `pointer_mut`, which is where `pointer` is.
+/// As for [`Buffer`]; and [`room`](BufferMut::room) bytes can be written at
+/// [`pointer_mut`](BufferMut::pointer_mut), which is the same address as [`pointer`](Buffer::pointer).
+///
+/// # Examples
+/// ```
+/// use tress_driver::{Buffer, BufferMut};
+///
+/// let buffer = Vec::with_capacity(4096);
+/// assert_eq!((buffer.filled(), buffer.room()), (0, 4096));
+/// ```
 pub unsafe trait BufferMut: Buffer {
-    /// Where the bytes are.
+    /// Returns the address of the first byte, for writing.
     fn pointer_mut(&mut self) -> *mut u8;
 
-    /// How many bytes fit, those already filled included: a read fills from the start.
+    /// Returns the number of bytes that fit, including those that are initialised.
     fn room(&self) -> usize;
 
-    /// Says that the first `filled` bytes have a value now. Never makes the buffer less filled than it is.
+    /// Records that the first `filled` bytes are initialised. Never shortens the buffer.
     ///
     /// # Safety
-    /// They do, and there are no more than `room`.
+    /// The first `filled` bytes are initialised, and `filled` is at most [`room`](BufferMut::room).
     unsafe fn set_filled(&mut self, filled: usize);
 }
 
@@ -152,7 +188,20 @@ unsafe impl Buffer for String {
     }
 }
 
-/// A part of a buffer, made by [`Buffer::slice`].
+/// A range of a buffer; created by [`Buffer::slice`].
+///
+/// It is a buffer itself. Its start is kept within the initialised bytes of the whole buffer, and its end
+/// within the room.
+///
+/// # Examples
+/// ```
+/// use tress_driver::{Buffer, BufferMut};
+///
+/// let mut buffer = Vec::with_capacity(16);
+/// buffer.extend_from_slice(b"head");
+/// let rest = buffer.slice(4..10);
+/// assert_eq!((rest.filled(), rest.room()), (0, 6));
+/// ```
 pub struct Slice<B> {
     buffer: B,
     start: usize,
@@ -160,12 +209,12 @@ pub struct Slice<B> {
 }
 
 impl<B> Slice<B> {
-    /// The whole buffer.
+    /// Returns the whole buffer.
     pub fn into_inner(self) -> B {
         self.buffer
     }
 
-    /// The whole buffer.
+    /// Returns a reference to the whole buffer.
     pub fn get_ref(&self) -> &B {
         &self.buffer
     }

@@ -1,4 +1,4 @@
-//! Operations whose futures go.
+//! What happens to operations whose futures are dropped.
 
 use super::ring::Ring;
 use super::table::Key;
@@ -6,19 +6,20 @@ use crate::driver::{By, Driver};
 use crate::sys::clock;
 use std::time::Duration;
 
-/// How long who drops an operation waits for the kernel to let go of it, where nobody else would see it do so.
-/// It takes microseconds, as long as the thread that has handed the operation over takes to enter the kernel.
+/// Maximum time that dropping an operation waits for the kernel to let go of it, where no other thread would
+/// see it do so. Usually it takes microseconds: until the thread that handed the operation over enters the
+/// kernel.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// Another thread may have taken the result meanwhile: how often to look.
+/// Time between two looks at the result, which another thread may have taken meanwhile.
 const SLICE: Duration = Duration::from_millis(2);
 
 impl Driver {
-    /// Asks the kernel to stop operations whose futures go. It has heard of it when this returns (unless it is
-    /// short of memory: then the owner tries again): from then on they take nothing. If this is the thread that
-    /// has handed them over, they are over.
+    /// Asks the kernel to stop operations whose futures are dropped. When this returns the kernel has been
+    /// told, and the operations take nothing from then on. (If the kernel is out of memory, the owner tries
+    /// again later.) On the thread that handed them over, they have ended.
     pub(super) fn cancel(&self, ring: &Ring, keys: [Option<Key>; 2]) {
         let keys = || keys.into_iter().flatten();
-        // Operations of others should be handed over by whoever looks after them.
+        // Queued operations of other threads are better handed over by the thread that drives them.
         let is_elsewhere = self.attendance.by() == By::Helper;
         if !is_elsewhere || !keys().all(|key| ring.cancel_at_once(key)) {
             let mut is_asleep = false;
@@ -30,7 +31,8 @@ impl Driver {
         }
     }
 
-    /// Takes results until something is over, for a while. Returns whether it is. No lock may be held.
+    /// Takes results until `is_over`, for at most `PATIENCE`. Returns whether it is. The caller must hold no
+    /// lock.
     pub(super) fn hurry(&self, ring: &Ring, is_over: impl Fn() -> bool) -> bool {
         let begin = clock::now();
         while !is_over() {

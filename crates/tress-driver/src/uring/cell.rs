@@ -1,17 +1,17 @@
 //! One operation between its future and the kernel.
 //!
-//! Who may touch the operation's own memory (its descriptor, buffers, and the structures that the kernel
-//! reads and writes):
+//! The phase says which side may touch the operation's own memory (its descriptor, its buffers, and the
+//! structures that the kernel reads and writes):
 //!
-//! | phase | who |
+//! | phase | side |
 //! |---|---|
-//! | not yet submitted | who submits it |
+//! | not yet submitted | the submitting thread |
 //! | under way | the kernel |
 //! | complete, wanted | the future, which takes the operation out |
-//! | complete, abandoned | whoever completed it |
+//! | complete, abandoned | the thread that completed it |
 //!
-//! The cell is shared by the future and the table of what is under way; the table lets go of it only
-//! after the kernel's last word. So the memory lives until then, whatever becomes of the future.
+//! The cell is shared by the future and the table of operations under way; the table lets go of it only after
+//! the kernel's last result. So the memory lives until then, whatever happens to the future.
 
 use crate::sys::UnsafeCell;
 use crate::sys::atomic::{AtomicU32, Ordering};
@@ -21,26 +21,27 @@ use std::task::{Context, Poll, Waker};
 
 pub(crate) struct OpCell<O> {
     phase: AtomicU32,
-    /// The kernel's last word. Written before the phase says that it is there.
+    /// The kernel's last result. Written before the phase says that it is there.
     result: AtomicU32,
-    /// How often it was handed over again after the kernel had cancelled it.
+    /// Number of times that it was handed over again after the kernel had cancelled it.
     repeats: AtomicU32,
-    /// Who waits. The future's while `UNHEARD`; while `AWAITED` it is taken by whoever leaves that phase.
+    /// The waker of the future. Belongs to the future in the phase `UNHEARD`; the side that leaves the phase
+    /// `AWAITED` takes it.
     waker: UnsafeCell<Option<Waker>>,
     op: UnsafeCell<Option<O>>,
 }
 
-/// Under way, or about to be. The future has left no waker.
+/// Under way, or about to be; the future has left no waker.
 const UNHEARD: u32 = 0;
-/// As `UNHEARD`, with a waker.
+/// Under way, or about to be; the future has left a waker.
 const AWAITED: u32 = 1;
-/// The kernel's last word is there, and not fetched yet.
+/// The last result has arrived, and was not fetched yet.
 const DONE: u32 = 2;
 /// The result was fetched, or undone.
 const TAKEN: u32 = 3;
-/// Nobody waits for it, and it is under way.
+/// The future is gone, and the operation is under way.
 const ABANDONED: u32 = 4;
-/// Nobody waits for it, and the kernel's last word is to be undone.
+/// The future is gone, and the last result is to be undone.
 const UNWANTED: u32 = 5;
 
 // SAFETY: the operation is touched by one thread at a time (see the table above), so sharing the cell
@@ -49,17 +50,17 @@ unsafe impl<O: Send> Sync for OpCell<O> {}
 // SAFETY: as above.
 unsafe impl<O: Send> Send for OpCell<O> {}
 
-/// What became of a result.
+/// Which side gets a result.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Told {
-    /// Its future has it.
+    /// The future.
     Future,
-    /// Nobody wants it: `take_unwanted` has it.
+    /// Neither: `take_unwanted` returns it.
     Nobody,
 }
 
-/// What became of an operation whose future goes.
+/// The state of an operation whose future is dropped.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Abandoned {
@@ -82,12 +83,12 @@ impl<O> OpCell<O> {
         }
     }
 
-    /// Another operation in a cell that nobody shares.
+    /// Puts another operation into a cell that is not shared.
     pub(crate) fn renew(&mut self, op: O) {
         *self = OpCell::new(op);
     }
 
-    /// The operation of a cell that nobody shares.
+    /// Takes the operation out of a cell that is not shared.
     pub(crate) fn into_op(self) -> Option<O> {
         // SAFETY: the cell is ours alone.
         self.op.with_mut(|op| unsafe { (*op).take() })
@@ -100,21 +101,22 @@ impl<O> OpCell<O> {
         self.op.with_mut(|op| unsafe { (*op).as_mut() }.map(f))
     }
 
-    /// Does anybody wait for it?
+    /// Whether the future still exists.
     pub(crate) fn is_wanted(&self) -> bool {
         matches!(self.phase.load(Ordering::Acquire), UNHEARD | AWAITED)
     }
 
-    /// Counts one more time, if it is no more than so many.
+    /// Counts a repetition. Returns `false` once there were `limit` of them.
     pub(crate) fn repeat(&self, limit: u32) -> bool {
-        // Only whoever takes results counts, one at a time.
+        // Only the thread that takes results counts, one at a time.
         self.repeats.fetch_add(1, Ordering::Relaxed) < limit
     }
 
-    /// The kernel's last word. Called once.
+    /// Stores the kernel's last result. Called once.
     pub(crate) fn complete(&self, result: i32, wakers: &mut Wakers) -> Told {
         self.result.store(result as u32, Ordering::Relaxed);
-        // Acquires the waker, or that the future is gone; releases the result and what the kernel has written.
+        // Acquires the waker, or the fact that the future is gone; releases the result and what the kernel has
+        // written.
         match self.phase.swap(DONE, Ordering::AcqRel) {
             UNHEARD => Told::Future,
             AWAITED => {
@@ -122,7 +124,7 @@ impl<O> OpCell<O> {
                 Told::Future
             }
             ABANDONED => {
-                // Nobody else looks at the phase of one that is abandoned.
+                // No other thread looks at the phase of an abandoned cell.
                 self.phase.store(UNWANTED, Ordering::Release);
                 Told::Nobody
             }
@@ -130,20 +132,20 @@ impl<O> OpCell<O> {
         }
     }
 
-    /// From one phase to another; or what it is instead.
+    /// Changes the phase from `from` to `to`, or returns what it is instead.
     fn advance(&self, from: u32, to: u32) -> Result<(), u32> {
         let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
         let advanced = self.phase.compare_exchange(from, to, success, failure);
         advanced.map(|_| ())
     }
 
-    /// The waker that was left. For whoever has just left the phase `AWAITED`.
+    /// Takes the waker. Only for the caller that has just left the phase `AWAITED`.
     fn take_waker(&self) -> Option<Waker> {
         // SAFETY: nobody but our caller may touch it now, until the future leaves the next one.
         self.waker.with_mut(|waker| unsafe { (*waker).take() })
     }
 
-    /// A result that nobody wants, once: the caller undoes what it may stand for.
+    /// Returns a result that the future did not fetch, once: the caller undoes what it stands for.
     pub(crate) fn take_unwanted(&self) -> Option<i32> {
         if self.phase.load(Ordering::Acquire) != UNWANTED {
             return None;
@@ -156,7 +158,7 @@ impl<O> OpCell<O> {
         self.result.load(Ordering::Relaxed) as i32
     }
 
-    /// The result, with the operation, once there is one.
+    /// Returns the result and the operation, once it has arrived.
     ///
     /// # Panics
     /// If it was fetched already.
@@ -183,7 +185,7 @@ impl<O> OpCell<O> {
                 Ok(()) => return Poll::Pending,
                 Err(changed) => phase = changed,
             }
-            // Whoever completed it found none.
+            // The completing thread found no waker.
             drop(self.take_waker());
         }
         assert_eq!(phase, DONE, "polled after it was complete");
@@ -197,12 +199,12 @@ impl<O> OpCell<O> {
         ))
     }
 
-    /// The future goes.
+    /// Gives up the future's half.
     pub(crate) fn abandon(&self) -> Abandoned {
         match self.phase.load(Ordering::Acquire) {
             phase @ (UNHEARD | AWAITED) => {
                 if self.advance(phase, ABANDONED).is_err() {
-                    // Since the look: nobody but whoever completes it changes those two.
+                    // It has completed since the look: no other thread changes those two phases.
                     return Abandoned::Done(self.result());
                 }
                 if phase == AWAITED {

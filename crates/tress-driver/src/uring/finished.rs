@@ -1,5 +1,6 @@
-//! Operations that the kernel is done with. They are collected under the ring's locks and dropped without any:
-//! that runs foreign code.
+//! Operations that the kernel is done with.
+//!
+//! They are collected under the ring's locks and dropped without them, because dropping them runs foreign code.
 
 use super::ring::Completion;
 use crate::sys::{Mutex, MutexGuard};
@@ -10,14 +11,16 @@ use std::sync::Arc;
 pub(super) struct Finished(Mutex<Vec<Arc<dyn Completion>>>);
 
 impl Finished {
-    /// To add some.
+    /// Locks the collection, to add to it.
     pub(super) fn collect(&self) -> MutexGuard<'_, Vec<Arc<dyn Completion>>> {
         self.0.lock()
     }
 
-    /// Drops all; no lock may be held. When it returns, so are (or will be, by another thread that is at it now)
-    /// all that were collected before. A buffer whose destructor panics keeps nobody from that: the thread has other
-    /// things to see to than somebody's buffer, and the panic hook has told of it.
+    /// Drops all of them. The caller must hold no lock.
+    ///
+    /// When it returns, everything that was collected before has been dropped, or is about to be by another
+    /// thread that is in here too. A destructor of a buffer that panics stops nothing: the panic is caught, and
+    /// the panic hook has reported it.
     pub(super) fn bury(&self) {
         let mut finished = self.0.lock();
         if finished.is_empty() {

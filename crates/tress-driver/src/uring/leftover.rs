@@ -1,8 +1,8 @@
-//! What reads have received that nobody waits for any more.
+//! What dropped reads have received.
 //!
-//! A read whose future goes is cancelled, but may have received something by then, which the kernel does not take
-//! back. It is kept here, for the next read of the same source. While such a read is not over, nothing else may read
-//! from the source: what it finds would come before what was received earlier.
+//! A read whose future is dropped is cancelled, but may have received something by then, which the kernel does
+//! not take back. It is kept here for the next read of the same source. Until the dropped read is over, nothing
+//! else may read from the source: it would find later bytes before the earlier ones.
 
 use super::submission::to_result;
 use crate::driver::Driver;
@@ -16,27 +16,44 @@ use std::mem::MaybeUninit;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
 
-/// What dropped reads of one source have received, to be read first. See
-/// [`Recv::keeping`](super::op::Recv::keeping).
+/// What dropped reads of one source have received, to be read before anything else.
+///
+/// It belongs to a source, such as a socket type of a runtime, and is filled by reads that were submitted with
+/// [`Recv::keeping`](super::op::Recv::keeping) or [`Read::keeping`](super::op::Read::keeping). Protocol:
+///
+/// 1. Before it drops a submission that [is under way](super::Submission::is_under_way), the source calls
+///    [`expect`](Leftover::expect).
+/// 2. Before it reads, the source [waits](Leftover::poll) until dropped reads are over, and
+///    [reads](Leftover::read) what they have received.
+///
+/// # Examples
+/// ```
+/// use std::mem::MaybeUninit;
+/// use tress_driver::Leftover;
+///
+/// let leftover = Leftover::new();
+/// assert!(leftover.is_empty());
+/// assert!(leftover.read(&mut [MaybeUninit::uninit(); 8]).is_none());
+/// ```
 #[derive(Default)]
 pub struct Leftover {
-    /// There is something to read or to wait for. Written under the lock.
+    /// Whether there is something to read or to wait for. Written under the lock.
     any: AtomicBool,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    /// Dropped, and not over yet.
+    /// Number of dropped reads that are not over yet.
     orphans: usize,
-    /// Of the last orphan.
+    /// The driver of the last dropped read.
     driver: Weak<Driver>,
     parts: VecDeque<Part>,
     waiting: Vec<Waker>,
 }
 
 enum Part {
-    /// The first `read` of them were.
+    /// Bytes, of which the first `read` have been read.
     Bytes {
         bytes: Box<[u8]>,
         read: usize,
@@ -51,19 +68,21 @@ impl State {
 }
 
 impl Leftover {
-    /// Nothing, so far.
+    /// Creates an empty one.
     pub fn new() -> Leftover {
         Leftover::default()
     }
 
-    /// Is there neither anything to read nor a read to wait for?
+    /// Returns `true` if there is neither anything to read nor a dropped read to wait for.
     #[inline]
     pub fn is_empty(&self) -> bool {
         !self.any.load(Ordering::Acquire)
     }
 
-    /// A read that keeps what it receives here is about to be dropped, by the caller, unfinished: its
-    /// [submission](super::Submission::is_under_way) is under way.
+    /// Announces that the caller is about to drop a read that keeps its bytes here and that [is under
+    /// way](super::Submission::is_under_way) in `driver`.
+    ///
+    /// From now on [`read`](Leftover::read) returns `WouldBlock` until that read is over.
     pub fn expect(&self, driver: &Arc<Driver>) {
         let mut state = self.state.lock();
         state.orphans += 1;
@@ -71,7 +90,10 @@ impl Leftover {
         self.any.store(true, Ordering::Release);
     }
 
-    /// Waits until the dropped reads are over, or there is something to read. Returns whether there is.
+    /// Waits until there is something to read, or all dropped reads are over. Returns whether there is
+    /// something to read.
+    ///
+    /// Any number of tasks may wait.
     pub fn poll(&self, cx: &mut Context<'_>) -> Poll<bool> {
         if self.is_empty() {
             return Poll::Ready(false);
@@ -90,24 +112,29 @@ impl Leftover {
         Poll::Pending
     }
 
-    /// Reads what was received, as a read of the source would. `None` if there is nothing. The bytes whose number
-    /// is returned are initialised.
+    /// Copies out bytes that a dropped read has received, as a read of the source would. Returns `None` if
+    /// there is nothing to read or to wait for.
+    ///
+    /// `Ok(n)` means that the first `n` bytes of `room` are initialised.
     ///
     /// # Errors
-    /// What the kernel has answered to a read that was dropped; `WouldBlock` while one is not over.
+    /// - The error that a dropped read ended with.
+    /// - [`WouldBlock`](io::ErrorKind::WouldBlock) while a dropped read is not over; [`poll`](Leftover::poll)
+    ///   waits for that.
     pub fn read(&self, room: &mut [MaybeUninit<u8>]) -> Option<io::Result<usize>> {
         self.copy(room, true)
     }
 
-    /// As [`read`](Leftover::read), and leaves the bytes there.
+    /// Copies out bytes like [`read`](Leftover::read), and leaves them in place.
     ///
     /// # Errors
-    /// As for [`read`](Leftover::read).
+    /// As for [`read`](Leftover::read). An error is taken out, not left.
     pub fn peek(&self, room: &mut [MaybeUninit<u8>]) -> Option<io::Result<usize>> {
         self.copy(room, false)
     }
 
-    /// As [`read`](Leftover::read), in one piece and with its memory.
+    /// Takes out the bytes of one dropped read in one piece, with their memory. Returns `None` if there is
+    /// nothing to read or to wait for.
     ///
     /// # Errors
     /// As for [`read`](Leftover::read).
@@ -159,11 +186,14 @@ impl Leftover {
         Some(copied)
     }
 
-    /// Waits a moment, on this thread, for reads that were dropped, before somebody else reads from the source
-    /// without looking here.
+    /// Blocks the thread for at most 200 milliseconds until dropped reads are over.
+    ///
+    /// To be called before something else reads from the source without looking here, for instance before the
+    /// descriptor is given away.
     ///
     /// # Errors
-    /// If something was received that was not read; `TimedOut` if the kernel does not let go of a read.
+    /// - [`Other`](io::ErrorKind::Other) if dropped reads have received something that was not read yet.
+    /// - [`TimedOut`](io::ErrorKind::TimedOut) if the kernel does not let go of a dropped read.
     pub fn conclude(&self) -> io::Result<()> {
         if self.is_empty() {
             return Ok(());
@@ -198,10 +228,10 @@ impl Leftover {
         Ok(())
     }
 
-    /// A dropped read is over.
+    /// Ends a dropped read, with what it has received.
     fn settle(&self, part: Option<Part>) {
         let mut state = self.state.lock();
-        // One that nobody has told of before is kept all the same.
+        // One that was not announced by `expect` is kept all the same.
         state.orphans = state.orphans.saturating_sub(1);
         state.parts.extend(part);
         self.any.store(!state.is_empty(), Ordering::Release);
@@ -211,7 +241,7 @@ impl Leftover {
     }
 }
 
-/// A read that nobody waits for, with the kernel's answer. Its keeper hears of its end whatever happens.
+/// A dropped read with the kernel's answer. Settles its leftover when it is dropped, whatever happens.
 pub(super) struct Orphan<'a> {
     leftover: &'a Leftover,
     part: Option<Part>,
@@ -225,7 +255,7 @@ impl Orphan<'_> {
         }
     }
 
-    /// `bytes` are those that were received, if the value says so.
+    /// Keeps the answer; `bytes` returns the bytes that were received, if any.
     pub(super) fn keep<'b>(&mut self, value: i32, bytes: impl FnOnce(usize) -> &'b [u8]) {
         self.part = match to_result(value, || false) {
             Ok(0) => None,

@@ -1,9 +1,12 @@
 //! Operations that the kernel completes by itself, by io_uring.
 //!
-//! `ring` talks to the kernel, `table` knows what is under way, `finished` what is to be dropped, `cell` is one
-//! operation between its future and the kernel, `spare` has cells for the next ones, `op` says what can be asked
-//! for, `buffer` with what memory, `multi` are operations with many results, `pool` is where those find memory,
-//! `cancel` is for futures that go, `leftover` for what they have received.
+//! - `ring`: the queues to and from the kernel.
+//! - `table`: the operations under way; `finished`: those to be dropped.
+//! - `cell`: one operation between its future and the kernel; `spare`: cells to be used again.
+//! - `submission`: the future of an operation; `cancel`: what happens when it is dropped; `leftover`: what a
+//!   dropped read has received.
+//! - `op`: the operations; `buffer`: the memory that they lend to the kernel.
+//! - `multi`: operations with many results; `pool`: the buffers that they share.
 
 mod buffer;
 mod cancel;

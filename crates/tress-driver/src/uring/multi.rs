@@ -1,14 +1,14 @@
-//! Operations that go on: one request, any number of results.
+//! Multishot operations: one request, any number of results.
 //!
-//! The kernel may end one at any time (its queue was full, the pool was empty), and we stop one whose
-//! results nobody fetches. Neither is an end: whoever asks for the next result starts it again. So a
-//! connection that is not read from holds a bounded number of results, and one that waits holds none. How the
-//! buffers of a pool are shared says `pool`.
+//! The kernel may end one at any time (its queue was full, the pool was empty), and the driver stops one whose
+//! results are not fetched. Neither is an end: asking for the next result starts it again. So a connection that
+//! is not read from holds a bounded number of results, and one that waits holds none. `pool` explains how the
+//! buffers are shared.
 //!
-//! A receive has a companion, a poll for the peer's hanging up. Kernels up to (at least) 6.18 miss the end
-//! of a stream if it comes together with the last bytes: the two wake-ups count as one, the receive finds
-//! bytes, takes them for all there was, and waits for ever. The companion hears of it; then the receive is
-//! stopped, and the next one finds the end first thing. The poll is silent while mere bytes arrive.
+//! A receive has a companion, a poll for the peer's hang-up. Kernels up to (at least) 6.18 miss the end of a
+//! stream if it comes together with the last bytes: the two wake-ups count as one, the receive finds bytes,
+//! takes them for all there was, and waits for ever. The companion sees the hang-up; then the receive is
+//! stopped, and the next one finds the end at once. The poll does not fire while mere bytes arrive.
 
 mod cell;
 
@@ -27,7 +27,8 @@ use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// An operation that [`Driver::submit_multi`] takes. Those of this module, no others.
+/// An operation with many results, for [`Driver::submit_multi`]. Implemented by [`AcceptMulti`] and
+/// [`RecvMulti`] only.
 ///
 /// What the kernel has answered can be claimed by the driver only:
 /// ```compile_fail,E0133
@@ -35,21 +36,21 @@ use std::task::{Context, Poll};
 /// use tress_driver::{AcceptMulti, MultiOperation};
 ///
 /// let accept = AcceptMulti::new(TcpListener::bind("127.0.0.1:0")?);
-/// let a_strangers = accept.item(2, 0);
+/// let of_another_socket = accept.item(2, 0);
 /// # std::io::Result::Ok(())
 /// ```
 pub trait MultiOperation: sealed::Prepare {
-    /// One of its results.
+    /// What one result is: a descriptor, or received bytes.
     type Item;
 
-    /// What a result stands for: something, unless it is the end.
+    /// Converts a result of the kernel; `None` if it is the end.
     ///
     /// # Safety
-    /// It is what the kernel has answered to this operation, and nobody has seen it before.
+    /// It is what the kernel has answered to this operation, and was not converted before.
     #[doc(hidden)]
     unsafe fn item(&self, value: u32, flags: u32) -> Option<Self::Item>;
 
-    /// A copy of a result that holds nothing others wait for; `None` if there is none, or no need.
+    /// Returns a copy of a result that holds no buffer of a pool; `None` if it holds none anyway.
     #[doc(hidden)]
     fn copied(&self, _item: &Self::Item) -> Option<Self::Item> {
         None
@@ -63,32 +64,32 @@ mod sealed {
     use std::sync::{Arc, Weak};
     use std::task::{Context, Poll};
 
-    /// Results that wait to be fetched before the kernel is asked to stop.
+    /// Maximum number of results that wait to be fetched before the kernel is asked to stop.
     const BACKLOG: usize = if cfg!(loom) { 2 } else { 16 };
 
-    /// What knows the results that wait.
+    /// The cell that holds the results that wait.
     #[derive(Debug)]
     pub struct Member(pub(in crate::uring) Weak<dyn Unread>);
 
     pub trait Prepare: Send + Sync + Sized + 'static {
-        /// An operation that came with the same kernel.
+        /// An opcode that came with the same kernel.
         const OPCODE: u8;
         /// Whether there may be results after an error.
         const SURVIVES_ERRORS: bool;
 
         fn entry(&self) -> Entry;
 
-        /// The companion, if there is one: it tells that the operation may have missed something.
+        /// The companion, if there is one: it reports that the operation may have missed something.
         fn companion(&self) -> Option<Entry> {
             None
         }
 
-        /// Can it be submitted to this driver?
+        /// Whether it can be submitted to this driver.
         fn belongs_to(&self, _driver: &Arc<Driver>) -> bool {
             true
         }
 
-        /// Is this result the last one of the stream?
+        /// Whether this result is the end of the stream.
         fn is_end(_value: u32) -> bool {
             false
         }
@@ -98,27 +99,58 @@ mod sealed {
             Poll::Ready(())
         }
 
-        /// How many results may wait to be fetched before the kernel is asked to stop, as things are.
+        /// Maximum number of results that may wait to be fetched now before the kernel is asked to stop.
         fn backlog(&self) -> usize {
             BACKLOG
         }
 
-        /// It is about to be submitted, where its results are known.
+        /// Announces an operation that is about to be submitted, and the cell that holds its results.
         fn join(&self, _member: Member) {}
 
-        /// Nobody waits for any of that any more.
+        /// Takes back `join` and `poll_start`, when the operation is dropped.
         fn leave(&self) {}
     }
 }
 
-/// Accepts connections (Linux 5.19). The new sockets are non-blocking and closed on `exec`.
+/// Accepts connections, one result for each (Linux 5.19).
+///
+/// The item is an [`OwnedFd`]. New sockets are non-blocking and close-on-exec. Errors such as a lack of
+/// descriptors are reported as results, and accepting goes on after them.
+///
+/// # Examples
+/// ```
+/// use std::net::{TcpListener, TcpStream};
+/// use std::sync::Arc;
+/// use tress_driver::{AcceptMulti, Config, Driver};
+/// # use std::{future::Future, pin::pin, task::{Context, Poll, Waker}};
+/// # fn block_on<T>(driver: &Driver, future: impl Future<Output = T>) -> T {
+/// #     let mut future = pin!(future);
+/// #     loop {
+/// #         if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+/// #             return value;
+/// #         }
+/// #         driver.park(None).unwrap();
+/// #     }
+/// # }
+///
+/// let driver = Arc::new(Driver::new(&Config::new())?);
+/// let listener = TcpListener::bind("127.0.0.1:0")?;
+/// let address = listener.local_addr()?;
+/// let mut accepted = driver.submit_multi(AcceptMulti::new(listener));
+/// let _client = TcpStream::connect(address)?;
+/// match block_on(&driver, accepted.next()).expect("listeners have no end") {
+///     Ok(socket) => drop(TcpStream::from(socket)),
+///     Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::Unsupported),
+/// }
+/// # std::io::Result::Ok(())
+/// ```
 #[derive(Debug)]
 pub struct AcceptMulti<F> {
     listener: F,
 }
 
 impl<F> AcceptMulti<F> {
-    /// From this listener.
+    /// Creates an operation that accepts connections from `listener`.
     pub fn new(listener: F) -> Self {
         AcceptMulti { listener }
     }
@@ -144,7 +176,9 @@ impl<F: AsFd + Send + Sync + 'static> MultiOperation for AcceptMulti<F> {
     }
 }
 
-/// Receives into the buffers of a [`Pool`] (Linux 6.0), until the end of the stream.
+/// Receives into the buffers of a [`Pool`] until the end of the stream (Linux 6.0).
+///
+/// The item is a [`PoolBuffer`]. A connection that waits holds no buffer. See [`Pool`] for an example.
 #[derive(Debug)]
 pub struct RecvMulti<F> {
     socket: F,
@@ -152,7 +186,8 @@ pub struct RecvMulti<F> {
 }
 
 impl<F> RecvMulti<F> {
-    /// From this socket. The pool must be one of the driver that it is submitted to.
+    /// Creates an operation that receives from `socket` into buffers of `pool`, which must belong to the driver
+    /// that it is submitted to.
     pub fn new(socket: F, pool: &Pool) -> Self {
         RecvMulti {
             socket,
@@ -160,7 +195,7 @@ impl<F> RecvMulti<F> {
         }
     }
 
-    /// Tells those who wait for a buffer apart: a submitted operation stays where it is.
+    /// The key of this receive in the pool: a submitted operation stays where it is.
     fn who(&self) -> usize {
         std::ptr::from_ref(self).addr()
     }
@@ -218,11 +253,44 @@ impl<F: AsFd + Send + Sync + 'static> MultiOperation for RecvMulti<F> {
     }
 }
 
-/// The results of an operation that goes on.
+/// The results of a multishot operation; created by [`Driver::submit_multi`].
+///
+/// The operation starts when the first result is asked for. It is stopped while at least 16 results wait to be
+/// fetched (fewer if its pool runs low), and goes on when they have been fetched.
 ///
 /// # Cancel safety
-/// Dropping it cancels the operation; results that were not fetched are undone: connections are closed,
-/// bytes are lost.
+/// Dropping it cancels the operation. Results that were not fetched are undone: connections are closed, bytes
+/// are lost.
+///
+/// # Examples
+/// ```
+/// use std::io::Write;
+/// use std::os::unix::net::UnixStream;
+/// use std::sync::Arc;
+/// use tress_driver::{Config, Driver, Pool, RecvMulti};
+/// # use std::{future::Future, pin::pin, task::{Context, Poll, Waker}};
+/// # fn block_on<T>(driver: &Driver, future: impl Future<Output = T>) -> T {
+/// #     let mut future = pin!(future);
+/// #     loop {
+/// #         if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+/// #             return value;
+/// #         }
+/// #         driver.park(None).unwrap();
+/// #     }
+/// # }
+///
+/// let driver = Arc::new(Driver::new(&Config::new())?);
+/// if let Ok(pool) = Pool::new(&driver, 16, 1024) {
+///     let (near, mut far) = UnixStream::pair()?;
+///     far.write_all(b"last words")?;
+///     drop(far);
+///     let mut received = driver.submit_multi(RecvMulti::new(near, &pool));
+///     while let Some(bytes) = block_on(&driver, received.next()) {
+///         assert_eq!(&bytes?[..], b"last words");
+///     }
+/// }
+/// # std::io::Result::Ok(())
+/// ```
 #[must_use = "dropping it cancels the operation"]
 pub struct Multishot<M: MultiOperation>
 where
@@ -238,11 +306,16 @@ impl<M: MultiOperation> Multishot<M>
 where
     M::Item: Send,
 {
-    /// The next result; `None` at the end of the stream, or after an error that leaves nothing to wait for.
+    /// Polls for the next result. Returns `None` at the end of the stream, or after an error that ends the
+    /// operation.
+    ///
+    /// Starts the operation if it is not running.
     ///
     /// # Errors
-    /// What the kernel reports; [`Gone`](crate::Gone) after the driver was closed; `Unsupported` if it
-    /// cannot do it.
+    /// - Any error of `accept4(2)` or `recv(2)`.
+    /// - [`Unsupported`](io::ErrorKind::Unsupported) if the driver has no ring, or the kernel is too old.
+    /// - [`InvalidInput`](io::ErrorKind::InvalidInput) if the pool belongs to another driver.
+    /// - [`Gone`] after the driver was closed.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<M::Item>>> {
         if let Some(polled) = self.poll_started(cx) {
             return polled;
@@ -257,8 +330,8 @@ where
         }
     }
 
-    /// As [`poll_next`](Multishot::poll_next), but starts nothing: `None` if the kernel has to be asked
-    /// (again) for more.
+    /// Polls for the next result like [`poll_next`](Multishot::poll_next), but starts nothing. Returns `None`
+    /// if the operation is not running and no result waits.
     ///
     /// # Errors
     /// As for [`poll_next`](Multishot::poll_next).
@@ -278,28 +351,30 @@ where
         }
     }
 
-    /// The next result, as [`poll_next`](Multishot::poll_next).
+    /// Waits for the next result. Returns `None` at the end of the stream, or after an error that ends the
+    /// operation.
     ///
     /// # Errors
     /// As for [`poll_next`](Multishot::poll_next).
     ///
     /// # Cancel safety
-    /// Dropping the future loses no result.
+    /// Cancel safe: no result is lost if the future is dropped.
     pub async fn next(&mut self) -> Option<io::Result<M::Item>> {
         poll_fn(|cx| self.poll_next(cx)).await
     }
 
-    /// Asks the kernel to stop, and waits until it has: then nothing arrives any more, and
-    /// [`try_next`](Multishot::try_next) fetches what has. Asking for the [next](Multishot::next) result
-    /// starts it again.
+    /// Asks the kernel to stop, and waits until it has.
+    ///
+    /// Then nothing arrives any more, and [`try_next`](Multishot::try_next) returns what has arrived before.
+    /// Asking for the [next](Multishot::next) result starts the operation again.
     ///
     /// # Cancel safety
-    /// Dropping the future loses no result; the operation may be stopped or not.
+    /// Cancel safe: no result is lost if the future is dropped. The operation may or may not be stopped then.
     pub async fn stop(&mut self) {
         poll_fn(|cx| self.poll_stop(cx)).await;
     }
 
-    /// As [`stop`](Multishot::stop), by poll: pending until it has stopped.
+    /// Polls for the end of the operation; see [`stop`](Multishot::stop).
     pub fn poll_stop(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         match self.cell.stop(cx) {
             Stop::Done => return Poll::Ready(()),
@@ -309,7 +384,7 @@ where
         Poll::Pending
     }
 
-    /// A result that waits to be fetched, if there is one. Starts nothing.
+    /// Returns a result that has arrived, if there is one. Starts nothing and does not wait.
     ///
     /// # Errors
     /// As for [`poll_next`](Multishot::poll_next).
@@ -317,12 +392,12 @@ where
         self.cell.try_next()
     }
 
-    /// The driver that it was submitted to.
+    /// Returns the driver that the operation was submitted to.
     pub fn driver(&self) -> &Arc<Driver> {
         &self.driver
     }
 
-    /// How many results wait to be fetched.
+    /// Returns the number of results that have arrived and were not fetched.
     pub fn pending(&self) -> usize {
         self.cell.pending()
     }
@@ -345,7 +420,7 @@ where
             ));
         }
         if self.cell.op.poll_start(cx).is_pending() {
-            // Looked at after the waker is where closing finds it.
+            // Looked at after the waker was stored, where closing finds it.
             return if ring.is_closed() {
                 Err(Gone.into())
             } else {
@@ -425,7 +500,22 @@ where
 }
 
 impl Driver {
-    /// Makes an operation that goes on. It starts when its first result is asked for.
+    /// Creates a multishot operation. It starts when its first result is asked for.
+    ///
+    /// Problems are reported by that first result: see the errors of [`Multishot::poll_next`].
+    ///
+    /// # Examples
+    /// ```
+    /// use std::net::TcpListener;
+    /// use std::sync::Arc;
+    /// use tress_driver::{AcceptMulti, Config, Driver};
+    ///
+    /// let driver = Arc::new(Driver::new(&Config::new())?);
+    /// let listener = TcpListener::bind("127.0.0.1:0")?;
+    /// let accepted = driver.submit_multi(AcceptMulti::new(listener));
+    /// assert_eq!(accepted.pending(), 0);
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn submit_multi<M: MultiOperation>(self: &Arc<Self>, op: M) -> Multishot<M>
     where
         M::Item: Send,

@@ -1,14 +1,14 @@
 //! Buffers that receives share.
 //!
-//! The kernel takes a buffer for whatever arrives, whoever it is for. So that those who do not read cannot take
-//! everything from those who do:
-//! - A receive is stopped when it has a share of results that nobody has fetched, 16 at most and the fewer the
-//!   fewer buffers are free, down to one; the rest stays in its socket until they are fetched. A result that
-//!   somebody waits for stops nothing.
-//! - If there is no buffer when one is needed, what was received and not fetched is copied to memory of its own,
-//!   and its buffers come back. The share bounds what that can be.
+//! The kernel takes a buffer for whatever arrives, on any connection. Two rules keep connections that are not
+//! read from taking all buffers from those that are:
+//! - A receive is stopped when its share of results waits to be fetched: 16 at most, and fewer the fewer
+//!   buffers are free, down to one. The rest stays in its socket until the results are fetched. A result that a
+//!   task waits for does not count.
+//! - If no buffer is free when one is needed, results that were not fetched are copied to memory of their own,
+//!   and their buffers come back. The share bounds the amount of that memory.
 //!
-//! Buffers in the hands of users stay there: those are waited for.
+//! Buffers that users hold stay with them: those are waited for.
 
 use super::buffer::Buffer;
 use super::ring::Ring;
@@ -28,10 +28,11 @@ use std::ptr::NonNull;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
 
-/// Buffers that the kernel takes from when something arrives, so that a connection that waits owns none.
+/// Buffers that the kernel takes from when something arrives, so that a connection that waits holds none (Linux
+/// 6.0).
 ///
-/// Made for one driver, shared by any number of its [receives](super::RecvMulti). Clones are handles of the
-/// same pool. Needs Linux 6.0.
+/// A pool belongs to one driver and is shared by any number of its [receives](super::RecvMulti). Clones are
+/// handles of the same pool. If all buffers are in use, receives wait until a [`PoolBuffer`] is dropped.
 ///
 /// # Examples
 /// ```
@@ -64,39 +65,40 @@ use std::task::{Context, Poll, Waker};
 pub struct Pool(Arc<Shared>);
 
 struct Shared {
-    /// Not counted: operations under way keep the pool alive, and the driver keeps those.
+    /// Weak, because operations under way keep the pool alive, and the driver keeps those.
     driver: Weak<Driver>,
     group: u16,
     count: u16,
     size: usize,
-    /// The ring of free buffers, read by the kernel, and behind it the buffers themselves.
+    /// The ring of free buffers, which the kernel reads, and behind it the buffers themselves.
     memory: NonNull<u8>,
     layout: Layout,
-    /// How often a buffer has left the ring, as far as is known: at first all are elsewhere.
+    /// Number of times that a buffer has left the ring, as far as is known. Starts at the number of buffers:
+    /// all are outside at first.
     taken: AtomicU32,
-    /// How often a buffer was put into the ring. Written under the lock.
+    /// Number of times that a buffer was put into the ring. Written under the lock.
     returned: AtomicU32,
-    /// Results were received since the last time that those nobody has fetched were copied.
+    /// Whether results were received since unfetched ones were last copied.
     received: AtomicBool,
     state: Mutex<State>,
 }
 
 struct State {
-    /// Where the next free buffer goes.
+    /// Index of the place for the next free buffer.
     tail: u16,
-    /// Who waits for a buffer to come back, by whatever tells them apart.
+    /// Wakers of the receives that wait for a buffer, by the receive's key.
     starving: BTreeMap<usize, Waker>,
-    /// Those that receive into the pool, by the same.
+    /// The receives into the pool, by the same key.
     members: BTreeMap<usize, Weak<dyn Unread>>,
 }
 
 /// Results that wait to be fetched.
 pub(super) trait Unread: Send + Sync {
-    /// Copies them to memory of their own, and gives their buffers back. No lock may be held.
+    /// Copies them to memory of their own, and gives their buffers back. The caller must hold no lock.
     fn copy_out(&self);
 }
 
-/// Results of one receive that may wait to be fetched.
+/// Maximum number of results of one receive that may wait to be fetched.
 const SHARE: usize = 16;
 
 // SAFETY: the memory is the pool's; what is written to it is written under the lock, by the kernel to
@@ -106,11 +108,16 @@ unsafe impl Send for Shared {}
 unsafe impl Sync for Shared {}
 
 impl Pool {
-    /// Makes a pool of `count` buffers, a power of two up to 32,768, of `size` bytes each.
+    /// Creates a pool of `count` buffers of `size` bytes each. `count` must be a power of two, 32,768 at most.
     ///
     /// # Errors
-    /// `InvalidInput` for another count or no size; `Unsupported` if the driver has no ring or the kernel is
-    /// too old; `OutOfMemory`; what the kernel says.
+    /// - [`InvalidInput`](io::ErrorKind::InvalidInput) if `count` is no power of two or too large, or if `size`
+    ///   is 0 or more than `u32::MAX`.
+    /// - [`Unsupported`](io::ErrorKind::Unsupported) if the driver has no ring, or the kernel is older than
+    ///   6.0.
+    /// - [`OutOfMemory`](io::ErrorKind::OutOfMemory) if the buffers cannot be allocated.
+    /// - [`QuotaExceeded`](io::ErrorKind::QuotaExceeded) if the driver has 65,535 pools already.
+    /// - Any error of `io_uring_register(2)`.
     pub fn new(driver: &Arc<Driver>, count: u16, size: usize) -> io::Result<Pool> {
         if !count.is_power_of_two() || count > 1 << 15 || size == 0 || size > u32::MAX as usize {
             return Err(io::Error::new(
@@ -143,27 +150,29 @@ impl Pool {
         Ok(Pool(shared))
     }
 
-    /// How many buffers are neither filled nor in somebody's hands, as far as is known.
+    /// Returns the number of buffers that are free for the kernel to fill, as far as is known.
+    ///
+    /// Buffers that the kernel has filled count as free until the driver has taken their result.
     pub fn available(&self) -> usize {
         let _counted = self.0.state.lock();
         self.0.free()
     }
 
-    /// How many results of one receive may wait to be fetched before it is stopped, as things are.
+    /// Maximum number of results of one receive that may wait to be fetched now before it is stopped.
     pub(super) fn share(&self) -> usize {
         (self.0.free() * SHARE / usize::from(self.0.count)).max(1)
     }
 
-    /// `who` receives into the pool from now on, until it `leave`s.
+    /// Adds the receive `who` to the pool, until it leaves.
     pub(super) fn join(&self, who: usize, member: Weak<dyn Unread>) {
         let old = self.0.state.lock().members.insert(who, member);
         drop(old);
     }
 
-    /// Gets the buffers back that nobody has fetched. Whoever waits for one when it is called is woken by that, or
-    /// there are none.
+    /// Gets the buffers of unfetched results back. That wakes every receive that waits for one when this is
+    /// called, unless there are no such results.
     fn reclaim(&self) {
-        // If another thread has just seen to it, it gives them back after who waits has come to be known.
+        // If another thread has just begun the same, it gives the buffers back after our waker was stored.
         if !self.0.received.swap(false, Ordering::AcqRel) {
             return;
         }
@@ -181,8 +190,7 @@ impl Pool {
         self.0.group
     }
 
-    /// Waits until there is a buffer. `who` waits once, however often it asks, until it is woken or
-    /// `leave`s.
+    /// Waits until there is a buffer. `who` has one waker, however often it asks, until it is woken or leaves.
     pub(super) fn poll_available(&self, who: usize, cx: &mut Context<'_>) -> Poll<()> {
         if self.poll_returned(who, cx).is_ready() {
             return Poll::Ready(());
@@ -203,7 +211,7 @@ impl Pool {
         Poll::Pending
     }
 
-    /// `who` neither waits nor receives any more.
+    /// Removes the receive `who` and its waker.
     pub(super) fn leave(&self, who: usize) {
         let mut state = self.0.state.lock();
         let left = (state.starving.remove(&who), state.members.remove(&who));
@@ -211,13 +219,13 @@ impl Pool {
         drop(left);
     }
 
-    /// The buffer that a result speaks of; `None` if it speaks of none.
+    /// Returns the buffer that a result names, if it names one.
     ///
     /// # Safety
-    /// It is a result of a receive into this pool, and nobody has seen it before.
+    /// It is a result of a receive into this pool, and is passed here once.
     pub(super) unsafe fn take(&self, length: u32, flags: u32) -> Option<PoolBuffer> {
         let id = cqueue::buffer_select(flags)?;
-        // Before it is counted as taken: who then finds no buffer looks for it.
+        // Set before the buffer is counted as taken: a receive that finds no buffer afterwards sees it.
         if !self.0.received.load(Ordering::Relaxed) {
             self.0.received.store(true, Ordering::Release);
         }
@@ -231,20 +239,19 @@ impl Pool {
 }
 
 impl Shared {
-    /// Memory for so many buffers and their ring.
+    /// Allocates memory for `count` buffers and their ring.
     fn allocate(count: u16, size: usize) -> io::Result<(NonNull<u8>, Layout)> {
         let layout = Shared::layout(count, size)?;
         // SAFETY: the layout has a size.
         let memory = unsafe { alloc(layout) };
-        // Users choose how much it is: no reason to end the process.
+        // The size is the user's choice, so a failure must not end the process.
         let memory = NonNull::new(memory).ok_or(io::ErrorKind::OutOfMemory)?;
-        // The buffers have no values until the kernel fills them, and no memory.
-        // SAFETY: the ring is at the start.
+        // The buffers stay uninitialised until the kernel fills them, so their pages cost nothing yet.
         unsafe { memory.write_bytes(0, Shared::ring_bytes(count)) };
         Ok((memory, layout))
     }
 
-    /// With all buffers in the ring. The memory is what `allocate` makes for that.
+    /// Creates it with all buffers in the ring. The memory is from `allocate`.
     fn new(
         driver: Weak<Driver>,
         group: u16,
@@ -296,8 +303,8 @@ impl Shared {
         unsafe { self.memory.as_ptr().add(offset) }
     }
 
-    /// How many buffers are in the ring, as far as is known. Who puts one back has seen it being taken, and who
-    /// has the lock sees that too; without the lock it is a guess.
+    /// Number of buffers in the ring, as far as is known. Exact under the lock: a thread that puts a buffer
+    /// back has seen it being taken. A guess without the lock.
     fn free(&self) -> usize {
         let returned = self.returned.load(Ordering::Relaxed);
         let out = self.taken.load(Ordering::Acquire).wrapping_sub(returned);
@@ -326,13 +333,13 @@ impl Shared {
         if state.starving.is_empty() {
             return;
         }
-        // All of them: one that has nothing to receive would begin again and take no buffer.
+        // All of them are woken: one that has nothing to receive would start again without taking a buffer.
         let starving = std::mem::take(&mut state.starving);
         drop(state);
         Wakers::from_iter(starving.into_values()).wake_all();
     }
 
-    /// Takes those who wait for a buffer: there will be none, or no need.
+    /// Takes the wakers of the receives that wait for a buffer, because none will come or none is needed.
     fn starving(&self) -> impl Iterator<Item = Waker> + use<> {
         std::mem::take(&mut self.state.lock().starving).into_values()
     }
@@ -340,7 +347,7 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // A driver that is gone has taken its ring along, and everything that was under way on it.
+        // A driver that is gone has closed its ring, with everything that was under way on it.
         let unregistered = self.driver.upgrade().is_none_or(|driver| {
             driver
                 .ring
@@ -365,12 +372,44 @@ impl fmt::Debug for Pool {
     }
 }
 
-/// Bytes that were received into a [`Pool`]; dropping them makes room for others.
+/// Bytes that were received into a [`Pool`]. Dropping it makes room for others.
+///
+/// It dereferences to the bytes, and can be written as a [`Buffer`].
+///
+/// # Examples
+/// ```
+/// use std::io::Write;
+/// use std::os::unix::net::UnixStream;
+/// use std::sync::Arc;
+/// use tress_driver::{Config, Driver, Pool, RecvMulti, op};
+/// # use std::{future::Future, pin::pin, task::{Context, Poll, Waker}};
+/// # fn block_on<T>(driver: &Driver, future: impl Future<Output = T>) -> T {
+/// #     let mut future = pin!(future);
+/// #     loop {
+/// #         if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+/// #             return value;
+/// #         }
+/// #         driver.park(None).unwrap();
+/// #     }
+/// # }
+///
+/// let driver = Arc::new(Driver::new(&Config::new())?);
+/// if let Ok(pool) = Pool::new(&driver, 8, 512) {
+///     let (near, mut far) = UnixStream::pair()?;
+///     let near = Arc::new(std::os::fd::OwnedFd::from(near));
+///     far.write_all(b"echo")?;
+///     let mut received = driver.submit_multi(RecvMulti::new(near.clone(), &pool));
+///     let bytes = block_on(&driver, received.next()).expect("not the end")?;
+///     let (sent, _bytes) = block_on(&driver, driver.submit(op::Send::new(near, bytes, 0)));
+///     assert_eq!(sent?, 4);
+/// }
+/// # std::io::Result::Ok(())
+/// ```
 pub struct PoolBuffer(Memory);
 
 enum Memory {
     Pool(Taken),
-    /// A copy: nobody had fetched it when its buffer was needed.
+    /// A copy: it had not been fetched when its buffer was needed.
     Own(Box<[u8]>),
 }
 
@@ -480,7 +519,7 @@ impl Ring {
         registered.map(|()| group)
     }
 
-    /// Collects those who wait for a buffer.
+    /// Collects the wakers of all receives that wait for a buffer.
     pub(super) fn wake_starving(&self, wakers: &mut Wakers) {
         let pools: Vec<_> = self
             .groups
@@ -494,7 +533,7 @@ impl Ring {
         }
     }
 
-    /// `false` if the kernel keeps it.
+    /// Unregisters a group. Returns `false` if the kernel keeps it.
     fn remove_group(&self, group: u16) -> bool {
         let mut groups = self.groups.lock();
         groups.pools.retain(|pool| pool.strong_count() != 0);

@@ -1,8 +1,8 @@
 //! The ring: what goes to the kernel and what comes back.
 //!
-//! One lock guards what is under way and both queues, and within it another one what is to be dropped. The only
-//! system call that is made under them fetches results that have overflown, and no foreign code runs: descriptors
-//! and buffers are asked once, before an operation is handed over.
+//! One lock guards the operations under way and both queues, and within it another one guards the operations to
+//! be dropped. The only system call that is made under them fetches results that have overflowed, and no
+//! foreign code runs: descriptors and buffers are asked once, before an operation is handed over.
 
 use super::finished::Finished;
 use super::pool::Groups;
@@ -23,26 +23,27 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The user data of entries whose results nobody waits for.
+/// The user data of entries whose results are ignored.
 const UNHEARD: u64 = u64::MAX;
 /// `IORING_ENTER_GETEVENTS`.
 const GETEVENTS: u32 = 1;
-/// The memory of a ring that was closed comes back to the quota a little later.
+/// Time for which creating a ring is tried again: the memory of a ring that was closed returns to the quota a
+/// little later.
 const SETUP_PATIENCE: Duration = Duration::from_millis(200);
-/// How long a ring that is dropped waits for operations that do not stop, unless it was closed before: then
-/// whoever closed it has waited as long as it would.
+/// Time for which dropping a ring waits for operations that do not stop. A ring that was closed before does not
+/// wait: `close` has done so.
 const DROP_PATIENCE: Duration = Duration::from_secs(1);
 
 /// An operation as the ring sees it.
 pub(crate) trait Completion: Send + Sync {
-    /// A result.
+    /// Handles a result.
     fn complete(&self, arrived: Arrived, wakers: &mut Wakers) -> Next;
 
-    /// The ring has let go of it, and no lock is held: undoes results that nobody wants.
+    /// Undoes results that were not fetched. Called when the ring has let go of the operation, without a lock.
     fn bury(&self);
 
-    /// Does it wait for one thing after the other? Then it should be handed over by whoever owns the ring:
-    /// the kernel wakes the thread that did for all that arrives. If it is cancelled by nobody's wish it is
+    /// Whether it is a multishot operation. The keeper should hand those over, because the kernel interrupts
+    /// the thread that did for everything that arrives. One that is cancelled without the driver's asking is
     /// handed over again.
     fn goes_on(&self) -> bool {
         false
@@ -54,9 +55,9 @@ pub(crate) trait Completion: Send + Sync {
 pub(crate) struct Arrived {
     pub(crate) value: i32,
     pub(crate) flags: u32,
-    /// It is not the last one.
+    /// Whether more results will come.
     pub(crate) more: bool,
-    /// The ring is closed: nothing is handed over again.
+    /// Whether the ring is closed: then nothing is handed over again.
     pub(crate) closed: bool,
 }
 
@@ -79,7 +80,7 @@ pub(crate) enum Next {
 pub(crate) struct Ring {
     uring: ManuallyDrop<IoUring>,
     supported: [bool; 256],
-    /// Whoever has the lock may use the ring's queues, of submissions and of completions.
+    /// The lock also guards the ring's submission and completion queues.
     state: ManuallyDrop<Mutex<State>>,
     pub(super) groups: Mutex<Groups>,
     started: AtomicU64,
@@ -91,8 +92,8 @@ pub(crate) struct Ring {
 /// An operation that is under way.
 struct UnderWay {
     operation: Arc<dyn Completion>,
-    /// What the kernel was handed, for when it has to be handed over again. All that it points to stays where it is,
-    /// and an operation that the kernel has not done leaves it as it was.
+    /// The entry, for when it has to be handed over again. All that it points to stays in place, and an
+    /// operation that the kernel has not done leaves it as it was.
     entry: Entry,
 }
 
@@ -102,19 +103,19 @@ struct State {
     queue: Queue,
 }
 
-/// What is to be handed over, beyond what is in the submission queue.
+/// What is to be handed over and is not in the submission queue yet.
 #[derive(Default)]
 struct Queue {
-    /// What does not fit into the submission queue.
+    /// Entries that do not fit into the submission queue.
     overflow: VecDeque<Entry>,
-    /// Those that [go on](Completion::goes_on) and are queued.
+    /// Multishot operations ([`Completion::goes_on`]) that are queued.
     going_on: Vec<Key>,
-    /// Those of them that a helper has handed over: they are to begin again.
+    /// Multishot operations that a helper has handed over: the keeper restarts them.
     fostered: Vec<Key>,
 }
 
 impl Ring {
-    /// Makes a ring and shows that it works; its results wake the selector.
+    /// Creates a ring and checks that it works. Its results wake the selector.
     pub(crate) fn new(
         config: &Resolved,
         registry: &mio::Registry,
@@ -167,7 +168,7 @@ impl Ring {
             let mut builder = IoUring::builder();
             builder.setup_clamp().dontfork();
             if modern {
-                // Since 5.18 and 5.19. Without them it works, with more interruptions.
+                // Since Linux 5.18 and 5.19. Without them it works, with more interruptions.
                 builder.setup_submit_all().setup_coop_taskrun();
             }
             match builder.build(entries) {
@@ -185,7 +186,7 @@ impl Ring {
         }
     }
 
-    /// A filter may allow the set-up and forbid the use: sends a no-operation through.
+    /// Sends a no-operation through the ring: a seccomp filter may allow the set-up and forbid the use.
     fn try_out(&self) -> io::Result<()> {
         self.push(&[opcode::Nop::new().build().user_data(UNHEARD)], || {});
         while !self.flush(By::Keeper)? {}
@@ -207,8 +208,10 @@ impl Ring {
         &self.uring
     }
 
-    /// Registers an operation and queues it, by this entry. `queued` is called, under the lock, when it is: what it
-    /// sees of the owner is from before the owner's next `flush`. `None` if the ring is closed.
+    /// Registers an operation and queues its entry. Returns `None` if the ring is closed.
+    ///
+    /// `queued` is called under the lock, after queueing: what it sees of the owner is from before the owner's
+    /// next `flush`.
     pub(crate) fn start(
         &self,
         operation: &Arc<impl Completion + 'static>,
@@ -226,7 +229,8 @@ impl Ring {
         self.in_flight.store(in_flight + 1, Ordering::Release);
         let started = self.started.load(Ordering::Relaxed);
         self.started.store(started + 1, Ordering::Relaxed);
-        // Under the same lock: whoever finds it there to cancel it comes after it in the queue.
+        // Under the same lock: a cancellation, which finds the operation in the table, comes after it in the
+        // queue.
         self.push_operation(&mut state.queue, operation.as_ref(), key, &entry);
         let operation = Arc::clone(operation) as Arc<dyn Completion>;
         state.table.fill(key, UnderWay { operation, entry });
@@ -255,7 +259,7 @@ impl Ring {
         queued();
     }
 
-    /// The queue is the one that is under the lock.
+    /// Queues entries. `queue` is the one under the lock, which the caller holds.
     fn push_to(&self, queue: &mut Queue, entries: &[Entry]) {
         // SAFETY: we have the lock that guards the submission queue.
         let mut submission = unsafe { self.uring.submission_shared() };
@@ -268,7 +272,7 @@ impl Ring {
         }
     }
 
-    /// Hands over everything that is queued. `false` if the kernel would not take all of it now.
+    /// Hands over everything that is queued. Returns `false` if the kernel would not take all of it now.
     // D-DRV-02
     pub(crate) fn flush(&self, by: By) -> io::Result<bool> {
         loop {
@@ -293,8 +297,8 @@ impl Ring {
         }
     }
 
-    /// Moves what did not fit into the submission queue. Returns how much is there now, and whether there
-    /// is still more.
+    /// Moves what did not fit into the submission queue. Returns the number of entries there, and whether more
+    /// are left.
     fn fill(&self, by: By) -> (u32, bool) {
         let mut state = self.state.lock();
         let queue = &mut state.queue;
@@ -319,8 +323,8 @@ impl Ring {
         (submission.len() as u32, !queue.overflow.is_empty())
     }
 
-    /// Takes the results off the ring and tells the operations. Returns how many there were. What some of them
-    /// ask for is queued, and `queued` called as for `start`.
+    /// Takes the results off the ring and passes them to the operations. Returns the number of results. Some of
+    /// them queue something more; then `queued` is called as by `start`.
     pub(crate) fn reap(&self, wakers: &mut Wakers, mut queued: impl FnMut()) -> usize {
         if self.in_flight() == 0 {
             // If something has started since, its results wake the selector.
@@ -370,9 +374,9 @@ impl Ring {
         match operation.complete(arrived, wakers) {
             Next::Wait => return 1,
             Next::Again => {
-                // The kernel has given it back, and it goes straight on to it again.
+                // The kernel has given the operation back undone.
                 self.push_operation(&mut state.queue, operation.as_ref(), key, entry);
-                // Whoever has stopped wanting it since queues its cancellation behind it, under the lock.
+                // A cancellation that comes later is queued behind it, under the lock.
                 queued();
                 return 1;
             }
@@ -387,18 +391,18 @@ impl Ring {
             }
         }
         finished.extend(state.table.remove(key).map(|was| was.operation));
-        // Under the lock, which `state` is behind.
+        // Under the lock, which `state` proves.
         let in_flight = self.in_flight.load(Ordering::Relaxed);
         self.in_flight.store(in_flight - 1, Ordering::Release);
         1
     }
 
-    /// Drops what is finished; no lock may be held.
+    /// Drops what is finished. The caller must hold no lock.
     pub(crate) fn bury(&self) {
         self.finished.bury();
     }
 
-    /// Counts an operation as orphaned, or takes that back.
+    /// Counts an operation as orphaned; `not_orphan` takes that back.
     pub(crate) fn orphan(&self) {
         self.orphaned.fetch_add(1, Ordering::AcqRel);
     }
@@ -416,8 +420,8 @@ impl Ring {
         queued();
     }
 
-    /// Has the kernel stop an operation that it has been handed, from whatever thread, without handing over what else
-    /// is queued (Linux 6.0). `false` if it does not have it, or it does not stop at once.
+    /// Makes the kernel stop an operation that was handed over, from any thread, without handing over what else
+    /// is queued (Linux 6.0). Returns `false` if the kernel does not have it, or cannot stop it at once.
     pub(super) fn cancel_at_once(&self, key: Key) -> bool {
         let (now, which) = (
             types::Timespec::new(),
@@ -427,13 +431,13 @@ impl Ring {
         submitter.register_sync_cancel(Some(now), which).is_ok()
     }
 
-    /// Is one of them still under way?
+    /// Whether one of them is still under way.
     pub(super) fn has_any(&self, mut keys: impl Iterator<Item = Key>) -> bool {
         let state = self.state.lock();
         keys.any(|key| state.table.get(key).is_some())
     }
 
-    /// Waits until there is a result, or for so long.
+    /// Waits until there is a result, for at most `patience`.
     pub(super) fn wait(&self, patience: Duration) {
         let mut poll = libc::pollfd {
             fd: self.uring.as_raw_fd(),
@@ -449,7 +453,7 @@ impl Ring {
         opcode::AsyncCancel::new(key.0).build().user_data(UNHEARD)
     }
 
-    /// Refuses new operations and asks the kernel to stop those under way. Returns how many there are.
+    /// Refuses new operations and asks the kernel to stop those under way. Returns the number of those.
     pub(crate) fn close(&self, wakers: &mut Wakers) -> usize {
         let mut state = self.state.lock();
         state.closed = true;
@@ -468,7 +472,7 @@ impl Ring {
         self.state.lock().closed
     }
 
-    /// How many operations were started so far.
+    /// Number of operations started so far.
     pub(crate) fn started(&self) -> u64 {
         self.started.load(Ordering::Relaxed)
     }
@@ -481,7 +485,7 @@ impl Ring {
         self.orphaned.load(Ordering::Acquire)
     }
 
-    /// Waits until nothing is under way; `false` if that takes too long.
+    /// Waits until nothing is under way. Returns `false` if that takes longer than `patience`.
     fn settle(&self, patience: Duration) -> bool {
         let begin = clock::now();
         let mut wakers = Wakers::default();
@@ -501,7 +505,7 @@ impl Ring {
             if left.is_zero() {
                 return false;
             }
-            // Nobody else takes results any more, so one that has arrived is still there to be found.
+            // No other thread takes results any more, so one that has arrived is still there to be found.
             self.wait(wait);
         }
         true
@@ -516,7 +520,7 @@ impl Drop for Ring {
             DROP_PATIENCE
         };
         let settled = self.in_flight() == 0 || self.settle(patience);
-        // Whatever is left with the kernel, the others are done: what they have opened for nobody is closed.
+        // Even if the kernel keeps some, the others are done: descriptors that they have opened are closed.
         self.bury();
         if settled {
             // SAFETY: dropped once, here. The kernel has nothing of the operations any more.

@@ -1,20 +1,21 @@
-//! Cells whose operations are over, for the next ones: an operation that is done again and again, on one thread,
-//! needs no memory but the first times.
+//! Cells of finished operations, kept for the next ones: a thread that repeats an operation needs memory only
+//! the first time.
 //!
-//! Each thread keeps some of each kind. A cell is put away by the future that has fetched its result; the ring has
-//! let go of it then, or is about to.
+//! Each thread keeps some cells of each kind. The future that has fetched the result puts its cell away; the
+//! ring has let go of it by then, or is about to.
 
 use super::cell::OpCell;
 use std::any::Any;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-/// Cells of one kind that a thread keeps: about as many operations as are under way at once.
+/// Maximum number of cells of one kind that a thread keeps: about as many as operations are under way at once.
 // D-DRV-06
 const CELLS: usize = 128;
-/// Kinds that a thread keeps. A kind is an operation on one kind of descriptor, with one kind of buffer.
+/// Maximum number of kinds that a thread keeps. A kind is an operation on one type of descriptor, with one type
+/// of buffer.
 const KINDS: usize = 8;
-/// Larger cells are not kept.
+/// Size in bytes above which a cell is not kept.
 const LARGEST: usize = 512;
 
 thread_local! {
@@ -22,7 +23,7 @@ thread_local! {
     static SPARE: RefCell<Vec<Box<dyn Any>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A cell for an operation.
+/// Returns a cell for an operation.
 pub(super) fn cell<O: Send + 'static>(op: O) -> Arc<OpCell<O>> {
     match with(|cells| cells.pop()).flatten() {
         Some(mut cell) => match Arc::get_mut(&mut cell) {
@@ -46,7 +47,8 @@ pub(super) fn keep<O: Send + 'static>(cell: Arc<OpCell<O>>) {
     });
 }
 
-/// What this thread keeps for a kind; `None` if it keeps none of it. No foreign code may run inside.
+/// Calls `f` with the cells of one kind that this thread keeps; `None` if it keeps none of it. `f` runs no
+/// foreign code.
 fn with<O: Send + 'static, R>(f: impl FnOnce(&mut Vec<Arc<OpCell<O>>>) -> R) -> Option<R> {
     if size_of::<OpCell<O>>() > LARGEST {
         return None;
@@ -62,7 +64,7 @@ fn with<O: Send + 'static, R>(f: impl FnOnce(&mut Vec<Arc<OpCell<O>>>) -> R) -> 
         let at = found.unwrap_or(kinds.len() - 1);
         kinds[at].downcast_mut().map(f)
     });
-    // The thread ends.
+    // An error means that the thread exits.
     kept.ok().flatten()
 }
 

@@ -1,3 +1,5 @@
+//! The future of an operation with one result.
+
 use super::cell::{Abandoned, OpCell, Told};
 use super::op::{Operation, Prepare};
 use super::ring::{Arrived, Completion, Next, Ring};
@@ -14,13 +16,31 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-/// An operation under way; a future of its result, with everything that was lent to the kernel.
+/// Future of an operation under way; created by [`Driver::submit`].
 ///
-/// The operation runs whether or not the future is polled, from the driver's next turn on.
+/// It resolves to the operation's [`Output`](Operation::Output): the result, with whatever was lent to the
+/// kernel. The operation runs whether or not the future is polled, from the driver's next turn on.
 ///
 /// # Cancel safety
-/// Dropping the future cancels the operation. It may have happened all the same, in whole or in part.
-/// Its buffers and descriptors live until the kernel is done with them.
+/// Dropping the future cancels the operation. It may have happened all the same, in whole or in part: a write
+/// may have written, a read may have taken bytes (which [`Leftover`](super::Leftover) can keep). A descriptor
+/// that was opened or accepted is closed. Buffers and descriptors live until the kernel is done with them.
+///
+/// # Panics
+/// Polling it after it has returned its result panics.
+///
+/// # Examples
+/// ```
+/// use std::sync::Arc;
+/// use tress_driver::{Config, Driver, op};
+///
+/// let driver = Arc::new(Driver::new(&Config::new())?);
+/// let zero = std::fs::File::open("/dev/zero")?;
+/// let read = driver.submit(op::Read::next(zero, vec![1; 16]));
+/// assert_eq!(read.is_under_way(), read.driver().is_some());
+/// drop(read); // the vector lives until the kernel is done with it
+/// # std::io::Result::Ok(())
+/// ```
 #[must_use = "dropping a submission cancels it"]
 pub struct Submission<O: Operation>(State<O>);
 
@@ -68,13 +88,15 @@ impl<O: Operation> Submission<O> {
         }
     }
 
-    /// Does the kernel have the operation, or is it about to get it? If not, nothing becomes of it when the submission
-    /// is dropped.
+    /// Returns `true` if the kernel has the operation or is about to get it.
+    ///
+    /// `false` if the operation was refused, or its result was fetched; then dropping the submission cancels
+    /// nothing.
     pub fn is_under_way(&self) -> bool {
         matches!(self.0, State::UnderWay { .. })
     }
 
-    /// The driver that it was submitted to, while it is under way.
+    /// Returns the driver that has the operation, while it is [under way](Submission::is_under_way).
     pub fn driver(&self) -> Option<&Arc<Driver>> {
         match &self.0 {
             State::UnderWay { driver, .. } => Some(driver),
@@ -91,16 +113,16 @@ fn unsupported(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, why)
 }
 
-/// A kernel's result, as the standard library would have it.
+/// Converts a kernel's result to one of the standard library.
 pub(crate) fn to_result(value: i32, is_closed: impl FnOnce() -> bool) -> io::Result<u32> {
     u32::try_from(value).map_err(|_| match -value {
-        // The user did not cancel it: either we did, or a file system says so.
+        // The user did not cancel it: either the driver did, or a file system answers so.
         libc::ECANCELED if is_closed() => Gone.into(),
         errno => io::Error::from_raw_os_error(errno),
     })
 }
 
-/// What becomes of an operation that the kernel has answered.
+/// Converts an operation that the kernel has answered to its output.
 ///
 /// # Safety
 /// As for [`Operation::finish`].
@@ -163,7 +185,7 @@ impl<O: Operation> Drop for Submission<O> {
     }
 }
 
-/// Undoes a result that nobody will see.
+/// Undoes a result that will not be fetched.
 fn discard<O: Operation>(cell: &OpCell<O>, value: i32) {
     // SAFETY: complete, and nobody waits for it: it is the caller's, and so is the result.
     unsafe { cell.with_op(|op| op.discard(value)) };
@@ -205,12 +227,16 @@ impl<O: Operation> Completion for OpCell<O> {
 }
 
 impl Driver {
-    /// Starts an operation. It is handed to the kernel with the driver's next [`park`](Driver::park) or
-    /// [`turn`](Driver::turn); an owner that is parked is unparked for it.
+    /// Starts an operation.
+    ///
+    /// It is handed to the kernel with the driver's next [`park`](Driver::park) or [`turn`](Driver::turn); an
+    /// owner that is parked is unparked for it.
     ///
     /// # Errors
-    /// The submission's result is `Unsupported` if the driver has no ring or the kernel does not know the
-    /// operation, and [`Gone`] after the driver was closed; it gives back what it was given in any case.
+    /// The submission resolves to an error, and returns what was lent, if the operation cannot be started:
+    /// - [`Unsupported`](io::ErrorKind::Unsupported) if the driver has no ring, or the kernel does not know the
+    ///   operation. [`supports`](Driver::supports) tells beforehand.
+    /// - [`Gone`] after the driver was closed.
     ///
     /// # Examples
     /// ```
@@ -241,7 +267,18 @@ impl Driver {
         Submission::start(self, op)
     }
 
-    /// Can an operation be submitted here?
+    /// Returns `true` if the driver has a ring whose kernel knows the operation `O`.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress_driver::{Backend, Config, Driver, op};
+    ///
+    /// let driver = Driver::new(&Config::new())?;
+    /// if driver.supports::<op::OpenAt>() {
+    ///     assert_eq!(driver.backend(), Backend::Uring);
+    /// }
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn supports<O: Operation>(&self) -> bool {
         self.ring
             .as_ref()

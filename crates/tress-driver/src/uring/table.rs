@@ -1,4 +1,4 @@
-//! What is under way, by keys that are never mistaken for those of an earlier operation.
+//! The operations under way, by keys that are never mistaken for those of an earlier operation.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ struct Entry<T> {
     value: Option<T>,
 }
 
-/// Generation above, index below. Never all ones.
+/// Generation in the upper half, index in the lower. Never all ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Key(pub(crate) u64);
 
@@ -39,7 +39,7 @@ impl<T> Table<T> {
         }
     }
 
-    /// Room for one more; the key is used by `fill` before anything else happens to the table.
+    /// Reserves an entry. `fill` must be called with the key before anything else happens to the table.
     pub(crate) fn reserve(&mut self) -> Key {
         let index = self.free.pop().unwrap_or_else(|| {
             let index = u32::try_from(self.entries.len()).expect("fewer than 2^32 operations");

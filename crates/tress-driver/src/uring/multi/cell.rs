@@ -1,4 +1,4 @@
-//! One operation that goes on, between whoever fetches its results and the kernel; and its companion.
+//! One multishot operation between the task that fetches its results and the kernel; and its companion.
 
 use super::MultiOperation;
 use crate::sys::Mutex;
@@ -24,7 +24,7 @@ struct State<I> {
     companion: Companion,
 }
 
-/// Results in order. Mostly there is one at a time, which needs no memory elsewhere.
+/// Results in order. The first needs no further memory: usually there is one at a time.
 struct Results<R> {
     first: Option<R>,
     others: VecDeque<R>,
@@ -69,25 +69,25 @@ impl<R> Results<R> {
 pub(super) enum Phase {
     /// The kernel has it, or is about to get it.
     Running,
-    /// As `Running`, and it was asked to stop.
+    /// The kernel has it and was asked to stop.
     Stopping,
     /// It can be started again.
     Stopped,
     /// There will be no more results.
     Ended,
-    /// Nobody wants its results, but the kernel still has it.
+    /// The [`Multishot`](super::Multishot) is gone, but the kernel still has the operation.
     Abandoned,
 }
 
-/// What is known of the companion.
+/// The state of the companion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Companion {
-    /// There is none, or what it told was taken to heart.
+    /// There is none, or its report was handled.
     None,
     Running,
-    /// It has told, and nobody has listened yet.
+    /// It has reported a hang-up, which was not handled yet.
     Told,
-    /// Nobody will listen.
+    /// The [`Multishot`](super::Multishot) is gone.
     Abandoned,
 }
 
@@ -102,7 +102,7 @@ pub(super) enum Found<I> {
     Stopped,
     /// Nothing yet; the waker is in place.
     Nothing,
-    /// As `Nothing`, and something may have been missed: the caller asks the kernel to stop the operation.
+    /// As `Nothing`, and the kernel may have missed the end: the caller asks it to stop the operation.
     Missed,
 }
 
@@ -118,7 +118,7 @@ pub(super) enum Stop {
     Ask,
 }
 
-/// What the kernel still has of an operation that nobody wants any more.
+/// What the kernel still has of an abandoned operation.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub(super) struct Left {
@@ -127,7 +127,7 @@ pub(super) struct Left {
 }
 
 impl<I> State<I> {
-    /// What can be said without waiting.
+    /// What is known without waiting.
     fn known(&mut self) -> Option<Found<I>> {
         if let Some(result) = self.results.pop_front() {
             return Some(Found::Result(result));
@@ -139,8 +139,8 @@ impl<I> State<I> {
         }
     }
 
-    /// What is to be done while there is nothing. Of what the companion has told an operation is stopped, to
-    /// be started again.
+    /// Handles a report of the companion while no result is there: the operation is stopped, to be started
+    /// again.
     fn wait(&mut self) -> Found<I> {
         if self.companion != Companion::Told || self.phase != Phase::Running {
             return Found::Nothing;
@@ -165,7 +165,7 @@ impl<M: MultiOperation> MultiCell<M> {
         }
     }
 
-    /// The next result, or what to do about it.
+    /// Returns the next result, or what to do about it.
     pub(super) fn poll(&self, cx: &mut Context<'_>) -> Found<M::Item> {
         let mut state = self.state.lock();
         if let Some(known) = state.known() {
@@ -174,7 +174,7 @@ impl<M: MultiOperation> MultiCell<M> {
         if matches!(&state.waker, Some(old) if old.will_wake(cx.waker())) {
             return state.wait();
         }
-        // Cloned without the lock: foreign code. Meanwhile something may arrive.
+        // Cloned without the lock, because it is foreign code. Meanwhile something may arrive.
         drop(state);
         let new = cx.waker().clone();
         let mut state = self.state.lock();
@@ -187,12 +187,12 @@ impl<M: MultiOperation> MultiCell<M> {
         found
     }
 
-    /// A result that waits to be fetched.
+    /// Returns a result that has arrived, if there is one.
     pub(super) fn try_next(&self) -> Option<io::Result<M::Item>> {
         self.state.lock().results.pop_front()
     }
 
-    /// How many results wait to be fetched.
+    /// Number of results that wait to be fetched.
     pub(super) fn pending(&self) -> usize {
         self.state.lock().results.len()
     }
@@ -201,29 +201,29 @@ impl<M: MultiOperation> MultiCell<M> {
         self.state.lock().phase
     }
 
-    /// Leaves a waker for one that is about to be started.
+    /// Stores the waker, before the operation is started.
     pub(super) fn expect(&self, cx: &mut Context<'_>) {
         let new = cx.waker().clone();
         let old = self.state.lock().waker.replace(new);
         drop(old);
     }
 
-    /// The kernel is about to get the operation.
+    /// Notes that the kernel is about to get the operation.
     pub(super) fn run(&self) {
         self.state.lock().phase = Phase::Running;
     }
 
-    /// The kernel is about to get the companion.
+    /// Notes that the kernel is about to get the companion.
     pub(super) fn accompany(&self) {
         self.state.lock().companion = Companion::Running;
     }
 
-    /// It cannot be started, now or ever.
+    /// Notes that it cannot be started, now or later.
     pub(super) fn end(&self) {
         self.state.lock().phase = Phase::Ended;
     }
 
-    /// Leaves a waker for when it has stopped.
+    /// Stores the waker for the moment when the operation has stopped.
     pub(super) fn stop(&self, cx: &mut Context<'_>) -> Stop {
         let waker = cx.waker().clone();
         let mut state = self.state.lock();
@@ -239,7 +239,7 @@ impl<M: MultiOperation> MultiCell<M> {
         stop
     }
 
-    /// Nobody wants its results any more. Those that wait are undone.
+    /// Gives up the results. Those that wait are undone.
     pub(super) fn abandon(&self) -> Left {
         let mut state = self.state.lock();
         let left = Left {
@@ -268,7 +268,8 @@ where
         // SAFETY: the ring passes every result on once, to the operation that it is of.
         let item = value.map(|value| unsafe { self.op.item(value, arrived.flags) });
         if is_end || state.phase == Phase::Abandoned {
-            // Nobody will see it. It is dropped when the ring has let go of the cell: not under the locks.
+            // It will not be fetched. It is dropped when the ring has let go of the cell, and not under the
+            // locks.
             state.unwanted.extend(item.ok().flatten());
             if state.phase == Phase::Abandoned {
                 return if arrived.more {
@@ -304,7 +305,7 @@ where
                 }
             },
         };
-        // Somebody is there for it: then it does not wait.
+        // A task waits for this result, so it does not count as waiting to be fetched.
         let is_awaited = state.waker.is_some() && state.results.len() == 1;
         wakers.push(state.waker.take());
         if arrived.more && !over {
@@ -344,12 +345,12 @@ where
             }
         }
         drop(state);
-        // Without the lock: those who wait for buffers are woken.
+        // Without the lock: this wakes the receives that wait for buffers.
         drop(replaced);
     }
 }
 
-/// A companion as the ring sees it. It keeps what it watches open.
+/// A companion as the ring sees it. It keeps the descriptor that it watches open.
 pub(super) struct Watch<M: MultiOperation>(pub(super) Arc<MultiCell<M>>)
 where
     M::Item: Send;

@@ -12,12 +12,12 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 /// The offset that stands for the file's own position.
 const CURRENT: u64 = u64::MAX;
 
-/// How a read or a write is begun.
+/// How the kernel begins a read or a write.
 #[derive(Debug, Clone, Copy)]
 enum Begin {
-    /// At once, on the thread that hands it over, if the kernel believes that nothing waits.
+    /// On the thread that hands it over, if the kernel believes that it would not block.
     AtOnce,
-    /// On a thread of the kernel's.
+    /// On a worker thread of the kernel.
     Apart,
 }
 
@@ -30,7 +30,35 @@ impl Begin {
     }
 }
 
-/// Reads into a buffer, from its start.
+/// Reads from a file into a buffer, from the buffer's start.
+///
+/// Resolves to the number of bytes read, 0 at the end of the file, and the buffer. Fails with any error of
+/// `pread(2)` or `read(2)`.
+///
+/// # Examples
+/// ```
+/// use std::fs::File;
+/// use std::sync::Arc;
+/// use tress_driver::{Config, Driver, op};
+/// # use std::{future::Future, pin::pin, task::{Context, Poll, Waker}};
+/// # fn block_on<T>(driver: &Driver, future: impl Future<Output = T>) -> T {
+/// #     let mut future = pin!(future);
+/// #     loop {
+/// #         if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+/// #             return value;
+/// #         }
+/// #         driver.park(None).unwrap();
+/// #     }
+/// # }
+///
+/// let driver = Arc::new(Driver::new(&Config::new())?);
+/// if driver.supports::<op::Read<File, Vec<u8>>>() {
+///     let read = op::Read::at(File::open("/dev/zero")?, Vec::with_capacity(8), 0);
+///     let (read, buffer) = block_on(&driver, driver.submit(read));
+///     assert_eq!((read?, buffer), (8, vec![0; 8]));
+/// }
+/// # std::io::Result::Ok(())
+/// ```
 #[derive(Debug)]
 pub struct Read<F, B> {
     file: F,
@@ -41,7 +69,7 @@ pub struct Read<F, B> {
 }
 
 impl<F, B> Read<F, B> {
-    /// From a position of the file.
+    /// Creates a read at `offset`, which does not move the file's position.
     pub fn at(file: F, buffer: B, offset: u64) -> Self {
         Read {
             file,
@@ -52,14 +80,17 @@ impl<F, B> Read<F, B> {
         }
     }
 
-    /// From the file's own position, which moves; or from something that has none.
+    /// Creates a read at the file's own position, which moves, or from something without positions, such as a
+    /// pipe.
     pub fn next(file: F, buffer: B) -> Self {
         Read::at(file, buffer, CURRENT)
     }
 
-    /// Has a thread of the kernel's do it from the beginning. For files that do not know `RWF_NOWAIT`: the
-    /// kernel may try them at once all the same (Linux 6.18 does if they can be polled), and those of FUSE,
-    /// which say that they are ready, then hold up the driver's owner until their server answers.
+    /// Makes a worker thread of the kernel do the read from the beginning.
+    ///
+    /// For files that do not support `RWF_NOWAIT`. The kernel may try those on the submitting thread all the
+    /// same (Linux 6.18 does so if they can be polled), and a FUSE file, which always claims to be ready, then
+    /// blocks the driver's owner until its server answers.
     pub fn apart(self) -> Self {
         Read {
             begin: Begin::Apart,
@@ -67,7 +98,8 @@ impl<F, B> Read<F, B> {
         }
     }
 
-    /// As [`Recv::keeping`](super::Recv::keeping).
+    /// Keeps what the read has received if its submission is dropped; see
+    /// [`Recv::keeping`](super::Recv::keeping).
     pub fn keeping(self, leftover: fn(&F) -> &Leftover) -> Self {
         Read {
             leftover: Some(leftover),
@@ -108,7 +140,42 @@ impl<F: AsFd + Send + 'static, B: BufferMut> Operation for Read<F, B> {
     }
 }
 
-/// Writes what a buffer is filled with.
+/// Writes the initialised bytes of a buffer to a file.
+///
+/// Resolves to the number of bytes written, which may be fewer than asked for, and the buffer. Fails with any
+/// error of `pwrite(2)` or `write(2)`.
+///
+/// # Examples
+/// ```
+/// use std::fs::File;
+/// use std::sync::Arc;
+/// use tress_driver::{Buffer, Config, Driver, op};
+/// # use std::{future::Future, pin::pin, task::{Context, Poll, Waker}};
+/// # fn block_on<T>(driver: &Driver, future: impl Future<Output = T>) -> T {
+/// #     let mut future = pin!(future);
+/// #     loop {
+/// #         if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+/// #             return value;
+/// #         }
+/// #         driver.park(None).unwrap();
+/// #     }
+/// # }
+///
+/// let driver = Arc::new(Driver::new(&Config::new())?);
+/// if driver.supports::<op::Write<Arc<File>, Vec<u8>>>() {
+///     let file = Arc::new(File::create("/dev/null")?);
+///     let mut buffer = b"all of it".to_vec();
+///     let mut done = 0;
+///     while done < buffer.len() {
+///         let rest = buffer.slice(done..);
+///         let write = driver.submit(op::Write::next(file.clone(), rest));
+///         let (written, rest) = block_on(&driver, write);
+///         done += written?;
+///         buffer = rest.into_inner();
+///     }
+/// }
+/// # std::io::Result::Ok(())
+/// ```
 #[derive(Debug)]
 pub struct Write<F, B> {
     file: F,
@@ -118,7 +185,7 @@ pub struct Write<F, B> {
 }
 
 impl<F, B> Write<F, B> {
-    /// To a position of the file.
+    /// Creates a write at `offset`, which does not move the file's position.
     pub fn at(file: F, buffer: B, offset: u64) -> Self {
         Write {
             file,
@@ -128,12 +195,13 @@ impl<F, B> Write<F, B> {
         }
     }
 
-    /// To the file's own position, which moves; or to something that has none.
+    /// Creates a write at the file's own position, which moves, or to something without positions, such as a
+    /// pipe.
     pub fn next(file: F, buffer: B) -> Self {
         Write::at(file, buffer, CURRENT)
     }
 
-    /// As [`Read::apart`]. A file of FUSE is also asked whether it can be polled.
+    /// Makes a worker thread of the kernel do the write from the beginning; see [`Read::apart`].
     pub fn apart(self) -> Self {
         Write {
             begin: Begin::Apart,
@@ -162,7 +230,7 @@ impl<F: AsFd + Send + 'static, B: Buffer> Operation for Write<F, B> {
     }
 }
 
-/// A list of buffers as the kernel wants it; the pointers are those of buffers owned next to it.
+/// A list of buffers for the kernel. The pointers are those of buffers that the same operation owns.
 #[derive(Debug, Default)]
 struct Vectors(Vec<libc::iovec>);
 
@@ -170,7 +238,7 @@ struct Vectors(Vec<libc::iovec>);
 unsafe impl Send for Vectors {}
 
 impl Vectors {
-    /// More than this many the kernel does not take.
+    /// Maximum number of buffers that the kernel takes.
     const MOST: usize = 1024;
 
     fn set(&mut self, parts: impl Iterator<Item = (*mut u8, usize)>) -> (*const libc::iovec, u32) {
@@ -185,7 +253,36 @@ impl Vectors {
     }
 }
 
-/// Reads into several buffers, one after the other. Takes the first 1024 of them.
+/// Reads from a file into several buffers, one after the other. Uses at most the first 1,024 buffers.
+///
+/// Resolves to the number of bytes read and the buffers. Fails with any error of `preadv(2)` or `readv(2)`.
+///
+/// # Examples
+/// ```
+/// use std::fs::File;
+/// use std::sync::Arc;
+/// use tress_driver::{Config, Driver, op};
+/// # use std::{future::Future, pin::pin, task::{Context, Poll, Waker}};
+/// # fn block_on<T>(driver: &Driver, future: impl Future<Output = T>) -> T {
+/// #     let mut future = pin!(future);
+/// #     loop {
+/// #         if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+/// #             return value;
+/// #         }
+/// #         driver.park(None).unwrap();
+/// #     }
+/// # }
+///
+/// let driver = Arc::new(Driver::new(&Config::new())?);
+/// if driver.supports::<op::Readv<File, Vec<u8>>>() {
+///     let buffers = vec![Vec::with_capacity(2), Vec::with_capacity(4)];
+///     let read = op::Readv::at(File::open("/dev/zero")?, buffers, 0);
+///     let (read, buffers) = block_on(&driver, driver.submit(read));
+///     assert_eq!(read?, 6);
+///     assert_eq!(buffers, [vec![0; 2], vec![0; 4]]);
+/// }
+/// # std::io::Result::Ok(())
+/// ```
 #[derive(Debug)]
 pub struct Readv<F, B> {
     file: F,
@@ -195,7 +292,7 @@ pub struct Readv<F, B> {
 }
 
 impl<F, B> Readv<F, B> {
-    /// From a position of the file.
+    /// Creates a read at `offset`, which does not move the file's position.
     pub fn at(file: F, buffers: Vec<B>, offset: u64) -> Self {
         Readv {
             file,
@@ -205,7 +302,7 @@ impl<F, B> Readv<F, B> {
         }
     }
 
-    /// From the file's own position, which moves; or from something that has none.
+    /// Creates a read at the file's own position, which moves, or from something without positions.
     pub fn next(file: F, buffers: Vec<B>) -> Self {
         Readv::at(file, buffers, CURRENT)
     }
@@ -244,7 +341,36 @@ impl<F: AsFd + Send + 'static, B: BufferMut> Operation for Readv<F, B> {
     }
 }
 
-/// Writes several buffers, one after the other. Takes the first 1024 of them.
+/// Writes the initialised bytes of several buffers to a file, one after the other. Uses at most the first 1,024
+/// buffers.
+///
+/// Resolves to the number of bytes written, which may be fewer than asked for, and the buffers. Fails with any
+/// error of `pwritev(2)` or `writev(2)`.
+///
+/// # Examples
+/// ```
+/// use std::fs::File;
+/// use std::sync::Arc;
+/// use tress_driver::{Config, Driver, op};
+/// # use std::{future::Future, pin::pin, task::{Context, Poll, Waker}};
+/// # fn block_on<T>(driver: &Driver, future: impl Future<Output = T>) -> T {
+/// #     let mut future = pin!(future);
+/// #     loop {
+/// #         if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+/// #             return value;
+/// #         }
+/// #         driver.park(None).unwrap();
+/// #     }
+/// # }
+///
+/// let driver = Arc::new(Driver::new(&Config::new())?);
+/// if driver.supports::<op::Writev<File, &'static str>>() {
+///     let write = op::Writev::next(File::create("/dev/null")?, vec!["head ", "body"]);
+///     let (written, _buffers) = block_on(&driver, driver.submit(write));
+///     assert_eq!(written?, 9);
+/// }
+/// # std::io::Result::Ok(())
+/// ```
 #[derive(Debug)]
 pub struct Writev<F, B> {
     file: F,
@@ -254,7 +380,7 @@ pub struct Writev<F, B> {
 }
 
 impl<F, B> Writev<F, B> {
-    /// To a position of the file.
+    /// Creates a write at `offset`, which does not move the file's position.
     pub fn at(file: F, buffers: Vec<B>, offset: u64) -> Self {
         Writev {
             file,
@@ -264,7 +390,7 @@ impl<F, B> Writev<F, B> {
         }
     }
 
-    /// To the file's own position, which moves; or to something that has none.
+    /// Creates a write at the file's own position, which moves, or to something without positions.
     pub fn next(file: F, buffers: Vec<B>) -> Self {
         Writev::at(file, buffers, CURRENT)
     }
@@ -294,6 +420,34 @@ impl<F: AsFd + Send + 'static, B: Buffer> Operation for Writev<F, B> {
 }
 
 /// Makes what was written to a file durable.
+///
+/// Fails with any error of `fsync(2)`.
+///
+/// # Examples
+/// ```
+/// use std::fs::File;
+/// use std::sync::Arc;
+/// use tress_driver::{Config, Driver, op};
+/// # use std::{future::Future, pin::pin, task::{Context, Poll, Waker}};
+/// # fn block_on<T>(driver: &Driver, future: impl Future<Output = T>) -> T {
+/// #     let mut future = pin!(future);
+/// #     loop {
+/// #         if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+/// #             return value;
+/// #         }
+/// #         driver.park(None).unwrap();
+/// #     }
+/// # }
+///
+/// let driver = Arc::new(Driver::new(&Config::new())?);
+/// if driver.supports::<op::Fsync<File>>() {
+///     # let path = std::env::temp_dir().join(format!("tress-fsync-{}", std::process::id()));
+///     let file = File::create(&path)?;
+///     block_on(&driver, driver.submit(op::Fsync::all(file)))?;
+///     # std::fs::remove_file(path)?;
+/// }
+/// # std::io::Result::Ok(())
+/// ```
 #[derive(Debug)]
 pub struct Fsync<F> {
     file: F,
@@ -301,7 +455,7 @@ pub struct Fsync<F> {
 }
 
 impl<F> Fsync<F> {
-    /// The bytes and everything that is known about them (`fsync`).
+    /// Creates an operation that stores the bytes and all metadata, like `fsync(2)`.
     pub fn all(file: F) -> Self {
         Fsync {
             file,
@@ -309,7 +463,8 @@ impl<F> Fsync<F> {
         }
     }
 
-    /// The bytes and what is needed to find them (`fdatasync`).
+    /// Creates an operation that stores the bytes and the metadata that is needed to read them, like
+    /// `fdatasync(2)`.
     pub fn data(file: F) -> Self {
         Fsync {
             file,
@@ -341,7 +496,36 @@ impl<F: AsFd + Send + 'static> Operation for Fsync<F> {
     }
 }
 
-/// Sets a file's length (Linux 6.9).
+/// Sets the length of a file (Linux 6.9).
+///
+/// Fails with any error of `ftruncate(2)`.
+///
+/// # Examples
+/// ```
+/// use std::fs::File;
+/// use std::sync::Arc;
+/// use tress_driver::{Config, Driver, op};
+/// # use std::{future::Future, pin::pin, task::{Context, Poll, Waker}};
+/// # fn block_on<T>(driver: &Driver, future: impl Future<Output = T>) -> T {
+/// #     let mut future = pin!(future);
+/// #     loop {
+/// #         if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+/// #             return value;
+/// #         }
+/// #         driver.park(None).unwrap();
+/// #     }
+/// # }
+///
+/// let driver = Arc::new(Driver::new(&Config::new())?);
+/// if driver.supports::<op::Ftruncate<Arc<File>>>() {
+///     # let path = std::env::temp_dir().join(format!("tress-ftruncate-{}", std::process::id()));
+///     let file = Arc::new(File::create(&path)?);
+///     block_on(&driver, driver.submit(op::Ftruncate::new(file.clone(), 100)))?;
+///     assert_eq!(file.metadata()?.len(), 100);
+///     # std::fs::remove_file(path)?;
+/// }
+/// # std::io::Result::Ok(())
+/// ```
 #[derive(Debug)]
 pub struct Ftruncate<F> {
     file: F,
@@ -349,7 +533,8 @@ pub struct Ftruncate<F> {
 }
 
 impl<F> Ftruncate<F> {
-    /// To this length.
+    /// Creates an operation that moves at most `length` bytes. `None` as an offset means the descriptor's own
+    /// position; pipes take nothing else.
     pub fn new(file: F, length: u64) -> Self {
         Ftruncate { file, length }
     }
@@ -371,7 +556,38 @@ impl<F: AsFd + Send + 'static> Operation for Ftruncate<F> {
     }
 }
 
-/// Reserves room in a file, or does with it what else `fallocate` can.
+/// Reserves or releases room in a file, or whatever else `fallocate(2)` can do.
+///
+/// Fails with any error of `fallocate(2)`.
+///
+/// # Examples
+/// ```
+/// use std::fs::File;
+/// use std::sync::Arc;
+/// use tress_driver::{Config, Driver, op};
+/// # use std::{future::Future, pin::pin, task::{Context, Poll, Waker}};
+/// # fn block_on<T>(driver: &Driver, future: impl Future<Output = T>) -> T {
+/// #     let mut future = pin!(future);
+/// #     loop {
+/// #         if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+/// #             return value;
+/// #         }
+/// #         driver.park(None).unwrap();
+/// #     }
+/// # }
+///
+/// let driver = Arc::new(Driver::new(&Config::new())?);
+/// if driver.supports::<op::Fallocate<Arc<File>>>() {
+///     # let path = std::env::temp_dir().join(format!("tress-fallocate-{}", std::process::id()));
+///     let file = Arc::new(File::create(&path)?);
+///     let reserve = op::Fallocate::new(file.clone(), 0, 0, 4096);
+///     if block_on(&driver, driver.submit(reserve)).is_ok() {
+///         assert_eq!(file.metadata()?.len(), 4096);
+///     }
+///     # std::fs::remove_file(path)?;
+/// }
+/// # std::io::Result::Ok(())
+/// ```
 #[derive(Debug)]
 pub struct Fallocate<F> {
     file: F,
@@ -381,7 +597,8 @@ pub struct Fallocate<F> {
 }
 
 impl<F> Fallocate<F> {
-    /// With the mode of `fallocate`, 0 for the usual one.
+    /// Creates an operation on `length` bytes at `offset`, with a mode of `fallocate(2)`. The mode 0 reserves
+    /// room and grows the file as needed.
     pub fn new(file: F, mode: i32, offset: u64, length: u64) -> Self {
         Fallocate {
             file,
@@ -411,7 +628,39 @@ impl<F: AsFd + Send + 'static> Operation for Fallocate<F> {
     }
 }
 
-/// Moves bytes between two descriptors, one of which is a pipe, without copying them through memory.
+/// Moves bytes between two descriptors, one of which is a pipe, without copying them through the program's
+/// memory.
+///
+/// Resolves to the number of bytes moved, and both descriptors. Fails with any error of `splice(2)`.
+///
+/// # Examples
+/// ```
+/// use std::fs::File;
+/// use std::process::{ChildStdout, Command, Stdio};
+/// use std::sync::Arc;
+/// use tress_driver::{Config, Driver, op};
+/// # use std::{future::Future, pin::pin, task::{Context, Poll, Waker}};
+/// # fn block_on<T>(driver: &Driver, future: impl Future<Output = T>) -> T {
+/// #     let mut future = pin!(future);
+/// #     loop {
+/// #         if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+/// #             return value;
+/// #         }
+/// #         driver.park(None).unwrap();
+/// #     }
+/// # }
+///
+/// let driver = Arc::new(Driver::new(&Config::new())?);
+/// if driver.supports::<op::Splice<ChildStdout, File>>() {
+///     let mut child = Command::new("echo").arg("hello").stdout(Stdio::piped()).spawn()?;
+///     let from = child.stdout.take().expect("it is piped");
+///     let splice = op::Splice::new(from, None, File::create("/dev/null")?, None, 64);
+///     let (moved, _from, _to) = block_on(&driver, driver.submit(splice));
+///     assert_eq!(moved?, 6);
+///     child.wait()?;
+/// }
+/// # std::io::Result::Ok(())
+/// ```
 #[derive(Debug)]
 pub struct Splice<F, T> {
     from: F,
@@ -463,16 +712,44 @@ impl<F: AsFd + Send + 'static, T: AsFd + Send + 'static> Operation for Splice<F,
     }
 }
 
-/// Closes a descriptor, and tells what `close` says.
+/// Closes a descriptor and reports the error of `close(2)`.
+///
+/// Dropping a descriptor ignores that error, and may block while a network file system flushes. The operation
+/// is never repeated, because the descriptor's number may belong to another file by then. If the operation is
+/// refused, the descriptor is closed on the calling thread.
+///
+/// # Examples
+/// ```
+/// use std::fs::File;
+/// use std::sync::Arc;
+/// use tress_driver::{Config, Driver, op};
+/// # use std::{future::Future, pin::pin, task::{Context, Poll, Waker}};
+/// # fn block_on<T>(driver: &Driver, future: impl Future<Output = T>) -> T {
+/// #     let mut future = pin!(future);
+/// #     loop {
+/// #         if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+/// #             return value;
+/// #         }
+/// #         driver.park(None).unwrap();
+/// #     }
+/// # }
+///
+/// let driver = Arc::new(Driver::new(&Config::new())?);
+/// if driver.supports::<op::Close>() {
+///     let file = File::open("/dev/null")?;
+///     block_on(&driver, driver.submit(op::Close::new(file.into())))?;
+/// }
+/// # std::io::Result::Ok(())
+/// ```
 #[derive(Debug)]
 pub struct Close {
-    /// The kernel closes it; if it was never asked, we do.
+    /// The kernel closes it. If the kernel was never asked to, dropping the operation does.
     fd: ManuallyDrop<OwnedFd>,
     is_closed: bool,
 }
 
 impl Close {
-    /// This one.
+    /// Creates an operation that closes `fd`.
     pub fn new(fd: OwnedFd) -> Self {
         Close {
             fd: ManuallyDrop::new(fd),
@@ -483,10 +760,10 @@ impl Close {
 
 impl Prepare for Close {
     const OPCODE: u8 = opcode::Close::CODE;
-    // The descriptor is gone even then, and its number may be somebody else's.
+    // The descriptor is gone even then, and its number may belong to another file.
     const REPEATS_IF_INTERRUPTED: bool = false;
-    // It may be: the answer of a file that was asked to flush is not told from that of a ring that never got to
-    // it. A descriptor that stays open is better than a stranger's that is closed.
+    // The descriptor may be gone: the answer of a file that was asked to flush looks like that of a ring that
+    // never got to it. It is better to leave a descriptor open than to close another file's.
     const REPEATS_IF_CANCELLED: u32 = 0;
 
     fn entry(&mut self) -> Entry {

@@ -1,10 +1,10 @@
-//! Operations on names in file systems.
+//! Operations on paths.
 //!
-//! A name is relative to a directory if one is given, else to the current one.
+//! A path is relative to a directory if one is given, else to the current directory.
 //!
-//! None of these is done on the thread that hands it over, where a server that does not answer (FUSE, a
-//! network) would hold up the driver's owner. The kernel sees to that itself for all but `OpenAt`: statx,
-//! unlinkat, renameat, mkdirat, linkat and symlinkat go to its own threads always, as do fsync, ftruncate,
+//! None of these runs on the thread that hands it over, where a server that does not answer (FUSE, a network
+//! file system) would block the driver's owner. For all but `OpenAt` the kernel takes care of that: statx,
+//! unlinkat, renameat, mkdirat, linkat and symlinkat always run on its worker threads, as do fsync, ftruncate,
 //! fallocate and splice of the operations on open files, and a close that has something to flush.
 
 use super::{Operation, Prepare};
@@ -27,11 +27,40 @@ fn directory(directory: &Directory) -> types::Fd {
     )
 }
 
-/// Opens or creates a file, on a thread of the kernel's.
+/// Opens or creates a file, on a worker thread of the kernel.
 ///
-/// Left to itself the kernel would try at once to open a file that it need not make or empty. That waits for
-/// no lookup, but for the file system's own `open`: FUSE's asks its server. And the attempt is one with
-/// `O_NONBLOCK`, by which a FIFO opens without its other end.
+/// Resolves to the descriptor, which is close-on-exec. Fails with any error of `openat(2)`.
+///
+/// Without a worker thread the kernel would try to open an existing file on the submitting thread. That waits
+/// for no lookup, but does wait for the file system's own `open`, which for FUSE asks a server; and the attempt
+/// is made with `O_NONBLOCK`, which opens a FIFO without its other end.
+///
+/// # Examples
+/// ```
+/// use std::fs::File;
+/// use std::sync::Arc;
+/// use tress_driver::{Config, Driver, op};
+/// # use std::{future::Future, pin::pin, task::{Context, Poll, Waker}};
+/// # fn block_on<T>(driver: &Driver, future: impl Future<Output = T>) -> T {
+/// #     let mut future = pin!(future);
+/// #     loop {
+/// #         if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+/// #             return value;
+/// #         }
+/// #         driver.park(None).unwrap();
+/// #     }
+/// # }
+///
+/// const O_RDONLY: i32 = 0;
+///
+/// let driver = Arc::new(Driver::new(&Config::new())?);
+/// if driver.supports::<op::OpenAt>() {
+///     let open = op::OpenAt::new(None, c"/dev/null".into(), O_RDONLY, 0);
+///     let file = File::from(block_on(&driver, driver.submit(open))?);
+///     assert!(!file.metadata()?.is_dir());
+/// }
+/// # std::io::Result::Ok(())
+/// ```
 #[derive(Debug)]
 pub struct OpenAt {
     directory: Directory,
@@ -41,7 +70,7 @@ pub struct OpenAt {
 }
 
 impl OpenAt {
-    /// With the flags and the mode of `openat`. The descriptor is always closed on `exec`.
+    /// Creates an operation that renames `from` to `to`, with the flags of `renameat2(2)`.
     pub fn new(directory: Option<Arc<OwnedFd>>, path: CString, flags: i32, mode: u32) -> Self {
         OpenAt {
             directory,
@@ -78,16 +107,44 @@ impl Operation for OpenAt {
     }
 }
 
-/// The descriptor that an operation has made.
+/// Wraps the descriptor that an operation has created.
 ///
 /// # Safety
-/// It is the result of an operation that makes one, and this is the only look at it.
+/// It is the result of an operation that creates one, and is passed here once.
 pub(super) unsafe fn new_descriptor(fd: u32) -> OwnedFd {
     // SAFETY: the kernel has made it for this operation, so it is open and nobody else's.
     unsafe { OwnedFd::from_raw_fd(fd as i32) }
 }
 
-/// Asks for what is known about a file.
+/// Returns the metadata of a file.
+///
+/// Resolves to a boxed `libc::statx`. Fails with any error of `statx(2)`.
+///
+/// # Examples
+/// ```
+/// use std::sync::Arc;
+/// use tress_driver::{Config, Driver, op};
+/// # use std::{future::Future, pin::pin, task::{Context, Poll, Waker}};
+/// # fn block_on<T>(driver: &Driver, future: impl Future<Output = T>) -> T {
+/// #     let mut future = pin!(future);
+/// #     loop {
+/// #         if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+/// #             return value;
+/// #         }
+/// #         driver.park(None).unwrap();
+/// #     }
+/// # }
+///
+/// const STATX_SIZE: u32 = 0x200;
+///
+/// let driver = Arc::new(Driver::new(&Config::new())?);
+/// if driver.supports::<op::Statx>() {
+///     let stat = op::Statx::new(None, c"/dev/null".into(), 0, STATX_SIZE);
+///     let metadata = block_on(&driver, driver.submit(stat))?;
+///     assert_eq!(metadata.stx_size, 0);
+/// }
+/// # std::io::Result::Ok(())
+/// ```
 pub struct Statx {
     directory: Directory,
     path: CString,
@@ -97,8 +154,7 @@ pub struct Statx {
 }
 
 impl Statx {
-    /// With the flags and the mask of `statx`. With `AT_EMPTY_PATH` and an empty path it asks about the
-    /// descriptor itself.
+    /// Creates an operation that makes `to` a further name of the file `from`, with the flags of `linkat(2)`.
     pub fn new(directory: Option<Arc<OwnedFd>>, path: CString, flags: i32, mask: u32) -> Self {
         Statx {
             directory,
@@ -142,7 +198,33 @@ impl fmt::Debug for Statx {
     }
 }
 
-/// Removes a name.
+/// Removes a file or an empty directory (Linux 5.11).
+///
+/// Fails with any error of `unlinkat(2)`.
+///
+/// # Examples
+/// ```
+/// use std::sync::Arc;
+/// use tress_driver::{Config, Driver, op};
+/// # use std::{future::Future, pin::pin, task::{Context, Poll, Waker}};
+/// # fn block_on<T>(driver: &Driver, future: impl Future<Output = T>) -> T {
+/// #     let mut future = pin!(future);
+/// #     loop {
+/// #         if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+/// #             return value;
+/// #         }
+/// #         driver.park(None).unwrap();
+/// #     }
+/// # }
+///
+/// let driver = Arc::new(Driver::new(&Config::new())?);
+/// if driver.supports::<op::UnlinkAt>() {
+///     let unlink = op::UnlinkAt::new(None, c"/no/such/file".into(), 0);
+///     let error = block_on(&driver, driver.submit(unlink)).unwrap_err();
+///     assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+/// }
+/// # std::io::Result::Ok(())
+/// ```
 #[derive(Debug)]
 pub struct UnlinkAt {
     directory: Directory,
@@ -151,7 +233,7 @@ pub struct UnlinkAt {
 }
 
 impl UnlinkAt {
-    /// Of a file, or with `AT_REMOVEDIR` of a directory.
+    /// Creates an operation that removes a file, or with the flag `AT_REMOVEDIR` a directory.
     pub fn new(directory: Option<Arc<OwnedFd>>, path: CString, flags: i32) -> Self {
         UnlinkAt {
             directory,
@@ -179,7 +261,33 @@ impl Operation for UnlinkAt {
     }
 }
 
-/// Makes a directory.
+/// Creates a directory (Linux 5.15).
+///
+/// Fails with any error of `mkdirat(2)`.
+///
+/// # Examples
+/// ```
+/// use std::sync::Arc;
+/// use tress_driver::{Config, Driver, op};
+/// # use std::{future::Future, pin::pin, task::{Context, Poll, Waker}};
+/// # fn block_on<T>(driver: &Driver, future: impl Future<Output = T>) -> T {
+/// #     let mut future = pin!(future);
+/// #     loop {
+/// #         if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+/// #             return value;
+/// #         }
+/// #         driver.park(None).unwrap();
+/// #     }
+/// # }
+///
+/// let driver = Arc::new(Driver::new(&Config::new())?);
+/// if driver.supports::<op::MkDirAt>() {
+///     let make = op::MkDirAt::new(None, c"/".into(), 0o755);
+///     let error = block_on(&driver, driver.submit(make)).unwrap_err();
+///     assert_eq!(error.kind(), std::io::ErrorKind::AlreadyExists);
+/// }
+/// # std::io::Result::Ok(())
+/// ```
 #[derive(Debug)]
 pub struct MkDirAt {
     directory: Directory,
@@ -188,7 +296,7 @@ pub struct MkDirAt {
 }
 
 impl MkDirAt {
-    /// With this mode.
+    /// Creates an operation that creates a directory with `mode`, from which the process's umask is taken.
     pub fn new(directory: Option<Arc<OwnedFd>>, path: CString, mode: u32) -> Self {
         MkDirAt {
             directory,
@@ -216,10 +324,37 @@ impl Operation for MkDirAt {
     }
 }
 
-/// A name in a directory, or in the current one.
+/// A path, relative to a directory or to the current one.
 type Place = (Directory, CString);
 
-/// Gives a file another name.
+/// Renames a file or a directory (Linux 5.11).
+///
+/// Fails with any error of `renameat2(2)`.
+///
+/// # Examples
+/// ```
+/// use std::sync::Arc;
+/// use tress_driver::{Config, Driver, op};
+/// # use std::{future::Future, pin::pin, task::{Context, Poll, Waker}};
+/// # fn block_on<T>(driver: &Driver, future: impl Future<Output = T>) -> T {
+/// #     let mut future = pin!(future);
+/// #     loop {
+/// #         if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+/// #             return value;
+/// #         }
+/// #         driver.park(None).unwrap();
+/// #     }
+/// # }
+///
+/// let driver = Arc::new(Driver::new(&Config::new())?);
+/// if driver.supports::<op::RenameAt>() {
+///     let (from, to) = (c"/no/such/file".into(), c"/no/other/file".into());
+///     let rename = op::RenameAt::new((None, from), (None, to), 0);
+///     let error = block_on(&driver, driver.submit(rename)).unwrap_err();
+///     assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+/// }
+/// # std::io::Result::Ok(())
+/// ```
 #[derive(Debug)]
 pub struct RenameAt {
     from: Place,
@@ -261,7 +396,34 @@ impl Operation for RenameAt {
     }
 }
 
-/// Gives a file one more name.
+/// Creates a hard link to a file (Linux 5.15).
+///
+/// Fails with any error of `linkat(2)`.
+///
+/// # Examples
+/// ```
+/// use std::sync::Arc;
+/// use tress_driver::{Config, Driver, op};
+/// # use std::{future::Future, pin::pin, task::{Context, Poll, Waker}};
+/// # fn block_on<T>(driver: &Driver, future: impl Future<Output = T>) -> T {
+/// #     let mut future = pin!(future);
+/// #     loop {
+/// #         if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+/// #             return value;
+/// #         }
+/// #         driver.park(None).unwrap();
+/// #     }
+/// # }
+///
+/// let driver = Arc::new(Driver::new(&Config::new())?);
+/// if driver.supports::<op::LinkAt>() {
+///     let (from, to) = (c"/no/such/file".into(), c"/no/other/file".into());
+///     let link = op::LinkAt::new((None, from), (None, to), 0);
+///     let error = block_on(&driver, driver.submit(link)).unwrap_err();
+///     assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+/// }
+/// # std::io::Result::Ok(())
+/// ```
 #[derive(Debug)]
 pub struct LinkAt {
     from: Place,
@@ -303,7 +465,33 @@ impl Operation for LinkAt {
     }
 }
 
-/// Makes a symbolic link.
+/// Creates a symbolic link (Linux 5.15).
+///
+/// Fails with any error of `symlinkat(2)`.
+///
+/// # Examples
+/// ```
+/// use std::sync::Arc;
+/// use tress_driver::{Config, Driver, op};
+/// # use std::{future::Future, pin::pin, task::{Context, Poll, Waker}};
+/// # fn block_on<T>(driver: &Driver, future: impl Future<Output = T>) -> T {
+/// #     let mut future = pin!(future);
+/// #     loop {
+/// #         if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+/// #             return value;
+/// #         }
+/// #         driver.park(None).unwrap();
+/// #     }
+/// # }
+///
+/// let driver = Arc::new(Driver::new(&Config::new())?);
+/// if driver.supports::<op::SymlinkAt>() {
+///     let link = op::SymlinkAt::new(c"target".into(), (None, c"/".into()));
+///     let error = block_on(&driver, driver.submit(link)).unwrap_err();
+///     assert_eq!(error.kind(), std::io::ErrorKind::AlreadyExists);
+/// }
+/// # std::io::Result::Ok(())
+/// ```
 #[derive(Debug)]
 pub struct SymlinkAt {
     target: CString,
@@ -311,7 +499,7 @@ pub struct SymlinkAt {
 }
 
 impl SymlinkAt {
-    /// At `link`, leading to `target`.
+    /// Creates an operation that makes `link` a symbolic link to `target`.
     pub fn new(target: CString, link: (Option<Arc<OwnedFd>>, CString)) -> Self {
         SymlinkAt { target, link }
     }

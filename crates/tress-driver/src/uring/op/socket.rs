@@ -13,7 +13,16 @@ use std::mem;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::os::fd::{AsFd, OwnedFd};
 
-/// A socket's address, of whatever family.
+/// A socket address of any family.
+///
+/// # Examples
+/// ```
+/// use std::net::SocketAddr;
+/// use tress_driver::op::Address;
+///
+/// let inet: SocketAddr = "127.0.0.1:80".parse().unwrap();
+/// assert_eq!(Address::from(inet).as_inet(), Some(inet));
+/// ```
 #[derive(Clone, Copy)]
 pub struct Address {
     storage: libc::sockaddr_storage,
@@ -21,7 +30,7 @@ pub struct Address {
 }
 
 impl Address {
-    /// One that is yet to be filled.
+    /// An empty address with room for any family.
     fn room() -> Address {
         Address {
             // SAFETY: all integers.
@@ -30,7 +39,7 @@ impl Address {
         }
     }
 
-    /// Any address, as the system has it. Returns `None` if it is too long.
+    /// Creates an address from the bytes of a `sockaddr` structure. Returns `None` if there are more than 128.
     pub fn from_bytes(bytes: &[u8]) -> Option<Address> {
         let mut address = Address::room();
         if bytes.len() > size_of::<libc::sockaddr_storage>() {
@@ -45,14 +54,14 @@ impl Address {
         Some(address)
     }
 
-    /// The address as the system has it.
+    /// Returns the bytes of the `sockaddr` structure.
     pub fn as_bytes(&self) -> &[u8] {
         let length = (self.length as usize).min(size_of::<libc::sockaddr_storage>());
         // SAFETY: the storage is initialised, and that long.
         unsafe { std::slice::from_raw_parts((&raw const self.storage).cast(), length) }
     }
 
-    /// The internet address, if it is one.
+    /// Returns the internet address; `None` if the address is of another family.
     pub fn as_inet(&self) -> Option<SocketAddr> {
         match i32::from(self.storage.ss_family) {
             libc::AF_INET if self.as_bytes().len() >= size_of::<libc::sockaddr_in>() => {
@@ -110,7 +119,37 @@ impl fmt::Debug for Address {
     }
 }
 
-/// Accepts a connection. The new socket is non-blocking and closed on `exec`.
+/// Accepts one connection.
+///
+/// Resolves to the socket, which is non-blocking and close-on-exec, and the peer's address. Fails with any
+/// error of `accept4(2)`. To accept many connections, [`AcceptMulti`](crate::AcceptMulti) is cheaper.
+///
+/// # Examples
+/// ```
+/// use std::net::{TcpListener, TcpStream};
+/// use std::sync::Arc;
+/// use tress_driver::{Config, Driver, op};
+/// # use std::{future::Future, pin::pin, task::{Context, Poll, Waker}};
+/// # fn block_on<T>(driver: &Driver, future: impl Future<Output = T>) -> T {
+/// #     let mut future = pin!(future);
+/// #     loop {
+/// #         if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+/// #             return value;
+/// #         }
+/// #         driver.park(None).unwrap();
+/// #     }
+/// # }
+///
+/// let driver = Arc::new(Driver::new(&Config::new())?);
+/// if driver.supports::<op::Accept<TcpListener>>() {
+///     let listener = TcpListener::bind("127.0.0.1:0")?;
+///     let client = TcpStream::connect(listener.local_addr()?)?;
+///     let (socket, peer) = block_on(&driver, driver.submit(op::Accept::new(listener)))?;
+///     assert_eq!(peer.as_inet(), Some(client.local_addr()?));
+///     # drop(socket);
+/// }
+/// # std::io::Result::Ok(())
+/// ```
 #[derive(Debug)]
 pub struct Accept<F> {
     listener: F,
@@ -118,7 +157,7 @@ pub struct Accept<F> {
 }
 
 impl<F> Accept<F> {
-    /// From this listener.
+    /// Creates an operation that accepts a connection from `listener`.
     pub fn new(listener: F) -> Self {
         Accept {
             listener,
@@ -157,7 +196,37 @@ impl<F: AsFd + SendMarker + 'static> Operation for Accept<F> {
     }
 }
 
-/// Connects a socket.
+/// Connects a socket to an address.
+///
+/// Resolves to the socket, also on failure. Fails with any error of `connect(2)`.
+///
+/// # Examples
+/// ```
+/// use std::net::UdpSocket;
+/// use std::sync::Arc;
+/// use tress_driver::{Config, Driver, op};
+/// # use std::{future::Future, pin::pin, task::{Context, Poll, Waker}};
+/// # fn block_on<T>(driver: &Driver, future: impl Future<Output = T>) -> T {
+/// #     let mut future = pin!(future);
+/// #     loop {
+/// #         if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+/// #             return value;
+/// #         }
+/// #         driver.park(None).unwrap();
+/// #     }
+/// # }
+///
+/// let driver = Arc::new(Driver::new(&Config::new())?);
+/// if driver.supports::<op::Connect<UdpSocket>>() {
+///     let server = UdpSocket::bind("127.0.0.1:0")?;
+///     let client = UdpSocket::bind("127.0.0.1:0")?;
+///     let connect = op::Connect::new(client, server.local_addr()?);
+///     let (connected, client) = block_on(&driver, driver.submit(connect));
+///     connected?;
+///     assert_eq!(client.peer_addr()?, server.local_addr()?);
+/// }
+/// # std::io::Result::Ok(())
+/// ```
 #[derive(Debug)]
 pub struct Connect<F> {
     socket: F,
@@ -165,7 +234,7 @@ pub struct Connect<F> {
 }
 
 impl<F> Connect<F> {
-    /// To this address.
+    /// Creates an operation that connects `socket` to `peer`.
     pub fn new(socket: F, peer: impl Into<Address>) -> Self {
         Connect {
             socket,
@@ -196,7 +265,38 @@ impl<F: AsFd + SendMarker + 'static> Operation for Connect<F> {
     }
 }
 
-/// Receives into a buffer, from its start.
+/// Receives from a socket into a buffer, from the buffer's start.
+///
+/// Resolves to the number of bytes received, 0 at the end of a stream, and the buffer. Fails with any error of
+/// `recv(2)`.
+///
+/// # Examples
+/// ```
+/// use std::io::Write;
+/// use std::os::unix::net::UnixStream;
+/// use std::sync::Arc;
+/// use tress_driver::{Config, Driver, op};
+/// # use std::{future::Future, pin::pin, task::{Context, Poll, Waker}};
+/// # fn block_on<T>(driver: &Driver, future: impl Future<Output = T>) -> T {
+/// #     let mut future = pin!(future);
+/// #     loop {
+/// #         if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+/// #             return value;
+/// #         }
+/// #         driver.park(None).unwrap();
+/// #     }
+/// # }
+///
+/// let driver = Arc::new(Driver::new(&Config::new())?);
+/// if driver.supports::<op::Recv<UnixStream, Vec<u8>>>() {
+///     let (near, mut far) = UnixStream::pair()?;
+///     let receive = driver.submit(op::Recv::new(near, Vec::with_capacity(64), 0));
+///     far.write_all(b"hello")?;
+///     let (received, buffer) = block_on(&driver, receive);
+///     assert_eq!((received?, &buffer[..]), (5, &b"hello"[..]));
+/// }
+/// # std::io::Result::Ok(())
+/// ```
 #[derive(Debug)]
 pub struct Recv<F, B> {
     socket: F,
@@ -206,8 +306,10 @@ pub struct Recv<F, B> {
 }
 
 impl<F, B> Recv<F, B> {
-    /// With the flags of `recv`, usually 0. With `MSG_TRUNC` TCP throws the bytes away: then the buffer is filled
-    /// with zeros behind what was in it.
+    /// Creates an operation with the flags of `recv(2)`, usually 0.
+    ///
+    /// With `MSG_TRUNC`, TCP discards the bytes instead of copying them; the buffer is filled with zeros behind
+    /// what was in it.
     pub fn new(socket: F, buffer: B, flags: i32) -> Self {
         Recv {
             socket,
@@ -217,8 +319,10 @@ impl<F, B> Recv<F, B> {
         }
     }
 
-    /// What is received after the operation was dropped is kept there. Whoever drops the submission says so before,
-    /// by [`Leftover::expect`].
+    /// Keeps what the operation has received if its submission is dropped, so that no bytes are lost.
+    ///
+    /// `leftover` returns the [`Leftover`] of the socket, where the next read finds the bytes. The owner of the
+    /// submission must call [`Leftover::expect`] before it drops it.
     pub fn keeping(self, leftover: fn(&F) -> &Leftover) -> Self {
         Recv {
             leftover: Some(leftover),
@@ -257,8 +361,7 @@ impl<F: AsFd + SendMarker + 'static, B: BufferMut> Operation for Recv<F, B> {
     }
 }
 
-/// With `MSG_TRUNC` a stream's bytes are counted and thrown away, not copied: what they would have filled has to
-/// have a value of its own.
+/// Initialises the rest of the buffer if `MSG_TRUNC` is set: a stream's bytes are counted then, and not copied.
 fn before_receiving(buffer: &mut impl BufferMut, flags: i32) {
     if flags & libc::MSG_TRUNC != 0 {
         let filled = buffer.filled().min(buffer.room());
@@ -268,10 +371,10 @@ fn before_receiving(buffer: &mut impl BufferMut, flags: i32) {
     }
 }
 
-/// Notes what the kernel has received. With `MSG_TRUNC` it reports more than there was room for.
+/// Records what the kernel has received. With `MSG_TRUNC` it reports more than there was room for.
 ///
 /// # Safety
-/// It is the result of a receive into this buffer, which was made ready by `before_receiving`.
+/// It is the result of a receive into this buffer, which was prepared by `before_receiving`.
 unsafe fn received(buffer: &mut impl BufferMut, read: u32) -> usize {
     let filled = (read as usize).min(buffer.room());
     // SAFETY: the kernel has filled that much, or it was filled before.
@@ -279,7 +382,35 @@ unsafe fn received(buffer: &mut impl BufferMut, read: u32) -> usize {
     read as usize
 }
 
-/// Sends what a buffer is filled with.
+/// Sends the initialised bytes of a buffer to a socket's peer.
+///
+/// Resolves to the number of bytes sent, which may be fewer than asked for, and the buffer. Fails with any
+/// error of `send(2)`; `SIGPIPE` is never raised.
+///
+/// # Examples
+/// ```
+/// use std::os::unix::net::UnixStream;
+/// use std::sync::Arc;
+/// use tress_driver::{Config, Driver, op};
+/// # use std::{future::Future, pin::pin, task::{Context, Poll, Waker}};
+/// # fn block_on<T>(driver: &Driver, future: impl Future<Output = T>) -> T {
+/// #     let mut future = pin!(future);
+/// #     loop {
+/// #         if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+/// #             return value;
+/// #         }
+/// #         driver.park(None).unwrap();
+/// #     }
+/// # }
+///
+/// let driver = Arc::new(Driver::new(&Config::new())?);
+/// if driver.supports::<op::Send<UnixStream, &'static str>>() {
+///     let (near, _far) = UnixStream::pair()?;
+///     let (sent, _text) = block_on(&driver, driver.submit(op::Send::new(near, "hello", 0)));
+///     assert_eq!(sent?, 5);
+/// }
+/// # std::io::Result::Ok(())
+/// ```
 #[derive(Debug)]
 pub struct Send<F, B> {
     socket: F,
@@ -288,7 +419,7 @@ pub struct Send<F, B> {
 }
 
 impl<F, B> Send<F, B> {
-    /// With the flags of `send`, usually 0. There is never a `SIGPIPE`.
+    /// Creates an operation with the flags of `send(2)`, usually 0. `MSG_NOSIGNAL` is added to them.
     pub fn new(socket: F, buffer: B, flags: i32) -> Self {
         Send {
             socket,
@@ -318,7 +449,7 @@ impl<F: AsFd + SendMarker + 'static, B: Buffer> Operation for Send<F, B> {
     }
 }
 
-/// A message's header and what it points to, apart from the buffer.
+/// A message's header and what it points to, except the buffer.
 struct Header {
     message: libc::msghdr,
     vector: libc::iovec,
@@ -354,7 +485,39 @@ impl Header {
     }
 }
 
-/// Receives a message, and who sent it.
+/// Receives a message and the address of its sender.
+///
+/// Resolves to the number of bytes received, the sender's address, and the buffer. Fails with any error of
+/// `recvmsg(2)`.
+///
+/// # Examples
+/// ```
+/// use std::net::UdpSocket;
+/// use std::sync::Arc;
+/// use tress_driver::{Config, Driver, op};
+/// # use std::{future::Future, pin::pin, task::{Context, Poll, Waker}};
+/// # fn block_on<T>(driver: &Driver, future: impl Future<Output = T>) -> T {
+/// #     let mut future = pin!(future);
+/// #     loop {
+/// #         if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+/// #             return value;
+/// #         }
+/// #         driver.park(None).unwrap();
+/// #     }
+/// # }
+///
+/// let driver = Arc::new(Driver::new(&Config::new())?);
+/// if driver.supports::<op::RecvMsg<UdpSocket, Vec<u8>>>() {
+///     let server = UdpSocket::bind("127.0.0.1:0")?;
+///     let client = UdpSocket::bind("127.0.0.1:0")?;
+///     client.send_to(b"hello", server.local_addr()?)?;
+///     let receive = op::RecvMsg::new(server, Vec::with_capacity(64), 0);
+///     let (received, buffer) = block_on(&driver, driver.submit(receive));
+///     let (_, from) = received?;
+///     assert_eq!((&buffer[..], from.as_inet()), (&b"hello"[..], Some(client.local_addr()?)));
+/// }
+/// # std::io::Result::Ok(())
+/// ```
 pub struct RecvMsg<F, B> {
     socket: F,
     buffer: B,
@@ -363,7 +526,7 @@ pub struct RecvMsg<F, B> {
 }
 
 impl<F, B> RecvMsg<F, B> {
-    /// With the flags of `recvmsg`, usually 0. `MSG_TRUNC` as for [`Recv::new`].
+    /// Creates an operation with the flags of `recvmsg(2)`, usually 0. `MSG_TRUNC` works as in [`Recv::new`].
     pub fn new(socket: F, buffer: B, flags: i32) -> Self {
         RecvMsg {
             socket,
@@ -390,7 +553,7 @@ impl<F: AsFd + SendMarker + 'static, B: BufferMut> Prepare for RecvMsg<F, B> {
 }
 
 impl<F: AsFd + SendMarker + 'static, B: BufferMut> Operation for RecvMsg<F, B> {
-    /// How much came, and from where.
+    /// The number of bytes received and the sender's address, and the buffer.
     type Output = (io::Result<(usize, Address)>, B);
 
     unsafe fn finish(mut self, result: io::Result<u32>) -> Self::Output {
@@ -410,7 +573,38 @@ impl<F, B> fmt::Debug for RecvMsg<F, B> {
     }
 }
 
-/// Sends a message, to an address if the socket has no peer.
+/// Sends a message, to an address or to the socket's peer.
+///
+/// Resolves to the number of bytes sent, and the buffer. Fails with any error of `sendmsg(2)`; `SIGPIPE` is
+/// never raised.
+///
+/// # Examples
+/// ```
+/// use std::net::UdpSocket;
+/// use std::sync::Arc;
+/// use tress_driver::{Config, Driver, op};
+/// # use std::{future::Future, pin::pin, task::{Context, Poll, Waker}};
+/// # fn block_on<T>(driver: &Driver, future: impl Future<Output = T>) -> T {
+/// #     let mut future = pin!(future);
+/// #     loop {
+/// #         if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+/// #             return value;
+/// #         }
+/// #         driver.park(None).unwrap();
+/// #     }
+/// # }
+///
+/// let driver = Arc::new(Driver::new(&Config::new())?);
+/// if driver.supports::<op::SendMsg<UdpSocket, &'static str>>() {
+///     let server = UdpSocket::bind("127.0.0.1:0")?;
+///     let client = UdpSocket::bind("127.0.0.1:0")?;
+///     let to = server.local_addr()?.into();
+///     let send = op::SendMsg::new(client, "hello", Some(to), 0);
+///     let (sent, _text) = block_on(&driver, driver.submit(send));
+///     assert_eq!(sent?, 5);
+/// }
+/// # std::io::Result::Ok(())
+/// ```
 pub struct SendMsg<F, B> {
     socket: F,
     buffer: B,
@@ -420,7 +614,8 @@ pub struct SendMsg<F, B> {
 }
 
 impl<F, B> SendMsg<F, B> {
-    /// With the flags of `sendmsg`, usually 0. There is never a `SIGPIPE`.
+    /// Creates an operation that sends to `to`, or to the peer of a connected socket if it is `None`, with the
+    /// flags of `sendmsg(2)`, usually 0. `MSG_NOSIGNAL` is added to them.
     pub fn new(socket: F, buffer: B, to: Option<Address>, flags: i32) -> Self {
         SendMsg {
             socket,
@@ -460,7 +655,34 @@ impl<F, B> fmt::Debug for SendMsg<F, B> {
     }
 }
 
-/// Shuts a connection down, in one direction or both.
+/// Shuts a connection down, in one direction or both (Linux 5.11).
+///
+/// Fails with any error of `shutdown(2)`.
+///
+/// # Examples
+/// ```
+/// use std::net::Shutdown;
+/// use std::os::unix::net::UnixStream;
+/// use std::sync::Arc;
+/// use tress_driver::{Config, Driver, op};
+/// # use std::{future::Future, pin::pin, task::{Context, Poll, Waker}};
+/// # fn block_on<T>(driver: &Driver, future: impl Future<Output = T>) -> T {
+/// #     let mut future = pin!(future);
+/// #     loop {
+/// #         if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+/// #             return value;
+/// #         }
+/// #         driver.park(None).unwrap();
+/// #     }
+/// # }
+///
+/// let driver = Arc::new(Driver::new(&Config::new())?);
+/// if driver.supports::<op::Shutdown<UnixStream>>() {
+///     let (near, _far) = UnixStream::pair()?;
+///     block_on(&driver, driver.submit(op::Shutdown::new(near, Shutdown::Write)))?;
+/// }
+/// # std::io::Result::Ok(())
+/// ```
 #[derive(Debug)]
 pub struct Shutdown<F> {
     socket: F,
@@ -468,7 +690,7 @@ pub struct Shutdown<F> {
 }
 
 impl<F> Shutdown<F> {
-    /// In this direction.
+    /// Creates an operation that shuts down the direction `how`.
     pub fn new(socket: F, how: std::net::Shutdown) -> Self {
         Shutdown { socket, how }
     }
