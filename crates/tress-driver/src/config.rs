@@ -1,28 +1,53 @@
+//! How a driver is configured: the backend, the size of its ring, the number of events in a turn.
+
 use crate::sys::env;
 use std::ffi::OsStr;
 use std::fmt;
 use std::io;
 
-/// The environment variable that overrides [`Choice::Auto`].
+/// Name of the environment variable that overrides [`Choice::Auto`].
+///
+/// Its value is `uring`, `readiness` or `auto`; an empty value means `auto`.
+/// [`Driver::new`](crate::Driver::new) reads it, and fails if it has any other value. It has no effect on the
+/// other choices.
+///
+/// # Examples
+/// ```
+/// assert_eq!(tress_driver::ENVIRONMENT, "TRESS_IO");
+/// ```
 pub const ENVIRONMENT: &str = "TRESS_IO";
 
+/// Maximum number of entries of a ring: the kernel's own limit.
 const MAX_ENTRIES: u32 = 32_768;
+/// Maximum number of events of a turn, which bounds the memory that is set aside for them.
 const MAX_EVENTS: usize = 1 << 20;
 
-/// Which backend to use.
+/// The backend that a [`Config`] asks for.
+///
+/// Which one a driver has in the end is told by [`Driver::backend`](crate::Driver::backend).
+///
+/// # Examples
+/// ```
+/// use tress_driver::{Backend, Choice, Config, Driver};
+///
+/// let driver = Driver::new(Config::new().backend(Choice::Readiness))?;
+/// assert_eq!(driver.backend(), Backend::Readiness);
+/// # std::io::Result::Ok(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Choice {
-    /// io_uring if it can be had, else readiness; `TRESS_IO=uring|readiness|auto` overrides it.
+    /// io_uring if the system offers it, readiness otherwise. The environment variable
+    /// [`TRESS_IO`](ENVIRONMENT) overrides it.
     #[default]
     Auto,
-    /// io_uring, or an error that says why not.
+    /// io_uring. [`Driver::new`](crate::Driver::new) fails if the system does not offer it.
     Uring,
     /// The system's selector only: epoll, kqueue or IOCP.
     Readiness,
 }
 
 impl Choice {
-    /// Resolves `Auto` by the value of `TRESS_IO`.
+    /// Resolves `Auto` by the value of the environment variable.
     fn resolve(self, value: Option<&OsStr>) -> io::Result<Choice> {
         if self != Choice::Auto {
             return Ok(self);
@@ -39,7 +64,10 @@ impl Choice {
     }
 }
 
-/// How a [`Driver`](crate::Driver) is made.
+/// Options for a new [`Driver`](crate::Driver).
+///
+/// Values are checked by [`Driver::new`](crate::Driver::new), which returns an error if one is out of its
+/// range.
 ///
 /// # Examples
 /// ```
@@ -57,7 +85,8 @@ pub struct Config {
 }
 
 impl Config {
-    /// `Auto`, a ring of 256 entries, at most 256 events a turn.
+    /// Creates a configuration with the defaults: [`Choice::Auto`], a ring of 256 entries, and at most 256
+    /// events a turn.
     pub fn new() -> Config {
         Config {
             choice: Choice::Auto,
@@ -66,22 +95,24 @@ impl Config {
         }
     }
 
-    /// Which backend to use.
+    /// Sets the backend. The default is [`Choice::Auto`].
     pub fn backend(&mut self, choice: Choice) -> &mut Config {
         self.choice = choice;
         self
     }
 
-    /// How many operations can be handed to the kernel in one go (1 to 32,768; the kernel rounds up to a
-    /// power of two). More are handed over in several. Small rings are better: their memory is
-    /// locked, and there is one per worker.
+    /// Sets the number of operations that the kernel takes in one system call: 1 to 32,768, 256 by default. The
+    /// kernel rounds it up to a power of two.
+    ///
+    /// This is no limit on the number of operations under way: those that do not fit are handed over in further
+    /// calls. Prefer small rings, because their memory is locked and every driver has one of its own.
     pub fn entries(&mut self, entries: u32) -> &mut Config {
         self.entries = entries;
         self
     }
 
-    /// How many readiness events one turn takes from the kernel at most (1 to 1,048,576). The rest
-    /// stays for the next turn.
+    /// Sets the maximum number of readiness events that one turn takes from the kernel: 1 to 1,048,576, 256 by
+    /// default. Further events stay in the kernel until the next turn.
     pub fn events(&mut self, events: usize) -> &mut Config {
         self.events = events;
         self
@@ -123,12 +154,24 @@ pub(crate) struct Resolved {
     pub(crate) events: usize,
 }
 
-/// The backend that a driver uses.
+/// The backend of a [`Driver`](crate::Driver), as [`Driver::backend`](crate::Driver::backend) returns it.
+///
+/// # Examples
+/// ```
+/// use tress_driver::{Backend, Config, Driver};
+///
+/// let driver = Driver::new(&Config::new())?;
+/// match driver.backend() {
+///     Backend::Uring => assert!(driver.fallback_reason().is_none()),
+///     Backend::Readiness => println!("no io_uring: {:?}", driver.fallback_reason()),
+/// }
+/// # std::io::Result::Ok(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Backend {
     /// Readiness by the system's selector, and operations by io_uring.
     Uring,
-    /// Readiness only.
+    /// Readiness by the system's selector only; every operation fails with `Unsupported`.
     Readiness,
 }
 

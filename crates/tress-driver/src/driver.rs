@@ -1,3 +1,6 @@
+//! The driver: one wait for readiness, completions, timeouts and unparks, and what may be done to it from other
+//! threads.
+
 use crate::config::{Backend, Choice, Config, Resolved};
 use crate::gone::Gone;
 use crate::handover::Attendance;
@@ -17,27 +20,37 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Who hands operations over.
+/// The role in which a thread hands operations to the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum By {
-    /// Whoever looks after the ring, the owner most of the time.
+    /// The thread that drives the ring: the owner, most of the time.
     Keeper,
-    /// Somebody who helps the owner out of a difficulty.
+    /// Another thread, which takes a turn in the owner's place.
     // D-DRV-04
     Helper,
 }
 
-/// The selector's own tokens; keys of registrations never have the highest bit.
+/// The selector's token of the bell. Keys of registrations never have the highest bit set.
 const BELL: mio::Token = mio::Token(usize::MAX);
+/// The selector's token of the ring.
 // D-DRV-01
 const RING: mio::Token = mio::Token(usize::MAX - 1);
-/// How long to wait before operations are offered again to a kernel that would not take them.
+/// Time to wait before operations are offered again to a kernel that refused them.
 pub(crate) const FULL: Duration = Duration::from_millis(1);
 
-/// Waits for I/O and wakes who waits for it. See the [crate's documentation](crate).
+/// Waits for I/O and wakes the tasks that wait for it.
 ///
-/// A driver has one *owner* at a time, the thread that [parks](Driver::park) in it. Everything else
-/// may be called by anybody.
+/// A driver has one *owner* at a time, the thread that [parks](Driver::park) in it; every other method may be
+/// called from any thread. Two threads may not park at once: the second one blocks until the first returns.
+///
+/// Readiness and completions are delivered only while a thread drives: in [`park`](Driver::park),
+/// [`turn`](Driver::turn) or [`try_adopt`](Driver::try_adopt).
+///
+/// Dropping a driver with operations under way cancels them and blocks until the kernel is done with their
+/// buffers. What does not stop within a second is leaked, because the kernel may still write to it. A driver
+/// that was [closed](Driver::close) does not wait again.
+///
+/// See the [crate's documentation](crate) for an overview.
 ///
 /// # Examples
 /// ```
@@ -58,19 +71,19 @@ pub struct Driver {
     bell: mio::Waker,
     pub(crate) registry: mio::Registry,
     slots: Slots,
-    /// Held by whoever waits for or takes events; the owner holds it while it is parked.
+    /// Held by the thread that waits for or takes events; the owner holds it while it is parked.
     selector: Mutex<Selector>,
     /// An empty collection, kept for its memory.
     spare: Mutex<Wakers>,
     pub(crate) ring: Option<Ring>,
     fallback: Option<io::Error>,
-    /// Other drivers that this one looks after.
+    /// The drivers that were lent to this one.
     pub(crate) kept: Kept,
-    /// Another one looks after this.
+    /// Whether this driver is lent to another one.
     pub(crate) lent: AtomicBool,
-    /// The owner is away and the kernel would not take what is queued: the keeper has to come again.
+    /// Set when the owner is away and the kernel refused what is queued: the keeper has to try again.
     owes: AtomicBool,
-    /// Threads that drain the driver: while there are any, a park does not wait.
+    /// Number of threads that drain the driver; while there are any, a park does not wait.
     draining: AtomicUsize,
     pub(crate) attendance: Attendance,
     counters: Counters,
@@ -79,14 +92,14 @@ pub struct Driver {
 struct Selector {
     poll: mio::Poll,
     events: mio::Events,
-    /// What the last look has found in drivers that this one looks after.
+    /// What the last look has found in drivers that were lent to this one.
     happened: Happened,
 }
 
 #[derive(Default)]
 struct Counters {
     registered: AtomicUsize,
-    /// Sources that were taken out, where the kernel may still have something of them.
+    /// Sources that were deregistered on a system where the kernel may still have operations of theirs.
     lingering: AtomicU64,
     events: AtomicU64,
     turns: AtomicU64,
@@ -94,41 +107,66 @@ struct Counters {
     adoptions: AtomicU64,
 }
 
-/// What a look at the kernel brought.
+/// What one look at the kernel has brought.
+///
+/// # Examples
+/// ```
+/// use tress_driver::{Config, Driver, Turn};
+///
+/// let driver = Driver::new(&Config::new())?;
+/// driver.unpark();
+/// let turn = driver.park(None)?;
+/// assert_eq!((turn.events, turn.unparked), (0, true));
+/// # std::io::Result::Ok(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Turn {
-    /// How many readiness events and completions were handled.
+    /// Number of readiness events and completions that were handled.
     pub events: usize,
-    /// Whether an unpark token was taken.
+    /// Whether an [unpark](Driver::unpark) token was taken. Always `false` for turns other than parks.
     pub unparked: bool,
 }
 
-/// What a driver has done and has in hand. Each number is exact; together they are not a snapshot.
+/// Counters of a driver, as [`Driver::metrics`] returns them.
+///
+/// Each number is exact, but they are read one after the other and are no snapshot of one moment. The metrics
+/// of several drivers can be [summed](Iterator::sum).
+///
+/// # Examples
+/// ```
+/// use tress_driver::{Config, Driver, Metrics};
+///
+/// let drivers = [Driver::new(&Config::new())?, Driver::new(&Config::new())?];
+/// drivers[0].turn()?;
+/// let together: Metrics = drivers.iter().map(Driver::metrics).sum();
+/// assert_eq!(together.turns, 1);
+/// # std::io::Result::Ok(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Metrics {
-    /// Sources registered now.
+    /// Number of sources that are registered.
     pub registered: usize,
-    /// Operations that the kernel has, or is about to get.
+    /// Number of operations that the kernel has or is about to get.
     pub in_flight: usize,
-    /// Of those, the ones whose future was dropped.
+    /// Number of operations in flight whose future was dropped.
     pub orphaned: usize,
-    /// Operations given to the ring so far, one that goes on counted each time it is started.
+    /// Number of operations given to the ring so far; a multishot operation counts each time it is started.
     pub operations: u64,
-    /// Readiness events and completions handled so far.
+    /// Number of readiness events and completions handled so far.
     pub events: u64,
-    /// Looks at the kernel so far, blocking or not.
+    /// Number of looks at the kernel so far, blocking or not.
     pub turns: u64,
-    /// Unparks that had to ring the bell.
+    /// Number of times that the owner, or the keeper of a lent driver, had to be woken by a system call.
     pub bells: u64,
-    /// Turns taken by others for a stuck owner.
+    /// Number of turns taken by [`try_adopt`](Driver::try_adopt).
     pub adoptions: u64,
-    /// Other drivers that it looks after now.
+    /// Number of other drivers that are [lent](Driver::lend) to this one.
     pub kept: usize,
 }
 
 impl std::iter::Sum for Metrics {
-    /// What several drivers together have done and have in hand.
+    /// Adds up the metrics of several drivers, field by field.
     fn sum<I: Iterator<Item = Metrics>>(all: I) -> Metrics {
         all.fold(Metrics::default(), |sum, one| Metrics {
             operations: sum.operations + one.operations,
@@ -144,26 +182,52 @@ impl std::iter::Sum for Metrics {
     }
 }
 
-/// What closing a driver found.
+/// What [`Driver::close`] found.
+///
+/// # Examples
+/// ```
+/// use std::time::Duration;
+/// use tress_driver::{Config, Driver};
+///
+/// let driver = Driver::new(&Config::new())?;
+/// let report = driver.close(Duration::from_secs(1));
+/// assert_eq!((report.registered, report.cancelled, report.remaining), (0, 0, 0));
+/// # std::io::Result::Ok(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[must_use]
 #[non_exhaustive]
 pub struct Report {
-    /// Sources that were still registered; all their waiters were told.
+    /// Number of sources that were still registered; every task that waited for them was woken.
     pub registered: usize,
-    /// Operations that were still under way and were cancelled.
+    /// Number of operations that were under way and were cancelled.
     pub cancelled: usize,
-    /// Of those, the ones that the kernel still had at the deadline. Their buffers stay until it is
+    /// Number of operations that the kernel still had at the deadline. Their buffers stay in memory until it is
     /// done with them.
     pub remaining: usize,
 }
 
 impl Driver {
-    /// Makes a driver with the backend that the configuration and the system allow.
+    /// Creates a driver with the backend that the configuration and the system allow.
     ///
     /// # Errors
-    /// `InvalidInput` for a configuration or a `TRESS_IO` that makes no sense; what the system says if
-    /// the selector, or a ring that was insisted on, cannot be made.
+    /// - [`InvalidInput`](io::ErrorKind::InvalidInput) if a value of the configuration is out of its range, or
+    ///   if the environment variable `TRESS_IO` names no backend.
+    /// - Any error of `epoll_create1(2)`, `eventfd(2)` or their counterparts on other systems, such as too many
+    ///   open descriptors.
+    /// - With [`Choice::Uring`], any error of `io_uring_setup(2)`, and
+    ///   [`Unsupported`](io::ErrorKind::Unsupported) on a system without io_uring or with one older than Linux
+    ///   5.7.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress_driver::{Config, Driver};
+    ///
+    /// let driver = Driver::new(&Config::new())?;
+    /// println!("{}", driver.backend());
+    /// assert!(Driver::new(Config::new().events(0)).is_err());
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn new(config: &Config) -> io::Result<Driver> {
         let config = config.resolve()?;
         let poll = mio::Poll::new().map_err(explain("the selector"))?;
@@ -211,7 +275,7 @@ impl Driver {
         }
     }
 
-    /// The backend in use.
+    /// Returns the backend in use.
     pub fn backend(&self) -> Backend {
         match self.ring {
             Some(_) => Backend::Uring,
@@ -219,18 +283,39 @@ impl Driver {
         }
     }
 
-    /// Why there is no ring although one would have been taken.
+    /// Returns why the driver has no ring although [`Choice::Auto`] would have taken one.
+    ///
+    /// `None` if the driver has a ring, or if none was asked for.
     pub fn fallback_reason(&self) -> Option<&io::Error> {
         self.fallback.as_ref()
     }
 
-    /// The owner waits for I/O, an unpark or the timeout, and wakes who waited for what happened.
-    /// It may also return for no reason. The timeout is rounded up to what the selector can do, a
-    /// millisecond with epoll. Wakers are woken on this thread, after all locks are released; one that panics
-    /// keeps neither the others from being woken nor this thread from going on.
+    /// Waits for I/O, an unpark or the timeout, and wakes the tasks that wait for what has happened.
+    ///
+    /// With no timeout it waits without limit. It may also return early without a reason. The timeout is
+    /// rounded up to the resolution of the selector, which is a millisecond with epoll. Operations that are
+    /// queued are handed to the kernel first.
+    ///
+    /// If another thread has called [`unpark`](Driver::unpark) since the last park, this one takes the token
+    /// and returns without waiting, after one look at the kernel.
+    ///
+    /// Wakers are woken on the calling thread after all locks are released. If one panics, the panic is caught,
+    /// the others are woken all the same and the call returns normally.
     ///
     /// # Errors
-    /// What the selector says. Interruptions by signals are not errors.
+    /// Any error of `epoll_wait(2)`, `kevent(2)`, `GetQueuedCompletionStatusEx` or `io_uring_enter(2)`.
+    /// Interruption by a signal is not an error.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    /// use tress_driver::{Config, Driver};
+    ///
+    /// let driver = Driver::new(&Config::new())?;
+    /// let turn = driver.park(Some(Duration::from_millis(1)))?;
+    /// assert!(!turn.unparked);
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn park(&self, timeout: Option<Duration>) -> io::Result<Turn> {
         let mut selector = self.selector.lock();
         self.attendance.attend();
@@ -241,7 +326,8 @@ impl Driver {
                 true,
             ),
             Begin::Wait => {
-                // Who drains needs the lock, and has left a token since it began: so it is seen here.
+                // A thread that drains needs the lock, and left a token after it had begun to drain: so the
+                // count is seen here.
                 let is_drained = self.draining.load(Ordering::Acquire) != 0;
                 let timeout = if is_drained {
                     Some(Duration::ZERO)
@@ -256,19 +342,46 @@ impl Driver {
         Ok(Turn { events, unparked })
     }
 
-    /// Hands pending operations to the kernel and handles what has happened, without waiting. Leaves
-    /// the unpark token alone. Does nothing if somebody else is at it.
+    /// Hands queued operations to the kernel and handles what has happened, without waiting.
+    ///
+    /// Leaves the unpark token alone. Returns an empty [`Turn`] if another thread is driving at the moment.
     ///
     /// # Errors
     /// As for [`park`](Driver::park).
+    ///
+    /// # Examples
+    /// ```
+    /// use tress_driver::{Config, Driver};
+    ///
+    /// let driver = Driver::new(&Config::new())?;
+    /// driver.unpark();
+    /// assert!(!driver.turn()?.unparked); // the token is still there
+    /// assert!(driver.park(None)?.unparked);
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn turn(&self) -> io::Result<Turn> {
         self.turn_by(By::Keeper)
     }
 
-    /// A turn for an owner that is stuck outside; `None` if the owner (or another helper) is inside.
+    /// Takes a [turn](Driver::turn) in place of an owner that is busy elsewhere. Returns `None` if the owner or
+    /// another thread is driving at the moment.
+    ///
+    /// Meant for a thread that watches over the owner, for instance while the owner runs a task that does not
+    /// yield. Multishot operations that are handed over here are handed over again by the owner later.
     ///
     /// # Errors
     /// As for [`park`](Driver::park).
+    ///
+    /// # Examples
+    /// ```
+    /// use tress_driver::{Config, Driver};
+    ///
+    /// let driver = Driver::new(&Config::new())?;
+    /// // Nobody is parked, so there is a turn to take.
+    /// assert!(driver.try_adopt()?.is_some());
+    /// assert_eq!(driver.metrics().adoptions, 1);
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn try_adopt(&self) -> io::Result<Option<Turn>> {
         let turn = self.try_turn(By::Helper)?;
         if turn.is_some() {
@@ -297,7 +410,7 @@ impl Driver {
         }))
     }
 
-    /// After a look: lets go of the lock, wakes, and takes turns for the drivers that this one looks after.
+    /// Finishes a look: releases the lock, wakes, and takes turns for the drivers that are lent to this one.
     fn finish(
         &self,
         mut selector: MutexGuard<'_, Selector>,
@@ -311,7 +424,7 @@ impl Driver {
         Ok(looked? + happened.turn(&self.kept, by)?)
     }
 
-    /// Submits, waits, and moves what happened into slots and operations. Returns how much it was.
+    /// Submits, waits, and moves what has happened into slots and operations. Returns the number of events.
     fn look(
         &self,
         selector: &mut Selector,
@@ -354,7 +467,7 @@ impl Driver {
             is_refused = match by {
                 _ if !is_stranded => false,
                 By::Keeper => !ring.flush(by)?,
-                // The keeper's to hand over: operations that go on should be its own.
+                // Left to the keeper: multishot operations should be handed over by its thread.
                 By::Helper => {
                     self.ring_bell();
                     false
@@ -368,7 +481,7 @@ impl Driver {
         Ok(handled)
     }
 
-    /// Is there something left to hand over, which nobody but a keeper will? As of the last look.
+    /// Whether something is left to hand over that only a keeper will, as of the last look.
     pub(crate) fn owes(&self) -> bool {
         self.owes.load(Ordering::Relaxed)
     }
@@ -377,7 +490,7 @@ impl Driver {
         std::mem::take(&mut *self.spare.lock())
     }
 
-    /// Wakes all; no lock may be held.
+    /// Wakes all of them. The caller must hold no lock.
     pub(crate) fn wake(&self, mut wakers: Wakers) {
         if let Some(ring) = &self.ring {
             ring.bury();
@@ -386,8 +499,25 @@ impl Driver {
         *self.spare.lock() = wakers;
     }
 
-    /// Leaves a token for the owner: the park it is in, or its next one, ends at once. Costs a system
-    /// call only if the owner is in the kernel.
+    /// Leaves a token for the owner: the park it is in, or else its next one, returns at once.
+    ///
+    /// Several tokens count as one. Costs a system call only if the owner is waiting in the kernel. Everything
+    /// that was done before the call is visible to the owner when the park returns.
+    ///
+    /// # Panics
+    /// If the system cannot wake the owner because it is out of memory.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress_driver::{Config, Driver};
+    ///
+    /// let driver = Driver::new(&Config::new())?;
+    /// driver.unpark();
+    /// driver.unpark();
+    /// assert!(driver.park(None)?.unparked);
+    /// assert!(!driver.park(Some(std::time::Duration::ZERO))?.unparked);
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn unpark(&self) {
         if self.token.notify() {
             self.ring_bell();
@@ -396,14 +526,25 @@ impl Driver {
 
     fn ring_bell(&self) {
         self.counters.bells.fetch_add(1, Ordering::Relaxed);
-        // Cannot fail on a bell that exists, short of the kernel running out of memory; and then a
-        // thread that sleeps on for ever is worse than a panic.
+        // Cannot fail on a bell that exists unless the kernel is out of memory; then a panic is better than a
+        // thread that sleeps for ever.
         self.bell.wake().expect("the driver's bell can be rung");
     }
 
-    /// Is there anything that only the kernel can report: a source, or an operation under way? If not,
-    /// the owner may as well sleep elsewhere. On Windows a driver that ever had a source has: operations
-    /// of one that is gone may still be under way.
+    /// Returns `true` if there is anything that only the kernel can report: a source, an operation under way,
+    /// or a driver that is lent to this one.
+    ///
+    /// If not, the owner may as well sleep elsewhere. On Windows it stays `true` once a source was registered,
+    /// because operations of a source that is gone may still be under way.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress_driver::{Config, Driver};
+    ///
+    /// let driver = Driver::new(&Config::new())?;
+    /// assert!(!driver.has_sources());
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn has_sources(&self) -> bool {
         self.kept.any()
             || self.counters.registered.load(Ordering::Acquire) != 0
@@ -411,15 +552,23 @@ impl Driver {
             || self.ring.as_ref().is_some_and(|ring| ring.in_flight() != 0)
     }
 
-    /// Lets the owner of another driver look after this one's sources and operations, until the loan is
-    /// dropped: whenever it parks or takes a turn it wakes those who wait here too. The lender may go on
-    /// taking turns, but does not park in its own driver meanwhile. For runtimes with one driver for each
-    /// thread, so that a thread whose time has come to rest is not woken for what another one can do.
+    /// Lets the owner of `keeper` drive this driver too, until the [`Loan`] is dropped.
+    ///
+    /// Whenever the keeper's owner parks or takes a turn, it also handles the events and operations of this
+    /// driver and wakes the tasks that wait for them. The owner of the lent driver may go on taking
+    /// [turns](Driver::turn), but must not park in it; it sleeps in
+    /// [`sleep_elsewhere`](Driver::sleep_elsewhere) instead.
+    ///
+    /// This is for runtimes with one driver per thread: an idle thread need not be woken for I/O that a busy
+    /// one can handle. Linux only.
     ///
     /// # Errors
-    /// `InvalidInput` if this driver is lent already or looks after another one itself (a keeper of a lent driver
-    /// must not be lent either, which the caller sees to), `QuotaExceeded` if the keeper has 64 already, `Unsupported` where
-    /// selectors cannot watch each other: everywhere but on Linux.
+    /// - [`InvalidInput`](io::ErrorKind::InvalidInput) if this driver is lent already, or has drivers lent to
+    ///   it, or is the keeper itself. The reverse is not checked: do not make a lent driver the keeper of
+    ///   another one.
+    /// - [`QuotaExceeded`](io::ErrorKind::QuotaExceeded) if 64 drivers are lent to the keeper already.
+    /// - [`Unsupported`](io::ErrorKind::Unsupported) on systems other than Linux.
+    /// - Any error of `epoll_ctl(2)`.
     ///
     /// # Examples
     /// ```
@@ -429,8 +578,8 @@ impl Driver {
     /// use std::sync::Arc;
     /// use tress_driver::{Config, Driver, Interest};
     ///
-    /// let (lender, keeper) = (Driver::new(&Config::new())?, Driver::new(&Config::new())?);
-    /// let (lender, keeper) = (Arc::new(lender), Arc::new(keeper));
+    /// let lender = Arc::new(Driver::new(&Config::new())?);
+    /// let keeper = Arc::new(Driver::new(&Config::new())?);
     /// let (mut near, mut far) = UnixStream::pair()?;
     /// near.set_nonblocking(true)?;
     /// let _registration = lender.register(&mut near, Interest::READABLE)?;
@@ -446,14 +595,34 @@ impl Driver {
         Loan::new(self, keeper)
     }
 
-    /// Is it [lent](Driver::lend)?
+    /// Returns `true` if the driver is [lent](Driver::lend) to another one.
     #[inline]
     pub fn is_lent(&self) -> bool {
         self.lent.load(Ordering::Relaxed)
     }
 
-    /// The owner of a driver that is [lent](Driver::lend) sleeps, in `sleep` and not in the driver. Operations
-    /// that others submit or cancel meanwhile are handed over by the keeper.
+    /// Runs `sleep`, in which the owner of a [lent](Driver::lend) driver sleeps outside the driver.
+    ///
+    /// Queued operations are handed over first. Operations that other threads submit or cancel meanwhile are
+    /// handed over by the keeper. An [`unpark`](Driver::unpark) leaves its token for the next park but does not
+    /// end `sleep`: threads that want to wake the owner must do so where it sleeps.
+    ///
+    /// # Examples
+    /// ```
+    /// # #[cfg(target_os = "linux")] {
+    /// use std::sync::Arc;
+    /// use std::thread;
+    /// use std::time::Duration;
+    /// use tress_driver::{Config, Driver};
+    ///
+    /// let lender = Arc::new(Driver::new(&Config::new())?);
+    /// let keeper = Arc::new(Driver::new(&Config::new())?);
+    /// let loan = lender.lend(&keeper)?;
+    /// lender.sleep_elsewhere(|| thread::park_timeout(Duration::from_millis(1)));
+    /// drop(loan);
+    /// # }
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn sleep_elsewhere<T>(&self, sleep: impl FnOnce() -> T) -> T {
         self.token.leave();
         if let Some(ring) = &self.ring {
@@ -466,13 +635,13 @@ impl Driver {
         slept
     }
 
-    /// As for [`Token`].
+    /// See [`Token::is_asleep`].
     #[allow(dead_code, reason = "used where there is a ring")]
     pub(crate) fn is_asleep(&self) -> bool {
         self.token.is_asleep()
     }
 
-    /// Has somebody come to hand over what was queued: the owner, or who looks after the driver.
+    /// Wakes the owner, or the keeper of a lent driver, to hand over what was queued.
     #[allow(dead_code, reason = "used where there is a ring")]
     pub(crate) fn summon(&self) {
         if self.token.summon() {
@@ -480,18 +649,42 @@ impl Driver {
         }
     }
 
-    /// Does it look after drivers that were [lent](Driver::lend) to it?
+    /// Returns `true` if other drivers are [lent](Driver::lend) to this one.
     #[inline]
     pub fn keeps_others(&self) -> bool {
         self.kept.any()
     }
 
-    /// Watches a source. Its readiness is empty until the kernel has reported something.
+    /// Starts to watch a source for `interest`.
+    ///
+    /// The readiness is empty until the kernel has reported something; a source that is ready already is
+    /// reported by the next park or turn. Put the source into non-blocking mode first. Events stop when the
+    /// [`Registration`] is dropped, which must happen before the source is closed.
     ///
     /// # Errors
-    /// [`Gone`] after [`close`](Driver::close); what the selector says, such as `PermissionDenied` for
-    /// a file, which cannot be watched, or `AlreadyExists` for a descriptor that this driver watches
-    /// already.
+    /// - [`Gone`] after [`close`](Driver::close).
+    /// - [`QuotaExceeded`](io::ErrorKind::QuotaExceeded) if the driver has no room for another source
+    ///   (2,147,483,584 on 64-bit systems).
+    /// - Any error of `epoll_ctl(2)` or its counterparts, such as
+    ///   [`PermissionDenied`](io::ErrorKind::PermissionDenied) for a regular file, which cannot be watched, or
+    ///   [`AlreadyExists`](io::ErrorKind::AlreadyExists) for a descriptor that the driver watches already.
+    ///
+    /// # Examples
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use std::os::unix::net::UnixStream;
+    /// use std::sync::Arc;
+    /// use tress_driver::{Config, Driver, Interest};
+    ///
+    /// let driver = Arc::new(Driver::new(&Config::new())?);
+    /// let (mut near, _far) = UnixStream::pair()?;
+    /// near.set_nonblocking(true)?;
+    /// let registration = driver.register(&mut near, Interest::WRITABLE)?;
+    /// while driver.park(None)?.events == 0 {}
+    /// assert!(registration.ready_now(Interest::WRITABLE).is_some());
+    /// # }
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn register<S: Source + ?Sized>(
         self: &Arc<Self>,
         source: &mut S,
@@ -504,7 +697,7 @@ impl Driver {
                 "too many sources in one I/O driver; spread them over more drivers",
             ),
         })?;
-        // Asking the source for its descriptor is foreign code, which may panic.
+        // The source is asked for its descriptor, which is foreign code and may panic.
         let place = Place(&self.slots, key);
         let token = mio::Token(key.0);
         let handle = source::register(&self.registry, source, token, interest.to_mio())?;
@@ -514,8 +707,8 @@ impl Driver {
     }
 
     pub(crate) fn deregister(&self, key: Key, handle: &Handle) {
-        // Fails only for a descriptor that was closed before its registration, against the rules;
-        // then the selector has forgotten it already.
+        // Fails only for a descriptor that was closed before its registration was dropped, against the
+        // contract; then the selector has forgotten it already.
         let _ = handle.deregister(&self.registry);
         self.slots.give_back(key);
         if source::LINGERS {
@@ -524,7 +717,7 @@ impl Driver {
         self.counters.registered.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// What the driver has done and has in hand.
+    /// Returns the driver's counters. Takes no lock.
     pub fn metrics(&self) -> Metrics {
         let counters = &self.counters;
         Metrics {
@@ -540,10 +733,33 @@ impl Driver {
         }
     }
 
-    /// Ends everything: nothing can be registered or submitted any more, every waiter is woken and
-    /// finds [`Gone`], operations under way are cancelled, and the kernel gets `patience` to let go of
-    /// their buffers. An owner that is parked is unparked; one that parks meanwhile waits for the same, as
-    /// does another `close`. May be called again, to wait longer.
+    /// Closes the driver: cancels all operations, wakes every task that waits, and refuses everything new.
+    ///
+    /// From now on [`register`](Driver::register) and submissions fail with [`Gone`], and waits for readiness
+    /// return it. The call then blocks until the kernel has let go of all operations, but not for longer than
+    /// `patience`; `Duration::MAX` means without limit. A parked owner is unparked. A thread that parks or
+    /// closes at the same time waits for the same.
+    ///
+    /// May be called from any thread, and again, to wait longer.
+    ///
+    /// # Examples
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use std::os::unix::net::UnixStream;
+    /// use std::sync::Arc;
+    /// use std::time::Duration;
+    /// use tress_driver::{Config, Driver, Gone, Interest};
+    ///
+    /// let driver = Arc::new(Driver::new(&Config::new())?);
+    /// let (mut near, _far) = UnixStream::pair()?;
+    /// let registration = driver.register(&mut near, Interest::READABLE)?;
+    /// let report = driver.close(Duration::from_secs(1));
+    /// assert_eq!(report.registered, 1);
+    /// let error = registration.try_io(Interest::READABLE, || Ok(())).unwrap_err();
+    /// assert!(Gone::is_in(&error));
+    /// # }
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn close(&self, patience: Duration) -> Report {
         let deadline = clock::now().checked_add(patience);
         let registered = self.counters.registered.load(Ordering::Acquire);
@@ -566,15 +782,16 @@ impl Driver {
         report
     }
 
-    /// Waits until the kernel has nothing of the ring any more; returns what is left at the deadline.
+    /// Waits until the kernel has no operation of the ring any more. Returns the number that is left at the
+    /// deadline.
     fn drain(&self, ring: &Ring, deadline: Option<Instant>) -> usize {
         self.draining.fetch_add(1, Ordering::AcqRel);
         while ring.in_flight() != 0 {
             // The owner may be parked with the lock held.
             self.unpark();
             let mut selector = self.selector.lock();
-            // Looked at again: whoever had the lock may have taken the last result along, and then nothing
-            // would end the wait. From here on only we take results.
+            // Looked at again under the lock: the thread that had it may have taken the last result along, and
+            // then nothing would end the wait.
             if ring.in_flight() == 0 {
                 break;
             }
@@ -590,16 +807,17 @@ impl Driver {
         ring.in_flight()
     }
 
-    /// Results were taken beside who drains: the last may have been among them, and then nothing would end its wait.
+    /// Wakes a thread that drains, after results were taken without the selector's lock: the last one may have
+    /// been among them, and then nothing would end its wait.
     pub(crate) fn tell_who_drains(&self) {
-        // It is told if it has begun before this, else it finds what was done before this: an exchange has an order
-        // with the one by which it begins.
+        // Either the thread had begun to drain before, and the bell is rung, or it begins later and finds the
+        // results taken: the two read-modify-writes of the count are ordered.
         if self.draining.fetch_add(0, Ordering::AcqRel) != 0 {
             self.ring_bell();
         }
     }
 
-    /// Was it closed?
+    /// Returns `true` after [`close`](Driver::close) was called.
     pub fn is_closed(&self) -> bool {
         self.slots.is_closed()
     }

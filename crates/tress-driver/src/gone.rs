@@ -1,10 +1,13 @@
+//! The error that every wait ends with after the driver was closed.
+
 use std::error::Error;
 use std::fmt;
 use std::io;
 
-/// The driver was closed: nothing will become ready or complete any more.
+/// The error of a source or an operation whose driver was [closed](crate::Driver::close).
 ///
-/// It travels inside an [`io::Error`]; [`Gone::is_in`] finds it.
+/// It travels inside an [`io::Error`] of the kind [`Other`](io::ErrorKind::Other); [`Gone::is_in`] finds it
+/// there.
 ///
 /// # Examples
 /// ```
@@ -17,7 +20,7 @@ use std::io;
 pub struct Gone;
 
 impl Gone {
-    /// Is this the reason of an error?
+    /// Returns `true` if `error` was made from a `Gone`: the driver was closed.
     pub fn is_in(error: &io::Error) -> bool {
         error.get_ref().is_some_and(|inner| inner.is::<Gone>())
     }

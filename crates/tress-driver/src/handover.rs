@@ -1,35 +1,35 @@
-//! What others than the owner in its park hand to the kernel.
+//! Handing operations to the kernel outside the owner's park.
 //!
-//! What is queued waits for the owner, who comes by in every turn. Where somebody relies on it being with the
-//! kernel it is handed over right there: an operation whose future goes must not take bytes that arrive from then
-//! on, and an owner that departs may never come back.
+//! What is queued usually waits for the owner, which hands it over in every turn. Two cases cannot wait: an
+//! operation whose future is dropped must not take bytes that arrive later, and an owner that departs may never
+//! come back. In both the calling thread hands over the queue itself.
 
 use crate::driver::{By, Driver};
 use crate::sys::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::uring::Ring;
 
-/// Who looks after a driver.
+/// Which thread drives a driver.
 #[derive(Debug, Default)]
 pub(crate) struct Attendance {
-    /// The thread that did so last; 0 before the first.
+    /// The thread that drove it last; 0 before the first.
     thread: AtomicUsize,
-    /// It has gone and did not say when it comes back.
+    /// Set by a thread that has left and may not come back.
     departed: AtomicBool,
 }
 
 thread_local! {
-    /// Its address tells a thread from others that live.
+    /// A thread-local whose address is different for every living thread.
     static HERE: u8 = const { 0 };
 }
 
 fn here() -> usize {
-    // 0 while the thread ends: then it is nobody.
+    // 0 while the thread exits, when it has no thread-locals any more.
     HERE.try_with(|here| std::ptr::from_ref(here).addr())
         .unwrap_or(0)
 }
 
 impl Attendance {
-    /// This thread does now.
+    /// Notes that the calling thread drives the driver now.
     #[inline]
     pub(crate) fn attend(&self) {
         self.thread.store(here(), Ordering::Relaxed);
@@ -38,7 +38,8 @@ impl Attendance {
         }
     }
 
-    /// As who this thread hands over. A guess that is wrong costs operations that go on a new beginning.
+    /// The role in which the calling thread hands operations over. A wrong guess costs a restart of the
+    /// multishot operations among them.
     pub(crate) fn by(&self) -> By {
         let here = here();
         if here != 0 && self.thread.load(Ordering::Relaxed) == here {
@@ -55,9 +56,14 @@ impl Attendance {
 }
 
 impl Driver {
-    /// The owner goes, and may not come back: what is queued is handed to the kernel, and what has happened to
-    /// operations is handled. Until somebody parks or takes a turn again, whoever drops an operation waits a
-    /// moment for the kernel to let go of it.
+    /// Hands over everything that is queued because the owner leaves and may not come back.
+    ///
+    /// Results of operations that have arrived are handled as well. Until a thread [parks](Driver::park) or
+    /// takes a [turn](Driver::turn) again, dropping a submission that is under way blocks until the kernel has
+    /// let go of it, for at most 200 milliseconds.
+    ///
+    /// Does nothing on the readiness backend. A runtime calls it when a thread leaves its `block_on`, for
+    /// instance.
     ///
     /// # Examples
     /// ```
@@ -78,8 +84,8 @@ impl Driver {
         }
     }
 
-    /// Hands over what is queued and handles the results that are there, on whatever thread. `was_asleep`: the
-    /// owner would not have come by itself for what was queued. No lock may be held.
+    /// Hands over what is queued and handles the results that have arrived, on any thread. `was_asleep` says
+    /// that the owner would not have come by itself for what was queued. The caller must hold no lock.
     pub(crate) fn hand_over(&self, ring: &Ring, was_asleep: bool) {
         let by = self.attendance.by();
         let mut wakers = self.spare_wakers();
@@ -94,7 +100,7 @@ impl Driver {
             is_refused = !matches!(ring.flush(by), Ok(true));
         }
         if is_refused && is_asleep {
-            // It tries again until the kernel takes it.
+            // The owner or the keeper tries again until the kernel takes it.
             self.summon();
         }
         self.tell_who_drains();

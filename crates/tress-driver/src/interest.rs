@@ -1,3 +1,5 @@
+//! The set of conditions that a registration or a wait asks for.
+
 use crate::ready::Ready;
 use std::fmt;
 use std::ops::{BitOr, BitOrAssign};
@@ -8,7 +10,10 @@ const WRITABLE: u8 = 1 << 1;
 const PRIORITY: u8 = 1 << 2;
 const ERROR: u8 = 1 << 3;
 
-/// What somebody wants to hear about a source. Never empty.
+/// The set of conditions that a [registration](crate::Driver::register) or a
+/// [wait](crate::Registration::readiness) asks for. It is never empty.
+///
+/// What a source *is* ready for is a [`Ready`](crate::Ready).
 ///
 /// # Examples
 /// ```
@@ -23,44 +28,46 @@ const ERROR: u8 = 1 << 3;
 pub struct Interest(u8);
 
 impl Interest {
-    /// Bytes to read, a connection to accept, or the end of the stream.
+    /// Interest in bytes to read, connections to accept, and the end of the stream.
     pub const READABLE: Interest = Interest(READABLE);
-    /// Room to write, or the end of the peer's interest.
+    /// Interest in room to write, and in the end of the peer's reading side.
     pub const WRITABLE: Interest = Interest(WRITABLE);
-    /// Out-of-band data.
+    /// Interest in out-of-band data.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub const PRIORITY: Interest = Interest(PRIORITY);
-    /// Errors, which the system reports whether or not one asks.
+    /// Interest in errors only.
+    ///
+    /// The selector reports errors without being asked, and they end waits for reading and writing too.
     pub const ERROR: Interest = Interest(ERROR);
 
-    /// Does it include [`READABLE`](Self::READABLE)?
+    /// Returns `true` if the interest includes [`READABLE`](Self::READABLE).
     pub const fn is_readable(self) -> bool {
         self.0 & READABLE != 0
     }
 
-    /// Does it include [`WRITABLE`](Self::WRITABLE)?
+    /// Returns `true` if the interest includes [`WRITABLE`](Self::WRITABLE).
     pub const fn is_writable(self) -> bool {
         self.0 & WRITABLE != 0
     }
 
-    /// Does it include [`PRIORITY`](Self::PRIORITY)?
+    /// Returns `true` if the interest includes [`PRIORITY`](Self::PRIORITY).
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub const fn is_priority(self) -> bool {
         self.0 & PRIORITY != 0
     }
 
-    /// Does it include [`ERROR`](Self::ERROR)?
+    /// Returns `true` if the interest includes [`ERROR`](Self::ERROR).
     pub const fn is_error(self) -> bool {
         self.0 & ERROR != 0
     }
 
-    /// Both interests.
+    /// Returns the union of two interests; the operator `|` does the same.
     #[must_use]
     pub const fn add(self, other: Interest) -> Interest {
         Interest(self.0 | other.0)
     }
 
-    /// This interest without the other; `None` if nothing remains.
+    /// Returns the interest without those of `other`, or `None` if nothing remains.
     #[must_use]
     pub const fn remove(self, other: Interest) -> Option<Interest> {
         match self.0 & !other.0 {
@@ -88,7 +95,7 @@ impl Interest {
         mask
     }
 
-    /// What to ask the system's selector for.
+    /// What the system's selector is asked for.
     pub(crate) fn to_mio(self) -> mio::Interest {
         let mut wanted: Option<mio::Interest> = None;
         let mut add = |interest| wanted = Some(wanted.map_or(interest, |w| w.add(interest)));
@@ -102,7 +109,7 @@ impl Interest {
         if self.is_priority() {
             add(mio::Interest::PRIORITY);
         }
-        // Errors are always reported, but a selector cannot be asked for nothing else.
+        // Errors are always reported, but a selector must be asked for something.
         wanted.unwrap_or(mio::Interest::READABLE)
     }
 }

@@ -1,12 +1,40 @@
-//! I/O for async runtimes: readiness by epoll, kqueue or IOCP, operations by io_uring, behind one
-//! small interface that knows wakers and nothing else.
+//! I/O for async runtimes: readiness by epoll, kqueue or IOCP, and operations by io_uring, behind one small
+//! interface that knows wakers and nothing else.
 //!
-//! A [`Driver`] is made for one thread, its owner, which [parks](Driver::park) in it when it has nothing
-//! to do: one wait covers I/O, a timeout and [`unpark`](Driver::unpark). Sources that are
-//! [registered](Driver::register) wake the wakers of those who wait for them. If the owner is stuck,
-//! others may [take a turn](Driver::try_adopt) for it.
+//! A [`Driver`] belongs to one thread, its owner, which [parks](Driver::park) in it when it has nothing to do.
+//! One wait covers I/O, a timeout and [`unpark`](Driver::unpark) from other threads. There are two ways to use
+//! it:
+//!
+//! - **Readiness**, on every system: [`Driver::register`] watches a non-blocking source, and the
+//!   [`Registration`] wakes tasks when the source can be read or written.
+//! - **Operations**, on Linux 5.7 and later: [`Driver::submit`] gives a read, a write or another operation of
+//!   the module [`op`] to io_uring. The [`Submission`] is a future of the result, and returns the buffer with
+//!   it.
+//!
+//! # What is here
+//!
+//! - [`Config`], [`Choice`], [`Backend`]: which backend a driver has. The environment variable
+//!   [`TRESS_IO`](ENVIRONMENT) overrides the default.
+//! - [`Driver`], [`Turn`], [`Metrics`], [`Report`]: driving, waking, observing and closing.
+//! - [`Source`], [`Interest`], [`Registration`], [`Readiness`], [`ReadyEvent`], [`Ready`], [`Direction`]:
+//!   readiness.
+//! - [`op`], [`Submission`]: operations with one result. [`Buffer`], [`BufferMut`] and [`Slice`] describe the
+//!   memory that is lent to the kernel.
+//! - [`MultiOperation`], [`Multishot`], [`AcceptMulti`], [`RecvMulti`], [`Pool`], [`PoolBuffer`]: operations
+//!   with many results, and the buffers that they share.
+//! - [`Leftover`]: keeps what a dropped read has received.
+//! - [`Loan`]: a driver that the owner of another one drives.
+//! - [`Gone`]: the error of everything after [`Driver::close`].
+//!
+//! # Driving
+//!
+//! Nothing happens unless a thread drives. The owner alternates between running tasks and
+//! [`park`](Driver::park), and may take a [`turn`](Driver::turn) between tasks. If it is stuck in a task,
+//! another thread can take a turn for it with [`try_adopt`](Driver::try_adopt).
 //!
 //! # Examples
+//!
+//! An executor for one task, which reads from a socket:
 //! ```
 //! # #[cfg(unix)] {
 //! use std::future::Future;
@@ -17,7 +45,7 @@
 //! use std::task::{Context, Poll, Wake};
 //! use tress_driver::{Config, Driver, Interest};
 //!
-//! /// An executor of one task: parks in the driver, is woken by unparking it.
+//! /// A waker that unparks the driver, in which the executor parks.
 //! struct Unpark(Arc<Driver>);
 //! impl Wake for Unpark {
 //!     fn wake(self: Arc<Self>) {

@@ -1,4 +1,4 @@
-//! A system without io_uring: there is never a ring. The twin of `uring`.
+//! The twin of `uring` on systems without io_uring: no ring is ever made.
 
 #[path = "uring/buffer.rs"]
 mod buffer;

@@ -1,3 +1,5 @@
+//! The set of conditions that a source is ready for.
+
 use std::fmt;
 use std::ops::{BitAnd, BitOr, BitOrAssign, Sub};
 
@@ -9,7 +11,10 @@ const WRITE_CLOSED: u8 = 1 << 3;
 const PRIORITY: u8 = 1 << 4;
 const ERROR: u8 = 1 << 5;
 
-/// What a source is ready for.
+/// The set of conditions that a source is known to be ready for.
+///
+/// A closed side counts as ready, because a read or a write on it returns at once. What a wait *asks* for is an
+/// [`Interest`](crate::Interest).
 ///
 /// # Examples
 /// ```
@@ -23,65 +28,66 @@ const ERROR: u8 = 1 << 5;
 pub struct Ready(u8);
 
 impl Ready {
-    /// Nothing.
+    /// The empty set: nothing is known.
     pub const EMPTY: Ready = Ready(0);
     /// There is something to read.
     pub const READABLE: Ready = Ready(READABLE);
     /// There is room to write.
     pub const WRITABLE: Ready = Ready(WRITABLE);
-    /// The end can be read.
+    /// The peer has stopped writing: a read finds the end of the stream once the bytes are used up.
     pub const READ_CLOSED: Ready = Ready(READ_CLOSED);
-    /// Writing fails.
+    /// The peer has stopped reading: a write fails.
     pub const WRITE_CLOSED: Ready = Ready(WRITE_CLOSED);
     /// There is out-of-band data.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub const PRIORITY: Ready = Ready(PRIORITY);
-    /// There is an error to be fetched, by a read or a write: it comes with `READABLE` and `WRITABLE`.
+    /// The source has an error, which the next read or write reports. `READABLE` and `WRITABLE` are set
+    /// together with it.
     pub const ERROR: Ready = Ready(ERROR);
-    /// All of the above.
+    /// The set of all conditions.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub const ALL: Ready =
         Ready(READABLE | WRITABLE | READ_CLOSED | WRITE_CLOSED | PRIORITY | ERROR);
-    /// All of the above.
+    /// The set of all conditions.
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     pub const ALL: Ready = Ready(READABLE | WRITABLE | READ_CLOSED | WRITE_CLOSED | ERROR);
 
-    /// The states that a source does not leave by being used. A FIFO that gets another writer does leave them,
-    /// and no event says so.
+    /// The states that using a source does not end. A FIFO that gets another writer does leave them, and no
+    /// event reports that.
     pub(crate) const CLOSED: Ready = Ready(READ_CLOSED | WRITE_CLOSED);
 
-    /// Is it nothing?
+    /// Returns `true` if the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Would a read return at once, with bytes or with the end?
+    /// Returns `true` if a read would return at once, with bytes or with the end of the stream.
     pub const fn is_readable(self) -> bool {
         self.0 & (READABLE | READ_CLOSED) != 0
     }
 
-    /// Would a write return at once, if only with an error?
+    /// Returns `true` if a write would return at once, perhaps with an error.
     pub const fn is_writable(self) -> bool {
         self.0 & (WRITABLE | WRITE_CLOSED) != 0
     }
 
-    /// Has the peer stopped writing?
+    /// Returns `true` if the peer has stopped writing.
     pub const fn is_read_closed(self) -> bool {
         self.0 & READ_CLOSED != 0
     }
 
-    /// Has the peer stopped reading?
+    /// Returns `true` if the peer has stopped reading.
     pub const fn is_write_closed(self) -> bool {
         self.0 & WRITE_CLOSED != 0
     }
 
-    /// Is there out-of-band data?
+    /// Returns `true` if there is out-of-band data.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub const fn is_priority(self) -> bool {
         self.0 & PRIORITY != 0
     }
 
-    /// Is there an error to be fetched?
+    /// Returns `true` if the source has an error that the next read or write reports.
     pub const fn is_error(self) -> bool {
         self.0 & ERROR != 0
     }
@@ -107,8 +113,8 @@ impl Ready {
         set(event.is_write_closed(), WRITE_CLOSED);
         #[cfg(any(target_os = "linux", target_os = "android"))]
         set(event.is_priority(), PRIORITY);
-        // Whoever reads or writes next fetches it. The system may name one side only: an answer that nobody listens
-        // there makes a UDP socket writable, and a receive would wait for ever.
+        // The next read or write fetches the error. The system may name one side only: an ICMP answer that the
+        // port is closed makes a UDP socket writable, and a task that waits to receive would wait for ever.
         set(event.is_error(), ERROR | READABLE | WRITABLE);
         Ready(bits)
     }

@@ -1,3 +1,5 @@
+//! A source in a driver, and the ways to wait for it.
+
 use crate::driver::Driver;
 use crate::gone::Gone;
 use crate::interest::Interest;
@@ -15,6 +17,24 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 /// One of the two sides of a source, each with a place for one waker.
+///
+/// # Examples
+/// ```
+/// # #[cfg(unix)] {
+/// use std::os::unix::net::UnixStream;
+/// use std::sync::Arc;
+/// use std::task::{Context, Waker};
+/// use tress_driver::{Config, Direction, Driver, Interest};
+///
+/// let driver = Arc::new(Driver::new(&Config::new())?);
+/// let (mut near, _far) = UnixStream::pair()?;
+/// near.set_nonblocking(true)?;
+/// let registration = driver.register(&mut near, Interest::READABLE)?;
+/// let mut cx = Context::from_waker(Waker::noop());
+/// assert!(registration.poll_ready(&mut cx, Direction::Read).is_pending());
+/// # }
+/// # std::io::Result::Ok(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// The side that reads.
@@ -32,14 +52,14 @@ impl Direction {
     }
 }
 
-/// A source in a driver: what it is ready for, and who waits for it.
+/// A source that is registered with a driver; created by [`Driver::register`].
 ///
-/// Readiness is edge-triggered: it is set by events and stays until somebody finds that it is used
-/// up and [clears](Registration::clear) it. [`try_io`](Registration::try_io),
-/// [`poll_io`](Registration::poll_io) and [`async_io`](Registration::async_io) do that by themselves.
+/// Readiness is edge-triggered: events set it, and it stays set until a system call finds the source not ready
+/// and the readiness is [cleared](Registration::clear). [`try_io`](Registration::try_io),
+/// [`poll_io`](Registration::poll_io) and [`async_io`](Registration::async_io) clear it by themselves.
 ///
-/// Dropping the registration takes the source out of the driver, from any thread. Drop it *before*
-/// the source: on Unix it names the descriptor by its number.
+/// Dropping the registration removes the source from the driver, from any thread. Drop it *before* the source:
+/// on Unix it names the descriptor by its number, which another file may get once the source is closed.
 ///
 /// # Examples
 /// ```
@@ -55,14 +75,15 @@ impl Direction {
 /// let registration = driver.register(&mut near, Interest::READABLE)?;
 ///
 /// far.write_all(b"tick")?;
-/// driver.park(None)?; // somebody has to drive
+/// driver.park(None)?; // a thread has to drive
 /// let mut buffer = [0; 8];
 /// let read = registration.try_io(Interest::READABLE, || near.read(&mut buffer))?;
 /// assert_eq!(&buffer[..read], b"tick");
 ///
-/// // It is not known to be readable any more once a read has said so.
+/// // This read finds that the source would block, which clears its readiness.
 /// let again = registration.try_io(Interest::READABLE, || near.read(&mut buffer));
 /// assert_eq!(again.unwrap_err().kind(), io::ErrorKind::WouldBlock);
+/// assert!(registration.ready_now(Interest::READABLE).is_none());
 /// # }
 /// # std::io::Result::Ok(())
 /// ```
@@ -93,20 +114,24 @@ impl Registration {
         unsafe { self.slot.as_ref() }
     }
 
-    /// The driver it is registered with.
+    /// Returns the driver that the source is registered with.
     pub fn driver(&self) -> &Arc<Driver> {
         &self.driver
     }
 
-    /// Is the source ready for anything of `interest`, as far as is known?
+    /// Returns the readiness for `interest` that is known now, or `None` if there is none.
+    ///
+    /// Makes no system call: it tells what the driver's last turn has found.
     pub fn ready_now(&self, interest: Interest) -> Option<ReadyEvent> {
         self.slot()
             .event(interest.mask())
             .filter(|event| !event.ready().is_empty())
     }
 
-    /// Waits until a side is ready. Only the last waker of each side is woken; for more waiters there
-    /// is [`readiness`](Registration::readiness).
+    /// Polls for readiness of one side.
+    ///
+    /// Each side keeps one waker, that of the last call which returned `Pending`: an earlier one is not woken
+    /// any more. Tasks that wait for the same side use [`readiness`](Registration::readiness) instead.
     ///
     /// # Errors
     /// [`Gone`] after the driver was closed.
@@ -118,13 +143,44 @@ impl Registration {
         self.slot().poll(cx, direction).map(known)
     }
 
-    /// Waits until the source is ready for any of `interest`. Any number of tasks may wait.
+    /// Waits until the source is ready for any condition of `interest`. Any number of tasks may wait at the
+    /// same time.
+    ///
+    /// The readiness stays set. [Clear](Registration::clear) it when a system call finds that it is used up, or
+    /// the next wait returns at once.
     ///
     /// # Errors
     /// [`Gone`] after the driver was closed.
     ///
     /// # Cancel safety
-    /// Waiting takes nothing: dropping the future loses no readiness.
+    /// Cancel safe: waiting consumes nothing, so no readiness is lost if the future is dropped.
+    ///
+    /// # Examples
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use std::os::unix::net::UnixStream;
+    /// use std::sync::Arc;
+    /// use tress_driver::{Config, Driver, Interest};
+    /// # use std::{future::Future, pin::pin, task::{Context, Poll, Waker}};
+    /// # fn block_on<T>(driver: &Driver, future: impl Future<Output = T>) -> T {
+    /// #     let mut future = pin!(future);
+    /// #     loop {
+    /// #         if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+    /// #             return value;
+    /// #         }
+    /// #         driver.park(None).unwrap();
+    /// #     }
+    /// # }
+    ///
+    /// let driver = Arc::new(Driver::new(&Config::new())?);
+    /// let (mut near, _far) = UnixStream::pair()?;
+    /// near.set_nonblocking(true)?;
+    /// let registration = driver.register(&mut near, Interest::WRITABLE)?;
+    /// let event = block_on(&driver, registration.readiness(Interest::WRITABLE))?;
+    /// assert!(event.ready().is_writable());
+    /// # }
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn readiness(&self, interest: Interest) -> Readiness<'_> {
         Readiness {
             slot: self.slot(),
@@ -133,17 +189,41 @@ impl Registration {
         }
     }
 
-    /// Says that the readiness of `event` is used up. Does nothing if another event came since it was
-    /// seen; the closed states stay.
+    /// Clears the readiness of `event` because it is used up.
+    ///
+    /// Does nothing if another event has arrived since `event` was seen. The closed states are not cleared;
+    /// [`would_block`](Registration::would_block) clears those too.
+    ///
+    /// # Examples
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use std::os::unix::net::UnixStream;
+    /// use std::sync::Arc;
+    /// use tress_driver::{Config, Driver, Interest};
+    ///
+    /// let driver = Arc::new(Driver::new(&Config::new())?);
+    /// let (mut near, _far) = UnixStream::pair()?;
+    /// near.set_nonblocking(true)?;
+    /// let registration = driver.register(&mut near, Interest::WRITABLE)?;
+    /// while driver.park(None)?.events == 0 {}
+    /// let event = registration.ready_now(Interest::WRITABLE).expect("just reported");
+    /// registration.clear(event);
+    /// assert!(registration.ready_now(Interest::WRITABLE).is_none());
+    /// # }
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn clear(&self, event: ReadyEvent) {
         self.slot().clear(event);
     }
 
-    /// Says that a system call has found that the source would block, so that it is neither ready nor closed,
-    /// whatever `event` says: a FIFO's last writer may have left, and another one come. Does nothing if
-    /// another event came since `event` was seen. For those who make their own loops;
-    /// [`try_io`](Registration::try_io), [`poll_io`](Registration::poll_io) and
-    /// [`async_io`](Registration::async_io) do it by themselves.
+    /// Clears all readiness of `event`, closed states included, because a system call has found that the source
+    /// would block.
+    ///
+    /// Such a source is not closed, whatever `event` says: the last writer of a FIFO may have left and another
+    /// one have come. Does nothing if another event has arrived since `event` was seen.
+    ///
+    /// Only needed in hand-written loops: [`try_io`](Registration::try_io), [`poll_io`](Registration::poll_io)
+    /// and [`async_io`](Registration::async_io) do it by themselves.
     ///
     /// # Examples
     /// ```
@@ -171,8 +251,10 @@ impl Registration {
         self.slot().would_block(event);
     }
 
-    /// Assumes that the source is ready, until it is found not to be: for a source that is worth
-    /// trying before the kernel has said anything, such as a connection just accepted.
+    /// Sets readiness as an event would, and wakes the tasks that wait for it.
+    ///
+    /// For a source that is worth trying before the kernel has reported anything, such as a connection that was
+    /// just accepted. If the assumption is wrong, the first attempt clears it again.
     pub fn assume_ready(&self, ready: Ready) {
         let mut wakers = Wakers::default();
         let own = self.slot().generation();
@@ -181,12 +263,17 @@ impl Registration {
         wakers.wake_all();
     }
 
-    /// Does `f` if the source is ready for `interest`, and clears the readiness if `f` finds that it
-    /// would block.
+    /// Calls `f` if the source is known to be ready for `interest`. If `f` returns `WouldBlock`, the readiness
+    /// is cleared.
+    ///
+    /// `f` should make one non-blocking system call on the source. If it returns `WouldBlock` for another
+    /// reason, later waits hang until the next event.
     ///
     /// # Errors
-    /// `WouldBlock` if the source is not known to be ready, without calling `f`; [`Gone`] after the
-    /// driver was closed; else what `f` returns.
+    /// - [`WouldBlock`](io::ErrorKind::WouldBlock), without calling `f`, if the source is not known to be
+    ///   ready.
+    /// - [`Gone`] after the driver was closed.
+    /// - Any error of `f`.
     pub fn try_io<R>(
         &self,
         interest: Interest,
@@ -198,10 +285,14 @@ impl Registration {
         }
     }
 
-    /// Does `f` as often as the side is ready until it would not block.
+    /// Polls for readiness of one side and calls `f` each time it is ready, until `f` returns something other
+    /// than `WouldBlock`.
+    ///
+    /// As with [`poll_ready`](Registration::poll_ready), each side keeps one waker.
     ///
     /// # Errors
-    /// [`Gone`] after the driver was closed; else what `f` returns.
+    /// - [`Gone`] after the driver was closed.
+    /// - Any error of `f` except `WouldBlock`.
     pub fn poll_io<R>(
         &self,
         cx: &mut Context<'_>,
@@ -217,14 +308,46 @@ impl Registration {
         }
     }
 
-    /// Waits for `interest` and does `f` until it would not block.
+    /// Waits for `interest` and calls `f` each time the source is ready, until `f` returns something other than
+    /// `WouldBlock`. Any number of tasks may wait at the same time.
     ///
     /// # Errors
-    /// [`Gone`] after the driver was closed; else what `f` returns.
+    /// - [`Gone`] after the driver was closed.
+    /// - Any error of `f` except `WouldBlock`.
     ///
     /// # Cancel safety
-    /// `f` is called only in a poll that returns its result at once, or would block: dropping the
-    /// future loses nothing that `f` has done.
+    /// Cancel safe: if `f` returns anything but `WouldBlock`, the same poll returns it, so nothing that `f` has
+    /// done is lost if the future is dropped.
+    ///
+    /// # Examples
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use std::io::{Read, Write};
+    /// use std::os::unix::net::UnixStream;
+    /// use std::sync::Arc;
+    /// use tress_driver::{Config, Driver, Interest};
+    /// # use std::{future::Future, pin::pin, task::{Context, Poll, Waker}};
+    /// # fn block_on<T>(driver: &Driver, future: impl Future<Output = T>) -> T {
+    /// #     let mut future = pin!(future);
+    /// #     loop {
+    /// #         if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+    /// #             return value;
+    /// #         }
+    /// #         driver.park(None).unwrap();
+    /// #     }
+    /// # }
+    ///
+    /// let driver = Arc::new(Driver::new(&Config::new())?);
+    /// let (mut near, mut far) = UnixStream::pair()?;
+    /// near.set_nonblocking(true)?;
+    /// let registration = driver.register(&mut near, Interest::READABLE)?;
+    /// far.write_all(b"hello")?;
+    /// let mut buffer = [0; 8];
+    /// let read = registration.async_io(Interest::READABLE, || near.read(&mut buffer));
+    /// assert_eq!(block_on(&driver, read)?, 5);
+    /// # }
+    /// # std::io::Result::Ok(())
+    /// ```
     pub async fn async_io<R>(
         &self,
         interest: Interest,
@@ -272,7 +395,7 @@ impl fmt::Debug for Registration {
     }
 }
 
-/// The future of [`Registration::readiness`].
+/// Future returned by [`Registration::readiness`].
 #[derive(Debug)]
 #[must_use = "futures do nothing unless polled"]
 pub struct Readiness<'a> {

@@ -1,4 +1,4 @@
-//! The shared half of a registration: one word of readiness, and who waits for it.
+//! The shared half of a registration: one word of readiness, and the tasks that wait for it.
 //!
 //! # The word
 //!
@@ -6,16 +6,16 @@
 //! |---|---|---|
 //! | 0..8 | readiness | set by events, cleared by [`Slot::clear`] and [`Slot::would_block`] |
 //! | 8 | shutdown | set once when the driver closes; ends every wait |
-//! | 16..32 | tick | goes up by one with every event |
-//! | 32..64 | generation | goes up by one when the slot is given back |
+//! | 16..32 | tick | incremented by every event |
+//! | 32..64 | generation | incremented when the slot is given back |
 //!
-//! Events, shutdown and giving back change the word under the lock of the waiters; the two that clear do so
-//! without it. A waiter enters the list and looks at the word under one hold of the lock, so an event
-//! either comes before, and is seen, or after, and finds the waiter.
+//! Events, shutdown and giving back change the word under the lock of the waiters; clearing does not take it. A
+//! waiter enters the list and looks at the word under one hold of the lock, so an event either comes before,
+//! and is seen, or comes after, and finds the waiter.
 //!
-//! An event names the generation it is for: late ones for a slot that was given back change nothing.
-//! Who clears names the tick it has seen: if another event came meanwhile it changes nothing. (The tick
-//! wraps after 65,536 events, all of which would have to come between one `poll` and its `clear`.)
+//! An event names the generation it is for: a late one for a slot that was given back changes nothing. Clearing
+//! names the tick that was seen: if another event came meanwhile it changes nothing. (The tick wraps after
+//! 65,536 events, all of which would have to come between one `poll` and its `clear`.)
 
 use crate::ready::Ready;
 use crate::registration::Direction;
@@ -67,7 +67,7 @@ impl Word {
         Word(self.0 & !u64::from(ready.bits()))
     }
 
-    /// The event that somebody who waits for `mask` is to see, if there is one.
+    /// The event that a waiter for `mask` is to see, if there is one.
     fn event(self, mask: Ready) -> Option<ReadyEvent> {
         let ready = self.ready() & mask;
         (!ready.is_empty() || self.is_shut_down()).then_some(ReadyEvent {
@@ -78,7 +78,33 @@ impl Word {
     }
 }
 
-/// Readiness that was seen, and when; [`Registration::clear`](crate::Registration::clear) takes it.
+/// Readiness that was seen at one moment.
+///
+/// [`Registration::clear`](crate::Registration::clear) and
+/// [`Registration::would_block`](crate::Registration::would_block) take it: they clear nothing if another event
+/// has arrived since.
+///
+/// # Examples
+/// ```
+/// # #[cfg(unix)] {
+/// use std::os::unix::net::UnixStream;
+/// use std::sync::Arc;
+/// use tress_driver::{Config, Driver, Interest, Ready};
+///
+/// let driver = Arc::new(Driver::new(&Config::new())?);
+/// let (mut near, _far) = UnixStream::pair()?;
+/// near.set_nonblocking(true)?;
+/// let both = Interest::READABLE | Interest::WRITABLE;
+/// let registration = driver.register(&mut near, both)?;
+/// registration.assume_ready(Ready::READABLE | Ready::WRITABLE);
+///
+/// let event = registration.ready_now(both).expect("assumed");
+/// registration.clear(event.with_ready(Ready::READABLE));
+/// let left = registration.ready_now(both).expect("still writable");
+/// assert_eq!(left.ready(), Ready::WRITABLE);
+/// # }
+/// # std::io::Result::Ok(())
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct ReadyEvent {
     ready: Ready,
@@ -87,12 +113,12 @@ pub struct ReadyEvent {
 }
 
 impl ReadyEvent {
-    /// What the source is ready for, of what was asked.
+    /// Returns the conditions that the source is ready for, among those that were asked for.
     pub fn ready(&self) -> Ready {
         self.ready
     }
 
-    /// The same moment, with less (or other) readiness: what to clear if only a part was used up.
+    /// Returns an event of the same moment with other readiness, to clear only a part of it.
     #[must_use]
     pub fn with_ready(self, ready: Ready) -> ReadyEvent {
         ReadyEvent { ready, ..self }
@@ -103,7 +129,7 @@ impl ReadyEvent {
     }
 }
 
-/// One line of the cache: with many sources each event finds its slot in memory further away.
+/// Aligned to a cache line: with many sources, the slot of each event is likely to be far away in memory.
 #[cfg_attr(not(loom), repr(align(64)))]
 pub(crate) struct Slot {
     word: AtomicU64,
@@ -152,7 +178,7 @@ impl Slot {
         self.load().generation()
     }
 
-    /// An event. Does nothing if `is_for` denies the slot's generation.
+    /// Applies an event. Does nothing if `is_for` rejects the slot's generation.
     pub(crate) fn set_ready(
         &self,
         is_for: impl Fn(u32) -> bool,
@@ -167,7 +193,7 @@ impl Slot {
         }
     }
 
-    /// The driver closes: every wait ends, now and later.
+    /// Ends every wait, now and later, because the driver closes.
     pub(crate) fn shut_down(&self, wakers: &mut Wakers) {
         let mut waiters = self.waiters.lock();
         self.update(|word| Some(Word(word.0 | SHUTDOWN)));
@@ -175,8 +201,8 @@ impl Slot {
         waiters.list.take_all(wakers);
     }
 
-    /// The slot is given back: what was known of its source is forgotten, and events that are
-    /// still under way will find another generation.
+    /// Gives the slot back: forgets what was known of its source, and changes the generation so that late
+    /// events do not match.
     pub(crate) fn retire(&self) {
         let mut left = Wakers::default();
         let mut waiters = self.waiters.lock();
@@ -184,7 +210,7 @@ impl Slot {
         let slots = (waiters.reader.take(), waiters.writer.take());
         waiters.list.take_all(&mut left);
         drop(waiters);
-        // Foreign code runs when a waker is dropped: not under the lock.
+        // Dropping a waker runs foreign code, so it happens after the lock is released.
         drop((slots, left));
     }
 
@@ -204,20 +230,20 @@ impl Slot {
             .as_ref()
             .is_none_or(|waker| !waker.will_wake(cx.waker()))
         {
-            // Foreign code runs when a waker is cloned: not under the lock.
+            // Cloning a waker runs foreign code, so it happens without the lock.
             drop(waiters);
             let new = cx.waker().clone();
             waiters = self.waiters.lock();
             old = waiters.of(direction).replace(new);
         }
-        // Events change the word under the lock: one that is not seen here will find the waker.
+        // Events change the word under the lock: one that is not seen here finds the waker.
         let event = self.event(mask);
         drop(waiters);
         drop(old);
         event.map_or(Poll::Pending, Poll::Ready)
     }
 
-    /// Clears what `event` says, unless another event came since. The closed states stay.
+    /// Clears the readiness of `event` except the closed states, unless another event came since.
     pub(crate) fn clear(&self, event: ReadyEvent) {
         let used_up = event.ready - Ready::CLOSED;
         if used_up.is_empty() {
@@ -226,7 +252,7 @@ impl Slot {
         self.take_back(event, used_up);
     }
 
-    /// The source was found to block: clears all that `event` says, unless another event came since.
+    /// Clears all readiness of `event`, unless another event came since: the source was found to block.
     pub(crate) fn would_block(&self, event: ReadyEvent) {
         self.take_back(event, event.ready);
     }
@@ -236,7 +262,7 @@ impl Slot {
     }
 
     fn update(&self, f: impl Fn(Word) -> Option<Word>) {
-        // A failed update is one that had nothing to do.
+        // `None` from `f` means that there is nothing to do.
         let _ = self
             .word
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, |word| {
@@ -244,11 +270,10 @@ impl Slot {
             });
     }
 
-    /// Waits with a node of its own, for any mask.
+    /// Waits with a node of the caller's, for any mask.
     ///
     /// # Safety
-    /// The node is pinned, and `leave` is called with it before it goes. It is used with this slot
-    /// only.
+    /// The node is pinned, and `leave` is called with it before it is dropped. It is used with this slot only.
     pub(crate) unsafe fn poll_node(
         &self,
         node: &Node,
@@ -340,7 +365,7 @@ impl Node {
     }
 }
 
-/// The waiting nodes, the longest waiting first. Every method needs the lock of the slot.
+/// The waiting nodes, oldest first. Every method needs the lock of the slot.
 #[derive(Default)]
 struct NodeList {
     head: Option<NonNull<Node>>,

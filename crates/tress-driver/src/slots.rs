@@ -1,8 +1,8 @@
-//! Where the slots of the registrations live.
+//! The memory of the registrations' slots.
 //!
-//! Pages that double in size and never move, so that an event finds its slot without a lock. A slot
-//! is initialised when it is first used, so a page costs memory only as far as it is used. Slots that
-//! are given back are used again, the last one first; pages are freed with the driver.
+//! Slots live in pages that double in size and never move, so an event finds its slot without a lock. A slot is
+//! initialised when it is first used, so a page costs memory only as far as it is used. Slots that are given
+//! back are used again, last in first out; pages are freed with the driver.
 
 use crate::slot::Slot;
 use crate::sys::Mutex;
@@ -12,15 +12,15 @@ use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 
-/// Slots in the first page, as a power of two.
+/// Number of slots in the first page, as a power of two.
 const FIRST_BITS: u32 = 6;
-/// Bits of a key that say which slot; the others tell its generations apart.
+/// Number of bits of a key that hold the slot's index; the others hold its generation.
 const INDEX_BITS: u32 = if usize::BITS >= 64 { 31 } else { 20 };
 const PAGES: usize = (INDEX_BITS - FIRST_BITS) as usize;
-/// More cannot be registered in one driver at a time.
+/// Maximum number of slots in use at a time.
 const LIMIT: u32 = ((1 << PAGES) - 1) << FIRST_BITS;
 
-/// Names a slot in one of its generations; fits into a token of the selector.
+/// A slot in one of its generations, as a token of the selector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Key(pub(crate) usize);
 
@@ -73,7 +73,7 @@ struct Free {
     closed: bool,
 }
 
-/// Why there is no slot.
+/// Why `take` has no slot.
 #[derive(Debug)]
 pub(crate) enum Refused {
     Closed,
@@ -112,7 +112,7 @@ impl Slots {
         Some(unsafe { first.add(at).as_ref().assume_init_ref() })
     }
 
-    /// A slot of its own for a new source.
+    /// Takes a slot for a new source.
     pub(crate) fn take(&self) -> Result<(Key, NonNull<Slot>), Refused> {
         let mut free = self.free.lock();
         if free.closed {
@@ -156,7 +156,7 @@ impl Slots {
             .map(|slot| (slot, move |generation| key.is_generation(generation)))
     }
 
-    /// Refuses new ones from now on and returns all that are, or were once, in use.
+    /// Refuses new sources from now on. Returns all slots that are, or were once, in use.
     pub(crate) fn close(&self) -> impl Iterator<Item = &Slot> {
         self.free.lock().closed = true;
         let used = self.watermark.load(Ordering::Acquire);
@@ -168,7 +168,7 @@ impl Slots {
     }
 }
 
-/// Gives a slot back when it is dropped: for while foreign code runs.
+/// Gives a slot back when it is dropped: a guard for the time in which foreign code runs.
 pub(crate) struct Place<'a>(pub(crate) &'a Slots, pub(crate) Key);
 
 impl Drop for Place<'_> {

@@ -1,7 +1,9 @@
+//! Wakers that are collected under a lock and woken after it is released.
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Waker;
 
-/// Wakers collected under a lock, to be woken without it.
+/// Wakers collected under a lock, to be woken after it is released.
 #[derive(Debug, Default)]
 pub(crate) struct Wakers(Vec<Waker>);
 
@@ -15,21 +17,21 @@ impl Wakers {
         self.0.extend(wakers);
     }
 
-    /// Wakes all. A waker that panics (foreign ones may) keeps neither the others from being woken nor the
-    /// caller, who is in the middle of something, from going on.
+    /// Wakes all of them. If one panics (it may be foreign code), the others are woken all the same, and the
+    /// caller, which is in the middle of a transition, goes on.
     pub(crate) fn wake_all(&mut self) {
         let mut wakers = self.0.drain(..);
-        // Each panic has taken one.
+        // Each panic has used up one waker, so the loop ends.
         while !ends(|| wakers.by_ref().for_each(Waker::wake)) {}
     }
 }
 
-/// Runs code that may be foreign. False if it panicked: the panic hook has reported that.
+/// Runs code that may be foreign. Returns `false` if it panicked; the panic hook has reported that.
 pub(crate) fn ends(foreign: impl FnOnce()) -> bool {
     let Err(payload) = catch_unwind(AssertUnwindSafe(foreign)) else {
         return true;
     };
-    // The payload's destructor may panic too. The next payload's memory is given up.
+    // The payload's destructor may panic too. The payload of that second panic is leaked.
     if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
         std::mem::forget(second);
     }

@@ -1,4 +1,4 @@
-//! What can be registered: descriptors on Unix, mio's sockets elsewhere.
+//! What can be registered: descriptors on Unix, mio's sources elsewhere.
 
 #[cfg(unix)]
 mod descriptor;

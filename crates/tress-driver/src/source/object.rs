@@ -1,15 +1,18 @@
-//! Elsewhere: a source is one of mio's types, which takes itself out when it is dropped.
+//! Sources on systems other than Unix: a source is one of mio's types, which deregisters itself when it is
+//! dropped.
 
 use mio::{Interest, Registry, Token};
 use std::io;
 
-/// What can be registered: mio's sockets and pipes.
+/// Something that can be [registered](crate::Driver::register) with a driver: mio's sockets and pipes.
+///
+/// It is implemented for every `mio::event::Source`.
 pub trait Source: mio::event::Source {}
 
 impl<S: mio::event::Source + ?Sized> Source for S {}
 
-/// A pipe that is dropped is closed only when the system has reported the end of the operations that mio
-/// had under way for it, and somebody has fetched that report. How many those are is mio's secret.
+/// A pipe that is dropped is closed only when the system has reported the end of the operations that mio had
+/// under way for it, and the driver has fetched that report. mio does not tell how many there are.
 pub(crate) const LINGERS: bool = true;
 
 #[derive(Debug)]
@@ -26,7 +29,8 @@ pub(crate) fn register<S: Source + ?Sized>(
 }
 
 impl Handle {
-    /// The source does it when it is dropped; until then its events find no slot of theirs.
+    /// The source deregisters itself when it is dropped; until then its events find a slot of another
+    /// generation.
     pub(crate) fn deregister(&self, _: &Registry) -> io::Result<()> {
         Ok(())
     }
