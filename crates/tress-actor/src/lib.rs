@@ -1,9 +1,13 @@
-//! Processes on the tress runtime: addressed by PIDs, fed by bounded mailboxes, linked and supervised.
+//! Processes on the tress runtime, in the tradition of Erlang: addressed by PIDs, fed by bounded mailboxes,
+//! linked, monitored and supervised.
 //!
+//! # How to begin
+//!
+//! Start a [`Host`] inside a runtime, write an [`Actor`], spawn it, and talk to it through its [`ActorRef`]:
 //! ```
 //! use tress_actor::{Actor, Cx, Flow, Host, ProcessError, Reply};
 //!
-//! /// What it is sent.
+//! /// The messages of a cashier.
 //! enum Till {
 //!     Pay(u64),
 //!     Total(Reply<u64>),
@@ -34,24 +38,36 @@
 //! }
 //! ```
 //!
-//! A [`Host`] runs processes, on the runtime that it was started in. There are three ways to write one:
+//! # Three ways to write a process
 //!
 //! | a process that … | is |
 //! |---|---|
 //! | handles messages of one type, one after the other | an [`Actor`]: [`Host::spawn_actor`] |
-//! | receives where it likes, in an `async` block | a future with a [`Cx`]: [`Host::future`] |
+//! | receives wherever it likes in an `async` block | a future with a [`Cx`]: [`Host::future`] |
 //! | is a state machine, stepped with events | a [`Process`], which yields [commands](command): [`Host::process`] |
 //!
-//! All three have a [`Pid`] and an inbox, and can be:
+//! Each runs as one task of the runtime. A panic ends the process and nothing else.
 //!
-//! | | by |
+//! # What can be done with a process
+//!
+//! All three have a [`Pid`] and a mailbox.
+//!
+//! | to | use |
 //! |---|---|
-//! | sent to | [`Host::send`], [`Host::send_waiting`], [`ActorRef`] |
-//! | found by a name, or in a group | [`Host::register`], [`Host::join_group`] |
-//! | waited for, watched by another, tied to it | [`Host::watch`], [`Host::monitor`], [`Host::link`] |
-//! | asked to stop, or made to | [`Host::cancel`], [`Host::terminate`], [`Host::shutdown`] |
-//! | kept running | [`supervisor`] |
-//! | reached from other nodes | [`Router`], [`Relay`] |
+//! | send to it | [`Host::send`], [`Host::send_waiting`], [`ActorRef`] |
+//! | find it by a name, or in a group | [`Host::register`], [`Host::join_group`] |
+//! | wait for its end | [`Spawn::exec`], [`Host::watch`] |
+//! | tell another process of its end, or tie two together | [`Host::monitor`], [`Host::link`] |
+//! | ask it to stop, or make it | [`Host::cancel`], [`Host::terminate`], [`Host::shutdown`] |
+//! | restart it when it fails | [`supervisor`] |
+//! | look at it | [`Host::inspect`], [`Host::process_info`], [`Lifecycle`] |
+//! | reach it from other hosts and nodes | [`Router`], [`Relay`] |
+//!
+//! # Bounds
+//!
+//! A mailbox holds 1,024 messages unless its [`Capacity`] says otherwise; its [`Overflow`] decides what happens
+//! to further ones. The number of processes is bounded by [`Builder::max_processes`], and the number of
+//! restarts by [`Supervisor::intensity`].
 
 #![warn(missing_docs, missing_debug_implementations, rust_2018_idioms)]
 
