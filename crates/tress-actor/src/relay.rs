@@ -1,4 +1,4 @@
-//! The way to processes of other hosts and nodes.
+//! Routes to processes of other hosts and nodes.
 
 use crate::atom::Atom;
 use crate::error::SendFailure;
@@ -16,20 +16,20 @@ use std::sync::Arc;
 /// Messages on their way from one process to another, in order.
 #[derive(Debug)]
 pub struct Package {
-    /// Who sends them, if it is a process.
+    /// The sender, if it is a process.
     pub source: Option<Pid>,
-    /// To whom.
+    /// The receiver.
     pub target: Pid,
-    /// Each with what it is about.
+    /// The messages, each with its topic.
     pub messages: Vec<(Topic, Payload)>,
 }
 
-/// Messages that did not arrive, and why.
+/// Messages that were not delivered, and why.
 #[derive(Debug)]
 pub struct Undelivered {
     /// Why.
     pub why: SendFailure,
-    /// What did not arrive: those before have.
+    /// The messages that were not delivered; those before them were.
     pub package: Package,
 }
 
@@ -42,21 +42,43 @@ impl fmt::Display for Undelivered {
 
 impl Error for Undelivered {}
 
-/// Takes packages for processes that it knows. Every [`Host`] is one.
+/// Takes packages for processes that it runs. Every [`Host`] is one.
+///
+/// A server that receives packages from a network passes them to the host with this trait.
 pub trait Receiver: Send + Sync + 'static {
-    /// Delivers a package, without waiting.
+    /// Delivers a package, without waiting for room.
     ///
     /// # Errors
-    /// From the first message on that could not be delivered: what is left, and why.
+    /// The first message that could not be delivered and all that follow it, with the reason.
     fn receive(&self, package: Package) -> Result<(), Undelivered>;
 }
 
-/// Takes packages to wherever their targets are: to another host here, or over a network.
+/// Passes packages on towards their targets: to another host of the program, or over a network. Every
+/// [`Router`] is one.
+///
+/// # Examples
+/// ```
+/// use std::sync::Arc;
+/// use tress_actor::{Atom, Package, Relay, Router, SendFailure, Undelivered};
+///
+/// /// A connection that is down.
+/// struct Down;
+///
+/// impl Relay for Down {
+///     fn relay(&self, package: Package) -> Result<(), Undelivered> {
+///         Err(Undelivered { why: SendFailure::NoRoute(package.target), package })
+///     }
+/// }
+///
+/// let router = Router::new();
+/// router.add_node(Atom::new("far")?, Arc::new(Down));
+/// # Ok::<(), tress_actor::AtomError>(())
+/// ```
 pub trait Relay: Send + Sync + 'static {
-    /// Passes a package on. Packages from one process to another must arrive in order.
+    /// Passes a package on, without waiting. Packages from one process to another must arrive in order.
     ///
     /// # Errors
-    /// As [`Receiver::receive`], as far as it can be told here.
+    /// As for [`Receiver::receive`], as far as it is known here.
     fn relay(&self, package: Package) -> Result<(), Undelivered>;
 }
 
@@ -98,10 +120,12 @@ impl Receiver for Host {
     }
 }
 
-/// Knows the hosts of this program and the ways to other nodes. Clones are the same.
+/// Knows the hosts of the program and the routes to other nodes. Clones share their routes.
 ///
+/// Hosts join it when they are [built](crate::Builder::router), and leave it when they are dropped.
+///
+/// # Examples
 /// ```
-/// use std::sync::Arc;
 /// use tress_actor::{Cx, Done, Host, Router};
 ///
 /// # #[tress::main]
@@ -110,7 +134,7 @@ impl Receiver for Host {
 /// let orders = Host::builder("orders").router(&router).start().unwrap();
 /// let billing = Host::builder("billing").router(&router).start().unwrap();
 /// let (pid, exit) = billing.future(|mut cx: Cx<u8>| async move { Done(cx.recv().await) }).exec().unwrap();
-/// // To a process of another host, by its PID as to any other.
+/// // A process of another host is addressed by its PID like any other.
 /// orders.send(pid, 7_u8).unwrap();
 /// assert_eq!(exit.await.into_result().unwrap().downcast::<Option<u8>>().unwrap(), Some(7));
 /// # }
@@ -126,23 +150,24 @@ struct Ways {
 }
 
 impl Router {
-    /// Knows nobody yet.
+    /// Creates a router without hosts or routes.
     pub fn new() -> Router {
         Router::default()
     }
 
-    /// What is taken out is returned, and dropped without the lock: relays and hosts are foreign.
+    /// Changes the routes. What is removed is returned and dropped without the lock: relays and hosts are
+    /// foreign.
     fn change<R>(&self, change: impl FnOnce(&mut Ways) -> R) -> R {
         change(&mut self.0.write())
     }
 
-    /// False if there is a host of that name.
+    /// Adds a host. Returns `false` if there is one of that name.
     pub(crate) fn add_host(&self, host: &Host) -> bool {
         let name = (host.node(), host.name());
         let known = self.change(|ways| {
             let known = ways.hosts.get(&name).and_then(WeakHost::upgrade);
             if known.is_none() {
-                // Those that are gone need no place any more.
+                // Removes hosts that are gone.
                 ways.hosts.retain(|_, host| !host.is_gone());
                 ways.hosts.insert(name, host.downgrade());
             }
@@ -151,13 +176,15 @@ impl Router {
         known.is_none()
     }
 
-    /// The way to a node. It takes the place of an older one.
+    /// Sets the route to a node. Replaces an earlier one.
     pub fn add_node(&self, node: Atom, relay: Arc<dyn Relay>) {
         self.change(|ways| ways.nodes.insert(node, relay));
     }
 
-    /// Forgets the way to a node. Processes of the hosts here that are linked to some there, or
-    /// monitor them, are told that they are [unreachable](crate::ExitReason::Unreachable).
+    /// Removes the route to a node.
+    ///
+    /// Processes of the router's hosts that are linked to processes there, or monitor them, are told that those
+    /// are [unreachable](crate::ExitReason::Unreachable).
     pub fn remove_node(&self, node: Atom) {
         let (way, hosts) = self.change(|ways| {
             let hosts = ways.hosts.values().filter_map(WeakHost::upgrade);
@@ -170,7 +197,7 @@ impl Router {
         }
     }
 
-    /// The way to every node that is not known.
+    /// Sets the route to all nodes that have none of their own. Replaces an earlier one.
     pub fn set_fallback(&self, relay: Arc<dyn Relay>) {
         self.change(|ways| ways.others.replace(relay));
     }
@@ -201,9 +228,13 @@ impl Relay for Router {
 impl fmt::Debug for Router {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ways = self.0.read();
+        let hosts: Vec<_> = ways.hosts.keys().copied().collect();
+        let nodes: Vec<_> = ways.nodes.keys().copied().collect();
+        // Printing runs foreign code.
+        drop(ways);
         f.debug_struct("Router")
-            .field("hosts", &ways.hosts.keys())
-            .field("nodes", &ways.nodes.keys())
+            .field("hosts", &hosts)
+            .field("nodes", &nodes)
             .finish_non_exhaustive()
     }
 }

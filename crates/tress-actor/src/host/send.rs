@@ -1,3 +1,5 @@
+//! Sending messages.
+
 use super::Host;
 use crate::error::{SendError, SendFailure};
 use crate::event::Message;
@@ -8,27 +10,44 @@ use crate::slot::{IfFull, Outcome, Parcel, Refused, Sent, Ticket};
 use crate::sys::Arc;
 use crate::topic::Topic;
 use std::borrow::Borrow;
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 impl Host {
-    /// Sends a value to a process's inbox, without waiting.
+    /// Sends a value to the inbox of a process, without waiting.
     ///
-    /// Messages from one process, or one task, to another arrive in the order in which they were
-    /// sent.
+    /// Messages from one process or task to another arrive in the order in which they were sent. The process
+    /// may be another host's, if the [router](crate::Builder::router) knows a route.
     ///
     /// # Errors
-    /// If there is no such process, or its mailbox is full and keeps what it has.
+    /// The [`SendError`] returns the message. Its [reason](SendError::why) is
+    /// - [`SendFailure::NoProcess`] if the process has ended,
+    /// - [`SendFailure::Full`] if its mailbox is full and does not drop the oldest message,
+    /// - [`SendFailure::NoRoute`] if it is another host's and no route is known.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress_actor::{Cx, Done, Host};
+    ///
+    /// # #[tress::main]
+    /// # async fn main() {
+    /// let host = Host::builder("main").start().unwrap();
+    /// let (pid, exit) = host.future(|mut cx: Cx<u8>| async move { Done(cx.recv().await) }).exec().unwrap();
+    /// host.send(pid, 7_u8).unwrap();
+    /// assert_eq!(exit.await.into_result().unwrap().downcast::<Option<u8>>().unwrap(), Some(7));
+    /// # }
+    /// ```
     #[inline]
     pub fn send<T: Send + 'static>(&self, to: Pid, value: T) -> Result<(), SendError> {
         self.offer_now(to, Parcel::of(value))
     }
 
-    /// Sends a message, without waiting.
+    /// Sends a message with a topic or a sender of its own, without waiting.
     ///
     /// # Errors
-    /// As [`send`](Host::send), and if the topic is the system's.
+    /// As for [`send`](Host::send), and [`SendFailure::Reserved`] if the topic is reserved for the system.
     #[inline]
     pub fn send_message(&self, to: Pid, message: Message) -> Result<(), SendError> {
         self.offer_now(to, Parcel::new(message))
@@ -41,21 +60,29 @@ impl Host {
         })
     }
 
-    /// Sends a message, and waits for room if the mailbox's [overflow](crate::Overflow) says so.
+    /// Sends a message, and waits for room if the mailbox's [`Overflow`](crate::Overflow) is `Wait`.
     ///
-    /// The message is sent by the poll that makes the future ready. Its place in the line is taken when
-    /// it is first polled. When its turn comes, a place in the mailbox is kept for it until it is polled
-    /// again or dropped; one that is neither keeps others waiting.
+    /// The message is sent by the poll that makes the future ready. The future takes its place in line when it
+    /// is first polled. When its turn comes, room in the mailbox is reserved until it is polled again or
+    /// dropped; a future that is neither keeps others waiting.
+    ///
+    /// For a process of another host it does not wait: it behaves like [`send_message`](Host::send_message).
     ///
     /// # Errors
-    /// As [`send_message`](Host::send_message).
+    /// As for [`send_message`](Host::send_message); [`SendFailure::Full`] only if the overflow is not `Wait`,
+    /// or the process is another host's.
     ///
     /// # Cancel safety
-    /// If the future is dropped before it is ready, the message is not sent, and what was kept for it
+    /// If the future is dropped before it is ready, the message is not sent, and room that was reserved for it
     /// goes to the next in line.
     ///
+    /// # Panics
+    /// Polling the future after it has completed panics.
+    ///
+    /// # Examples
     /// ```
-    /// # use tress_actor::{Capacity, Cx, Done, Host, Message, Overflow};
+    /// use tress_actor::{Capacity, Cx, Done, Host, Message, Overflow};
+    ///
     /// # #[tress::main]
     /// # async fn main() {
     /// let host = Host::builder("main").mailbox(Capacity::new(1, Overflow::Wait)).start().unwrap();
@@ -91,9 +118,9 @@ impl Host {
         }
     }
 
-    /// Sends a message now, or puts it in line; what is left to wait for then. Unlike one that is sent
-    /// by [`send_waiting`](Host::send_waiting) it is put in when there is room, whether somebody asks
-    /// or not, so that none that is sent later overtakes it.
+    /// Sends a message now, or puts it in line and returns what is left to wait for. Unlike a message of
+    /// [`send_waiting`](Host::send_waiting) it is put in as soon as there is room, whether or not the future is
+    /// polled, so that no later message overtakes it.
     pub(crate) fn send_or_queue(
         &self,
         to: Pid,
@@ -161,17 +188,16 @@ impl Host {
     }
 }
 
-/// The sender gets its message back.
+/// Returns a message to its sender.
 #[cold]
 fn back(why: SendFailure, message: Parcel) -> SendError {
     SendError::new(why, message.into_message())
 }
 
-/// How a sender learns that it is its turn, and its message, if that is not in line itself.
+/// How a sender learns that it is its turn; and its message, if that is not in line itself.
 type Waits = (Arc<Ticket>, Option<Parcel>);
 
-/// The future of [`Host::send_waiting`].
-#[derive(Debug)]
+/// Future returned by [`Host::send_waiting`] and [`ActorRef::send`](crate::ActorRef::send).
 #[must_use = "futures do nothing unless awaited"]
 pub struct Sending<'a> {
     unsent: Option<Parcel>,
@@ -210,12 +236,20 @@ impl Future for Sending<'_> {
     }
 }
 
-/// A sender, or a message, that waits for room. It leaves the line if this is dropped.
+impl fmt::Debug for Sending<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sending")
+            .field("to", &self.line.to)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A sender, or a message, that waits for room. It leaves the line when this is dropped.
 #[derive(Debug)]
 pub(crate) struct InLine<H: Borrow<Host>> {
     host: H,
     to: Pid,
-    /// Until its fate is known.
+    /// `None` once its outcome is known.
     ticket: Option<Arc<Ticket>>,
 }
 
@@ -231,7 +265,7 @@ impl<H: Borrow<Host>> InLine<H> {
     }
 }
 
-/// Of a message that is in line itself.
+/// For a message that is in line itself.
 impl<H: Borrow<Host> + Unpin> Future for InLine<H> {
     type Output = Result<(), SendError>;
 
