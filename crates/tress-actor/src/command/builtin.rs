@@ -7,17 +7,58 @@
 //! | 3 | [`Terminate`] | `()` |
 //! | 4 | [`Cancel`] | `()` |
 //! | 5 | [`Monitor`] | [`MonitorRef`] |
-//! | 6 | [`Demonitor`] | `bool`: was it there? |
+//! | 6 | [`Demonitor`] | `bool`: whether it was there |
 //! | 7 | [`Link`] | `()` |
 //! | 8 | [`Unlink`] | `()` |
 //! | 9 | [`Exec`] | [`Exit`](crate::Exit) |
 //! | 10 | [`Sleep`] | `()` |
 //! | 11 | [`Tick`] | `u64`, again and again: the number of the tick |
-//! | 12 | [`TakeBack`] | `bool`: did it still run? |
+//! | 12 | [`TakeBack`] | `bool`: whether it was still running |
 //! | 20 | [`ChannelSend`] | `()` |
-//! | 21 | [`ChannelReceive`] | what was received |
+//! | 21 | [`ChannelReceive`] | the value |
 //!
 //! Those for TCP and files are in [`stream`](super::stream).
+//!
+//! # Examples
+//! ```
+//! use std::time::Duration;
+//! use tress_actor::command::builtin::Tick;
+//! use tress_actor::{Event, Events, Host, Payload, Process, ProcessContext, ProcessError, StepOutput};
+//!
+//! /// Begins to tick, and is done with the third tick.
+//! #[derive(Default)]
+//! struct Clock {
+//!     ticks: bool,
+//! }
+//!
+//! impl Process for Clock {
+//!     fn init(&mut self, _: &ProcessContext, _: &str, _: Payload) -> Result<(), ProcessError> {
+//!         Ok(())
+//!     }
+//!
+//!     fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), ProcessError> {
+//!         out.wait_for_yields();
+//!         if !self.ticks {
+//!             self.ticks = true;
+//!             out.command(Tick(Duration::from_millis(1)), 7);
+//!         }
+//!         for event in events {
+//!             let Event::Completion(tick) = event else { continue };
+//!             if tick.result?.downcast_ref::<u64>() == Some(&3) {
+//!                 out.done(tick.tag);
+//!             }
+//!         }
+//!         Ok(())
+//!     }
+//! }
+//!
+//! #[tress::main]
+//! async fn main() {
+//!     let host = Host::builder("main").start().unwrap();
+//!     let (_, exit) = host.process(Clock::default()).exec().unwrap();
+//!     assert_eq!(exit.await.into_result().unwrap().downcast::<u64>().unwrap(), 7);
+//! }
+//! ```
 
 use super::{Answer, Call, Command, CommandError, CommandId, Registry};
 use crate::event::Message;
@@ -50,18 +91,43 @@ super::numbered! {
     ChannelReceive = 21,
 }
 
-/// Sends a message in the process's own name, and waits for room if the mailbox says so. Messages to
-/// the same process arrive in the order in which they were yielded. One that is [taken back](TakeBack)
-/// may have been sent, if there was room by then.
+/// Sends a message with the process as its sender, and waits for room if the mailbox's
+/// [`Overflow`](crate::Overflow) says so.
+///
+/// Messages to the same process arrive in the order in which they were yielded. One that is [taken
+/// back](TakeBack) may have been sent.
+///
+/// # Examples
+/// ```
+/// use tress_actor::command::builtin::Send;
+/// use tress_actor::{Message, Pid, StepOutput};
+///
+/// fn greet(to: Pid, out: &mut StepOutput) {
+///     out.command(Send { to, message: Message::new("hello") }, 1);
+///     out.wait_for_yields();
+/// }
+/// # greet("{local@main|0.1}".parse().unwrap(), &mut StepOutput::default());
+/// ```
 #[derive(Debug)]
 pub struct Send {
-    /// To whom.
+    /// The receiver.
     pub to: Pid,
-    /// What; its source is filled in.
+    /// The message. Its source is filled in.
     pub message: Message,
 }
 
-/// Starts a process, as a child of the one that asks.
+/// Starts a process as a child of the one that yields the command.
+///
+/// # Examples
+/// ```
+/// use tress_actor::command::builtin::Start;
+/// use tress_actor::{Process, StepOutput};
+///
+/// fn start(worker: impl Process, out: &mut StepOutput) {
+///     out.command(Start::new(worker).name("worker").linked(), 1);
+///     out.wait_for_yields();
+/// }
+/// ```
 pub struct Start {
     process: Box<dyn Process>,
     kind: &'static str,
@@ -75,7 +141,7 @@ pub struct Start {
 }
 
 impl Start {
-    /// A process whose method is `main` and whose input is empty.
+    /// Creates the command, with the method `main`, an empty input and the host's default mailbox.
     pub fn new<P: Process>(process: P) -> Start {
         Start {
             process: Box::new(process),
@@ -90,49 +156,49 @@ impl Start {
         }
     }
 
-    /// Which of its methods it runs.
+    /// Sets the method that the process runs, the second argument of [`Process::init`].
     #[must_use]
     pub fn method(mut self, method: &str) -> Start {
         self.method = method.into();
         self
     }
 
-    /// What it is given.
+    /// Sets the input, the third argument of [`Process::init`].
     #[must_use]
     pub fn input<T: std::marker::Send + 'static>(mut self, input: T) -> Start {
         self.input = Payload::new(input);
         self
     }
 
-    /// What it is called. See [`Host::register`](crate::Host::register).
+    /// Gives the process a name; see [`Host::register`](crate::Host::register).
     #[must_use]
     pub fn name(mut self, name: &str) -> Start {
         self.name = Some(name.into());
         self
     }
 
-    /// The room of its mailbox.
+    /// Sets the capacity of its mailbox.
     #[must_use]
     pub fn mailbox(mut self, capacity: Capacity) -> Start {
         self.capacity = Some(capacity);
         self
     }
 
-    /// The end of processes that it is linked to comes to it as an event.
+    /// Makes it trap exits; see [`Host::trap_exits`](crate::Host::trap_exits).
     #[must_use]
     pub fn trap_exits(mut self) -> Start {
         self.trap = true;
         self
     }
 
-    /// Linked to the process that asks.
+    /// Links it to the process that yields the command, before it runs.
     #[must_use]
     pub fn linked(mut self) -> Start {
         self.linked = true;
         self
     }
 
-    /// Monitored by the process that asks.
+    /// Monitors it by the process that yields the command, before it runs.
     #[must_use]
     pub fn monitored(mut self) -> Start {
         self.monitored = true;
@@ -160,38 +226,92 @@ impl fmt::Debug for Start {
     }
 }
 
-/// What [`Start`] completes with.
+/// The value of [`Start`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Started {
-    /// The process.
+    /// The new process.
     pub pid: Pid,
-    /// The monitor, if it is monitored.
+    /// The monitor, if it is [monitored](Start::monitored).
     pub monitor: Option<MonitorRef>,
 }
 
-/// Starts a process and waits for its end.
+/// Starts a process and completes with its [`Exit`](crate::Exit).
+///
+/// # Examples
+/// ```
+/// use tress_actor::command::builtin::{Exec, Start};
+/// use tress_actor::{Process, StepOutput};
+///
+/// fn run(worker: impl Process, out: &mut StepOutput) {
+///     out.command(Exec(Start::new(worker).input(7_u64)), 1);
+///     out.wait_for_yields();
+/// }
+/// ```
 #[derive(Debug)]
 pub struct Exec(pub Start);
 
-/// Ends a process before its next step.
+/// Ends a process before its next step; see [`Host::terminate`](crate::Host::terminate).
+///
+/// # Examples
+/// ```
+/// use tress_actor::command::builtin::Terminate;
+/// use tress_actor::{Pid, StepOutput};
+///
+/// fn end(pid: Pid, out: &mut StepOutput) {
+///     out.command(Terminate(pid), 1);
+/// }
+/// # end("{local@main|0.1}".parse().unwrap(), &mut StepOutput::default());
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Terminate(pub Pid);
 
-/// Asks a process to stop.
+/// Asks a process to stop; see [`Host::cancel`](crate::Host::cancel).
+///
+/// # Examples
+/// ```
+/// use tress_actor::command::builtin::Cancel;
+/// use tress_actor::{ExitReason, Pid, StepOutput};
+///
+/// fn stop(pid: Pid, out: &mut StepOutput) {
+///     out.command(Cancel { pid, reason: ExitReason::Shutdown }, 1);
+/// }
+/// # stop("{local@main|0.1}".parse().unwrap(), &mut StepOutput::default());
+/// ```
 #[derive(Debug, Clone)]
 pub struct Cancel {
-    /// Which.
+    /// The process.
     pub pid: Pid,
-    /// Why.
+    /// The reason that it is told.
     pub reason: ExitReason,
 }
 
-/// Asks to be told when a process ends.
+/// Monitors a process by the one that yields the command; see [`Host::monitor`](crate::Host::monitor).
+///
+/// # Examples
+/// ```
+/// use tress_actor::command::builtin::Monitor;
+/// use tress_actor::{Pid, StepOutput};
+///
+/// fn observe(pid: Pid, out: &mut StepOutput) {
+///     out.command(Monitor(pid), 1);
+/// }
+/// # observe("{local@main|0.1}".parse().unwrap(), &mut StepOutput::default());
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Monitor(pub Pid);
 
-/// Takes a monitor back.
+/// Removes a monitor; see [`Host::demonitor`](crate::Host::demonitor).
+///
+/// # Examples
+/// ```
+/// use tress_actor::command::builtin::Demonitor;
+/// use tress_actor::{MonitorRef, Pid, StepOutput};
+///
+/// fn forget(pid: Pid, monitor: MonitorRef, out: &mut StepOutput) {
+///     out.command(Demonitor { pid, monitor }, 1);
+/// }
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Demonitor {
     /// The process that is monitored.
@@ -200,30 +320,86 @@ pub struct Demonitor {
     pub monitor: MonitorRef,
 }
 
-/// Links the process that asks with another.
+/// Links a process with the one that yields the command; see [`Host::link`](crate::Host::link).
+///
+/// # Examples
+/// ```
+/// use tress_actor::command::builtin::{Link, Unlink};
+/// use tress_actor::{Pid, StepOutput};
+///
+/// fn tie(a: Pid, b: Pid, out: &mut StepOutput) {
+///     out.command(Link(a), 1);
+///     out.command(Unlink(b), 2);
+/// }
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Link(pub Pid);
 
-/// Undoes a link.
+/// Removes a link to the process that yields the command; see [`Host::unlink`](crate::Host::unlink).
 #[derive(Debug, Clone, Copy)]
 pub struct Unlink(pub Pid);
 
-/// Completes after a while.
+/// Completes after this time.
+///
+/// # Examples
+/// ```
+/// use std::time::Duration;
+/// use tress_actor::StepOutput;
+/// use tress_actor::command::builtin::Sleep;
+///
+/// fn nap(out: &mut StepOutput) {
+///     out.command(Sleep(Duration::from_millis(5)), 1);
+///     out.wait_for_yields();
+/// }
+/// # nap(&mut StepOutput::default());
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Sleep(pub Duration);
 
-/// Tells the process that time has passed, again and again, until it is [taken back](TakeBack).
+/// Reports each time that this period has passed, until it is [taken back](TakeBack).
 ///
-/// There is at most one tick in the mailbox: those that come due before the process has taken it are
-/// left out, and not numbered.
+/// There is at most one tick in the mailbox: those that are due before the process has taken it are skipped,
+/// and not numbered. Numbers begin at 1. A period of zero is an error.
+///
+/// # Examples
+/// ```
+/// use std::time::Duration;
+/// use tress_actor::StepOutput;
+/// use tress_actor::command::builtin::{TakeBack, Tick};
+///
+/// const TICKS: u64 = 1;
+///
+/// fn begin(out: &mut StepOutput) {
+///     out.command(Tick(Duration::from_secs(1)), TICKS);
+/// }
+///
+/// fn end(out: &mut StepOutput) {
+///     out.command(TakeBack(TICKS), 2);
+/// }
+/// # begin(&mut StepOutput::default());
+/// # end(&mut StepOutput::default());
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Tick(pub Duration);
 
-/// Takes back the command with this tag: it ends with [`CommandError::Abandoned`].
+/// Takes back the command with this tag, which completes with [`CommandError::Abandoned`]. Completes with
+/// `false` if no such command is running.
 #[derive(Debug, Clone, Copy)]
 pub struct TakeBack(pub u64);
 
-/// Sends a value into a channel, when there is room.
+/// Sends a value into a channel, and waits for room.
+///
+/// # Examples
+/// ```
+/// use tress::channel::Sender;
+/// use tress_actor::command::builtin::ChannelSend;
+/// use tress_actor::{Payload, StepOutput};
+///
+/// fn pass_on(sender: Sender<Payload>, n: u64, out: &mut StepOutput) {
+///     out.command(ChannelSend { sender, value: Payload::new(n) }, 1);
+///     out.wait_for_yields();
+/// }
+/// ```
 #[derive(Debug)]
 pub struct ChannelSend {
     /// The channel.
@@ -232,7 +408,19 @@ pub struct ChannelSend {
     pub value: Payload,
 }
 
-/// Receives a value from a channel, when there is one.
+/// Receives a value from a channel, and waits until there is one.
+///
+/// # Examples
+/// ```
+/// use tress::channel::Receiver;
+/// use tress_actor::command::builtin::ChannelReceive;
+/// use tress_actor::{Payload, StepOutput};
+///
+/// fn next(receiver: Receiver<Payload>, out: &mut StepOutput) {
+///     out.command(ChannelReceive(receiver), 1);
+///     out.wait_for_yields();
+/// }
+/// ```
 #[derive(Debug)]
 pub struct ChannelReceive(pub channel::Receiver<Payload>);
 
@@ -320,7 +508,7 @@ fn tick(mut call: Call<'_>, Tick(every): Tick) -> Answer {
     let (completer, pace) = (call.completer(), call.pace());
     call.spawn_with(async move {
         let Some(first) = tress::time::Instant::now().checked_add(every) else {
-            // The clock does not reach the first.
+            // The clock cannot reach the first tick.
             return std::future::pending().await;
         };
         let mut interval = tress::time::interval_at(first, every);

@@ -1,3 +1,5 @@
+//! A command from the side of its handler.
+
 use super::CommandError;
 use crate::event::{Completion, Event};
 use crate::exit::ExitReason;
@@ -11,30 +13,63 @@ use std::future::Future;
 use std::sync::Arc;
 use tress::task::AbortHandle;
 
-/// What a handler says.
+/// What a handler returns.
+///
+/// # Examples
+/// ```
+/// use tress_actor::Answer;
+///
+/// let done = Answer::now(42);
+/// let failed = Answer::failed("no paper");
+/// # let _ = (done, failed);
+/// ```
 #[derive(Debug)]
 #[must_use]
 pub enum Answer {
     /// The command is complete.
     Now(Result<Payload, CommandError>),
-    /// It will be: through a [`Completer`], or when the future that was
-    /// [spawned](Call::spawn) ends.
+    /// The command will be completed through a [`Completer`], or by a future that was [spawned](Call::spawn).
     Later,
 }
 
 impl Answer {
-    /// The command is complete, with this.
+    /// Completes the command with a value.
     pub fn now<T: Send + 'static>(value: T) -> Answer {
         Answer::Now(Ok(Payload::new(value)))
     }
 
-    /// The command came to nothing.
+    /// Completes the command with an error.
     pub fn failed(error: impl Into<crate::exit::ProcessError>) -> Answer {
         Answer::Now(Err(CommandError::failed(error)))
     }
 }
 
-/// A command that a process asks for, from its handler's side.
+/// A command that a process has yielded, as its handler sees it.
+///
+/// # Examples
+/// ```
+/// use tress_actor::{Answer, Call, Command, CommandId, Host};
+///
+/// struct Print(String);
+///
+/// impl Command for Print {
+///     const ID: CommandId = CommandId::user(256);
+/// }
+///
+/// fn print(call: Call<'_>, Print(text): Print) -> Answer {
+///     let pid = call.pid();
+///     call.spawn(async move {
+///         println!("{pid}: {text}");
+///         Ok(())
+///     })
+/// }
+///
+/// # #[tress::main]
+/// # async fn main() {
+/// let host = Host::builder("main").command(print).start().unwrap();
+/// # let _ = host;
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Call<'a> {
     pub(crate) host: &'a Host,
@@ -44,23 +79,25 @@ pub struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// The host of the process.
+    /// Returns the host of the process.
     pub fn host(&self) -> &'a Host {
         self.host
     }
 
-    /// The process that asks.
+    /// Returns the PID of the process that has yielded the command.
     pub fn pid(&self) -> Pid {
         self.pid
     }
 
-    /// The tag that it asks with.
+    /// Returns the tag that it was yielded with.
     pub fn tag(&self) -> u64 {
         self.tag
     }
 
-    /// Something to complete the command with later, from anywhere. To be kept only by handlers that
-    /// answer [`Later`](Answer::Later).
+    /// Returns a handle that completes the command later, from any thread.
+    ///
+    /// Only for handlers that answer [`Later`](Answer::Later): a completer that is dropped completes the
+    /// command with [`CommandError::Abandoned`].
     pub fn completer(&self) -> Completer {
         Completer {
             host: self.host.clone(),
@@ -70,8 +107,9 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Completes the command with what comes of a future, which runs as a task of its own and is
-    /// dropped when the process ends. If it panics, so does the process.
+    /// Runs a future as a task of its own, and completes the command with its result.
+    ///
+    /// The task is aborted when the process ends. If it panics, the process ends with [`ExitReason::Panicked`].
     pub fn spawn<T, F>(self, future: F) -> Answer
     where
         T: Send + 'static,
@@ -84,7 +122,7 @@ impl<'a> Call<'a> {
         })
     }
 
-    /// Runs what completes the command as a task that ends with the process.
+    /// Runs a future that completes the command, as a task that ends with the process.
     pub(crate) fn spawn_with(self, future: impl Future<Output = ()> + Send + 'static) -> Answer {
         let (host, pid) = (self.host.clone(), self.pid);
         let task = self.host.runtime().spawn(async move {
@@ -96,22 +134,47 @@ impl<'a> Call<'a> {
         Answer::Later
     }
 
-    /// What this command is to ask before it tells the process something with more to come.
+    /// Returns a brake for a command that reports several times, to be asked before each report.
     pub(crate) fn pace(&mut self) -> Arc<Pace> {
         let pace = Arc::new(Pace::default());
         self.operations.paced.push((self.tag, pace.clone()));
         pace
     }
 
-    /// Takes back a command of the same process: drops its future, if it runs as one. True if so.
+    /// Takes back another command of the same process: aborts its future, if it was [spawned](Call::spawn).
+    /// Returns whether it was.
     pub fn cancel(&mut self, tag: u64) -> bool {
         self.operations.cancel(tag)
     }
 }
 
-/// Completes a command of a process, from anywhere and at any time. If the process has ended
-/// meanwhile, nothing happens; if the completer is dropped, the command ends with
-/// [`CommandError::Abandoned`].
+/// Completes a command of a process, from any thread and at any time.
+///
+/// Nothing happens if the process has ended meanwhile. If the completer is dropped unused, the command
+/// completes with [`CommandError::Abandoned`].
+///
+/// # Examples
+/// ```
+/// use tress_actor::{Answer, Call, Command, CommandId, Host, Payload};
+///
+/// struct Work;
+///
+/// impl Command for Work {
+///     const ID: CommandId = CommandId::user(256);
+/// }
+///
+/// fn work(call: Call<'_>, _: Work) -> Answer {
+///     let completer = call.completer();
+///     std::thread::spawn(move || completer.complete(Ok(Payload::new("done"))));
+///     Answer::Later
+/// }
+///
+/// # #[tress::main]
+/// # async fn main() {
+/// let host = Host::builder("main").command(work).start().unwrap();
+/// # let _ = host;
+/// # }
+/// ```
 pub struct Completer {
     host: Host,
     pid: Pid,
@@ -132,13 +195,16 @@ impl Completer {
         self.tell(result, false);
     }
 
-    /// Tells the process something, with more to come. False if it has ended. It finds room in every
-    /// mailbox: who can be faster than the process has to hold back.
+    /// Reports a value to the process, as a [`Completion`] with [`more`](Completion::more) set. Returns `false`
+    /// if the process has ended.
+    ///
+    /// Reports do not count against the mailbox's capacity: a handler that can be faster than the process must
+    /// limit itself.
     pub fn emit(&self, value: Payload) -> bool {
         self.tell(Ok(value), true)
     }
 
-    /// The process whose command it is.
+    /// Returns the PID of the process whose command it is.
     pub fn pid(&self) -> Pid {
         self.pid
     }
@@ -165,18 +231,18 @@ impl fmt::Debug for Completer {
 #[derive(Debug, Default)]
 pub(crate) struct Operations {
     tasks: Vec<(u64, AbortHandle)>,
-    /// What holds some of them back.
+    /// The brakes of those that report several times.
     paced: Vec<(u64, Arc<Pace>)>,
 }
 
-/// Holds a command back that has told the process something which it has not taken yet.
+/// Holds a command back while the process has not taken its last report.
 #[derive(Debug, Default)]
 pub(crate) struct Pace(AtomicBool);
 
 impl Pace {
-    /// May it tell something? If so, not again before the process has taken that.
+    /// Whether it may report now. If so, not again before the process has taken that report.
     pub(crate) fn begin(&self) -> bool {
-        // What is told is handed over by the mailbox.
+        // Relaxed: the mailbox hands the report over.
         !self.0.swap(true, Ordering::Relaxed)
     }
 
@@ -195,7 +261,7 @@ impl Operations {
         self.tasks.push((tag, task));
     }
 
-    /// The process takes what a command tells it.
+    /// Notes that the process has taken a completion.
     #[inline]
     pub(crate) fn take(&mut self, tag: u64, more: bool) {
         if !more {
@@ -209,12 +275,12 @@ impl Operations {
         }
     }
 
-    /// A command is complete.
+    /// Removes a command that is complete.
     fn complete(&mut self, tag: u64) {
         if let Some(at) = self.tasks.iter().position(|(other, _)| *other == tag) {
             self.tasks.swap_remove(at);
         }
-        // Others may have the same tag: those stay that somebody still asks.
+        // Others may have the same tag, so those that are still in use stay.
         self.paced.retain(|(_, pace)| Arc::strong_count(pace) > 1);
     }
 
@@ -232,7 +298,7 @@ impl Drop for Operations {
         for (_, task) in &self.tasks {
             task.abort();
         }
-        // One that is not among them, since another had its tag, learns that the process has ended.
+        // One that is not among the tasks, because another had its tag, learns that the process has ended.
         for (_, pace) in &self.paced {
             pace.taken();
         }

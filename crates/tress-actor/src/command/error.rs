@@ -1,30 +1,43 @@
+//! Why a command has no result.
+
 use super::CommandId;
 use crate::exit::ProcessError;
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-/// Why a command came to nothing.
+/// Why a command has no result.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum CommandError {
-    /// Nobody handles it.
+    /// The host has no handler for it.
     Unknown(CommandId),
-    /// It was yielded with a payload that its handler does not take; what it takes.
+    /// It was yielded with a payload of another type than its handler takes, which is named here.
     Payload(&'static str),
-    /// Its handler failed.
+    /// Its handler has failed with this error.
     Failed(Arc<dyn Error + Send + Sync>),
-    /// Its handler dropped it, or the process took it back.
+    /// Its handler has dropped the [`Completer`](super::Completer), or the process has [taken it
+    /// back](super::builtin::TakeBack).
     Abandoned,
 }
 
 impl CommandError {
-    /// The error of a handler.
+    /// Creates the error of a handler that has failed.
     pub fn failed(error: impl Into<ProcessError>) -> CommandError {
         CommandError::Failed(Arc::from(error.into()))
     }
 
-    /// The handler's own error, if that is what it is, and of this type.
+    /// Returns the handler's own error, if it is of type `E`.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::io;
+    /// use tress_actor::CommandError;
+    ///
+    /// let error = CommandError::failed(io::Error::from(io::ErrorKind::NotFound));
+    /// assert_eq!(error.downcast_ref::<io::Error>().unwrap().kind(), io::ErrorKind::NotFound);
+    /// assert!(CommandError::Abandoned.downcast_ref::<io::Error>().is_none());
+    /// ```
     pub fn downcast_ref<E: Error + 'static>(&self) -> Option<&E> {
         match self {
             CommandError::Failed(error) => error.downcast_ref(),

@@ -1,3 +1,5 @@
+//! The handlers of a host's commands.
+
 use super::call::{Answer, Call};
 use super::{Command, CommandError, CommandId};
 use crate::payload::Payload;
@@ -7,11 +9,11 @@ use std::fmt;
 
 type Handler = Box<dyn Fn(Call<'_>, Payload) -> Answer + Send + Sync>;
 
-/// Who handles what. Filled by the host's builder, and never changed once the host has started, so
-/// that it is read without a lock.
+/// The handlers, by the number of their command. Filled by the host's builder and not changed once the host has
+/// started, so that it is read without a lock.
 #[derive(Default)]
 pub(crate) struct Registry {
-    /// The system's, by number.
+    /// Handlers of the system's commands, by number.
     few: Vec<Option<Handler>>,
     many: HashMap<u16, Handler>,
     duplicate: Option<CommandId>,
@@ -41,7 +43,7 @@ impl Registry {
         }
     }
 
-    /// No more handlers from here on.
+    /// Ends the registration of handlers.
     pub(crate) fn freeze(self) -> Result<Registry, DuplicateCommand> {
         match self.duplicate {
             Some(id) => Err(DuplicateCommand(id)),
@@ -71,12 +73,12 @@ impl fmt::Debug for Registry {
     }
 }
 
-/// Two handlers were registered for one command.
+/// The error of registering two handlers for one command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DuplicateCommand(pub(crate) CommandId);
 
 impl DuplicateCommand {
-    /// The command.
+    /// Returns the number of the command.
     pub fn id(self) -> CommandId {
         self.0
     }

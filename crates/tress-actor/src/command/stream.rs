@@ -6,21 +6,19 @@
 //! | 31 | [`Accept`] | [`Accepted`] |
 //! | 32 | [`Connect`] | [`Stream`] |
 //! | 40 | [`Open`] | [`Stream`] |
-//! | 41 | [`Seek`] | `u64`: where it is now, from the start |
+//! | 41 | [`Seek`] | `u64`: the new position, from the start |
 //! | 42 | [`Sync`] | `()` |
-//! | 50 | [`Read`] | `Vec<u8>`: what there was; empty at the end |
+//! | 50 | [`Read`] | `Vec<u8>`: the bytes; empty at the end |
 //! | 51 | [`Write`] | `()` |
 //! | 52 | [`EndWrite`] | `()` |
-//! | 53 | [`Close`] | `bool`: was it open? |
+//! | 53 | [`Close`] | `bool`: whether it was open |
 //!
-//! Sockets have 30 to 39 and streams 50 to 59, as in the process scheduler that this one follows;
-//! files have what is free between them. What fails does so with an [`io::Error`], as
-//! [`CommandError::downcast_ref`] finds it.
+//! Commands that fail complete with an [`io::Error`], which [`CommandError::downcast_ref`] finds.
 //!
-//! A connection or file is closed when its last [`Stream`] is dropped, or by [`Close`]. A process
-//! that ends takes its commands with it, wherever they were, and with them what they would have
-//! opened: nothing stays behind.
+//! A connection or file is closed when its last [`Stream`] is dropped, or by [`Close`]. When a process ends,
+//! its commands are aborted, and what they would have opened is closed.
 //!
+//! # Examples
 //! ```
 //! use tress_actor::command::stream::{Connect, Read, Stream};
 //! use tress_actor::{Completion, Event, Events, Host, Payload, Process, ProcessContext, ProcessError, StepOutput};
@@ -94,93 +92,198 @@ super::numbered! {
     Close = 53,
 }
 
-/// Listens on an address; port 0 is any that is free.
+/// Listens on an address. Port 0 means any free port; [`Listener::local_addr`] tells which.
+///
+/// # Examples
+/// ```
+/// use tress_actor::StepOutput;
+/// use tress_actor::command::stream::Listen;
+///
+/// fn listen(out: &mut StepOutput) {
+///     out.command(Listen(([127, 0, 0, 1], 0).into()), 1);
+///     out.wait_for_yields();
+/// }
+/// # listen(&mut StepOutput::default());
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Listen(pub SocketAddr);
 
 /// Waits for the next connection.
+///
+/// # Examples
+/// ```
+/// use tress_actor::StepOutput;
+/// use tress_actor::command::stream::{Accept, Listener};
+///
+/// fn accept(listener: &Listener, out: &mut StepOutput) {
+///     out.command(Accept(listener.clone()), 1);
+///     out.wait_for_yields();
+/// }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Accept(pub Listener);
 
-/// What [`Accept`] completes with.
+/// The value of [`Accept`].
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Accepted {
     /// The connection.
     pub stream: Stream,
-    /// Who it is with.
+    /// The address of the peer.
     pub peer: SocketAddr,
 }
 
 /// Connects to an address.
+///
+/// # Examples
+/// ```
+/// use tress_actor::StepOutput;
+/// use tress_actor::command::stream::Connect;
+///
+/// fn connect(out: &mut StepOutput) {
+///     out.command(Connect(([127, 0, 0, 1], 80).into()), 1);
+///     out.wait_for_yields();
+/// }
+/// # connect(&mut StepOutput::default());
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Connect(pub SocketAddr);
 
 /// Opens a file.
+///
+/// # Examples
+/// ```
+/// use tress::fs::OpenOptions;
+/// use tress_actor::StepOutput;
+/// use tress_actor::command::stream::Open;
+///
+/// fn open(out: &mut StepOutput) {
+///     let mut options = OpenOptions::new();
+///     options.read(true);
+///     out.command(Open { path: "/etc/hostname".into(), options }, 1);
+///     out.wait_for_yields();
+/// }
+/// # open(&mut StepOutput::default());
+/// ```
 #[derive(Debug, Clone)]
 pub struct Open {
-    /// Where it is.
+    /// The path of the file.
     pub path: PathBuf,
-    /// How.
+    /// How to open it.
     pub options: OpenOptions,
 }
 
-/// Goes elsewhere in a file.
+/// Moves the position of a file. Fails with `Unsupported` for a connection.
+///
+/// # Examples
+/// ```
+/// use std::io::SeekFrom;
+/// use tress_actor::StepOutput;
+/// use tress_actor::command::stream::{Seek, Stream};
+///
+/// fn rewind(stream: &Stream, out: &mut StepOutput) {
+///     out.command(Seek { stream: stream.clone(), to: SeekFrom::Start(0) }, 1);
+/// }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Seek {
     /// The file.
     pub stream: Stream,
-    /// Where.
+    /// The new position.
     pub to: SeekFrom,
 }
 
-/// Waits until what was written to a file is on its disk.
+/// Waits until what was written to a file is on its disk. Fails with `Unsupported` for a connection.
+///
+/// # Examples
+/// ```
+/// use tress_actor::StepOutput;
+/// use tress_actor::command::stream::{Stream, Sync};
+///
+/// fn sync(stream: &Stream, out: &mut StepOutput) {
+///     out.command(Sync(stream.clone()), 1);
+/// }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Sync(pub Stream);
 
-/// Reads what there is, as soon as there is something. Reads of one stream come one after the other.
+/// Reads some bytes, as soon as there are any. Reads of one stream happen one after the other.
+///
+/// # Examples
+/// ```
+/// use tress_actor::StepOutput;
+/// use tress_actor::command::stream::{Read, Stream};
+///
+/// fn read(stream: &Stream, out: &mut StepOutput) {
+///     out.command(Read { stream: stream.clone(), most: 4096 }, 1);
+///     out.wait_for_yields();
+/// }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Read {
-    /// From where.
+    /// The connection or file.
     pub stream: Stream,
-    /// At most so many bytes.
+    /// Maximum number of bytes, at least 1.
     pub most: usize,
 }
 
-/// Writes all of it. Writes to one stream come one after the other; one that is
-/// [taken back](super::builtin::TakeBack) may have written a part.
+/// Writes all bytes. Writes to one stream happen one after the other; one that is [taken
+/// back](super::builtin::TakeBack) may have written a part.
+///
+/// # Examples
+/// ```
+/// use tress_actor::StepOutput;
+/// use tress_actor::command::stream::{Stream, Write};
+///
+/// fn write(stream: &Stream, out: &mut StepOutput) {
+///     out.command(Write { stream: stream.clone(), bytes: b"hello".to_vec() }, 1);
+///     out.wait_for_yields();
+/// }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Write {
-    /// To where.
+    /// The connection or file.
     pub stream: Stream,
-    /// What.
+    /// The bytes.
     pub bytes: Vec<u8>,
 }
 
-/// Tells the other end of a connection that nothing more will be written. It can still be read.
+/// Shuts down the writing side of a connection: the peer sees the end of the stream. It can still be read.
+/// Fails with `Unsupported` for a file.
 #[derive(Debug, Clone)]
 pub struct EndWrite(pub Stream);
 
-/// Closes a stream, whoever else has it. Commands that wait for it end with
+/// Closes a stream, even if it has other clones. Commands that wait for it fail with
 /// [`NotConnected`](io::ErrorKind::NotConnected).
+///
+/// # Examples
+/// ```
+/// use tress_actor::StepOutput;
+/// use tress_actor::command::stream::{Close, EndWrite, Stream};
+///
+/// fn hang_up(stream: Stream, out: &mut StepOutput) {
+///     out.command(EndWrite(stream.clone()), 1);
+///     out.command(Close(stream), 2);
+/// }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Close(pub Stream);
 
-/// Where connections come in. Clones are the same; it is closed with the last of them.
+/// A TCP listener; the value of [`Listen`]. Clones share it, and it is closed with the last of them.
 #[derive(Debug, Clone)]
 pub struct Listener(Arc<TcpListener>);
 
 impl Listener {
-    /// The address that it listens on.
+    /// Returns the address that it listens on.
     ///
     /// # Errors
-    /// Of the system.
+    /// Any error of `getsockname(2)`.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.0.local_addr()
     }
 }
 
-/// A connection or a file. Clones are the same; it is closed with the last of them, or by [`Close`].
+/// A connection or a file. Clones share it, and it is closed with the last of them, or by [`Close`].
 #[derive(Clone)]
 pub struct Stream(Arc<Inner>);
 
@@ -189,7 +292,7 @@ struct Inner {
     ends: Ends,
 }
 
-/// Empty once the stream is closed.
+/// Each half is `None` once the stream is closed.
 enum Ends {
     Connection(Mutex<Option<OwnedReadHalf>>, Mutex<Option<OwnedWriteHalf>>),
     File(Mutex<Option<File>>),
@@ -230,7 +333,7 @@ impl Stream {
         ))
     }
 
-    /// Was it [closed](Close)?
+    /// Returns `true` if the stream was [closed](Close).
     pub fn is_closed(&self) -> bool {
         self.0.closed.is_cancelled()
     }
@@ -275,7 +378,7 @@ impl Stream {
                     let mut file = file.lock().await;
                     let file = file.as_mut().ok_or_else(closed)?;
                     file.write_all(bytes).await?;
-                    // Or an error would belong to the next one.
+                    // Flushed now, because an error would otherwise be reported to the next write.
                     file.flush().await
                 }
             }
@@ -313,7 +416,7 @@ impl Stream {
     }
 
     async fn close(&self) -> bool {
-        // Whoever holds a lock lets go of it now.
+        // Commands that hold a lock end and release it.
         self.0.closed.cancel();
         match &self.0.ends {
             Ends::Connection(reader, writer) => {
@@ -325,7 +428,7 @@ impl Stream {
     }
 }
 
-/// Answers later, with what comes of a future.
+/// Answers later, with the result of a future.
 fn later<T: Send + 'static>(
     call: Call<'_>,
     work: impl Future<Output = io::Result<T>> + Send + 'static,
