@@ -1,9 +1,8 @@
-//! The places of a host's processes, found by number.
+//! The slots of a host's processes, found by number.
 //!
-//! Places come in blocks that are never freed while the host lives, so finding one takes three loads
-//! and writes nothing. Who needs a place takes one from the free list of its thread's shard, then
-//! from another shard's, and only then a new one: the table grows no larger than it has to be, up to
-//! a block of numbers per shard.
+//! Slots come in blocks that are never freed while the host lives, so finding one takes three loads and no
+//! store. A thread takes a slot from the free list of its shard, then from another shard's, and only then a new
+//! one: the table grows no larger than it has to, up to a block of numbers per shard.
 
 use crate::slot::Slot;
 use crate::sys::atomic::Ordering;
@@ -12,22 +11,23 @@ use crate::sys::{CachePadded, Mutex};
 use std::fmt;
 use std::sync::OnceLock;
 
-/// Places in a block, and blocks in a row of them; a power of two.
+/// Number of slots in a block, of blocks in a row, and of rows; a power of two.
 const FAN: usize = 1024;
+/// Number of shards.
 const SHARDS: usize = 16;
-/// New numbers that a shard takes at a time.
+/// Number of new slots that a shard takes at a time.
 const GRANT: u32 = 64;
 
 type Block = Box<[Slot]>;
 type Row = Box<[OnceLock<Block>]>;
 
-/// Most processes that a host can have at once. One less for each place that has had 2³² − 1 of them,
-/// after which it is not used again.
+/// Maximum number of processes that a host can have at a time. It drops by one for each slot that has had 2³² −
+/// 1 processes, which is not used again.
 pub const MAX_PROCESSES: usize = FAN * FAN * FAN;
 
 pub(crate) struct Table {
     rows: Box<[OnceLock<Row>]>,
-    /// The numbers below have been granted to shards.
+    /// Numbers below this one have been granted to shards.
     granted: AtomicU32,
     shards: Box<[CachePadded<Mutex<Shard>>]>,
 }
@@ -37,7 +37,8 @@ struct Shard {
     free: Vec<u32>,
     /// Numbers that have never been used.
     fresh: std::ops::Range<u32>,
-    /// Places taken less places given back by threads of this shard; the sum over all is what lives.
+    /// Slots taken minus slots given back by threads of this shard; the sum over all shards is the number of
+    /// live processes.
     alive: isize,
 }
 
@@ -51,7 +52,7 @@ fn home() -> usize {
     thread_local! {
         static HOME: usize = NEXT.fetch_add(1, Ordering::Relaxed) % SHARDS;
     }
-    // A thread that is ending may still drop a process.
+    // A thread that exits may still drop a process.
     HOME.try_with(|home| *home).unwrap_or(0)
 }
 
@@ -64,7 +65,7 @@ impl Table {
         }
     }
 
-    /// The place of a number, if there is one.
+    /// Returns the slot of a number, if there is one.
     #[inline]
     pub(crate) fn get(&self, index: u32) -> Option<&Slot> {
         let index = index as usize;
@@ -73,13 +74,13 @@ impl Table {
         Some(&block[index % FAN])
     }
 
-    /// The place of a number that was taken.
+    /// Returns the slot of a number that was taken.
     #[inline]
     pub(crate) fn slot(&self, index: u32) -> &Slot {
         self.get(index).expect("the place was taken")
     }
 
-    /// Takes a place; `None` if all there can be are taken.
+    /// Takes a slot; `None` if all that there can be are taken.
     pub(crate) fn take(&self) -> Option<u32> {
         let home = home();
         let mut shard = self.shards[home].lock();
@@ -137,8 +138,8 @@ impl Table {
         row[index / FAN % FAN].get_or_init(|| (0..FAN).map(|_| Slot::new()).collect());
     }
 
-    /// Gives a place back. One that is used up is never taken again: the next process of its number
-    /// would have the PID of the first.
+    /// Gives a slot back. One that is used up is never taken again: the next process of its number would have
+    /// the PID of the first.
     pub(crate) fn give_back(&self, index: u32) {
         let used_up = self.slot(index).is_used_up();
         let mut shard = self.shards[home()].lock();
@@ -148,13 +149,13 @@ impl Table {
         shard.alive -= 1;
     }
 
-    /// How many places are taken. Exact if nobody takes or gives back meanwhile.
+    /// Number of slots that are taken. Exact if no thread takes or gives back meanwhile.
     pub(crate) fn alive(&self) -> usize {
         let sum: isize = self.shards.iter().map(|shard| shard.lock().alive).sum();
         usize::try_from(sum).unwrap_or(0)
     }
 
-    /// The places that have ever been taken, with their numbers.
+    /// The slots that have ever been taken, with their numbers.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Slot)> {
         let granted = self.granted.load(Ordering::Relaxed);
         (0..granted).filter_map(|index| Some((index, self.get(index)?)))

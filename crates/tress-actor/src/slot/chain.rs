@@ -1,3 +1,5 @@
+//! A list of events.
+
 use super::node::Node;
 use crate::contain::contain;
 use crate::event::Event;
@@ -6,7 +8,7 @@ use crate::topic::Topic;
 use std::marker::PhantomData;
 use std::ptr;
 
-/// Events in the order in which they came, owned by whoever has the chain.
+/// Events in the order of their arrival, which the chain owns.
 pub(crate) struct Chain {
     first: *mut Node,
     /// Dangles if there is no first.
@@ -67,15 +69,15 @@ impl Chain {
         Some(node)
     }
 
-    /// The next event.
+    /// Takes the next event.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<Event> {
         // Chains that are handed out hold events only.
         self.pop_node()?.into_event()
     }
 
-    /// The value of the next event, and who sent it, if it is a message with such a value that does
-    /// not come from the system.
+    /// Takes the value of the next event, and its sender, if it is a message with a value of this type that
+    /// does not come from the system.
     #[inline(always)]
     pub(crate) fn pop_value<T: Send + 'static>(&mut self) -> Option<(Option<Pid>, T)> {
         // SAFETY: the first node, if there is one, is the chain's.
@@ -106,10 +108,10 @@ impl Chain {
         self.len += 1;
     }
 
-    /// Puts what came behind it: nodes linked from the newest to the oldest.
+    /// Appends nodes that are linked from the newest to the oldest.
     ///
     /// # Safety
-    /// They came from boxes, end with a null and are nobody else's.
+    /// They came from boxes, end with a null and have no other owner.
     pub(super) unsafe fn append_reversed(&mut self, newest: *mut Node) {
         if newest.is_null() {
             return;
@@ -130,7 +132,7 @@ impl Chain {
         self.len += count;
     }
 
-    /// Takes out the first node that `wanted` says.
+    /// Takes out the first node for which `wanted` returns `true`.
     pub(super) fn remove_first(&mut self, wanted: impl Fn(&Node) -> bool) -> Option<Box<Node>> {
         let (mut before, mut node) = (ptr::null_mut::<Node>(), self.first);
         // SAFETY: the nodes are the chain's, and nobody else changes it meanwhile.
@@ -154,7 +156,7 @@ impl Chain {
         None
     }
 
-    /// Looks at the events.
+    /// Iterates over the events.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Event> {
         let mut node = self.first;
         std::iter::from_fn(move || {
@@ -177,7 +179,7 @@ impl Drop for Chain {
     #[inline]
     fn drop(&mut self) {
         while let Some(node) = self.pop_node() {
-            // The next would be lost with a panic of this one's.
+            // Contained, because a panic would leak the events behind this one.
             contain(|| drop(node.into_event()));
         }
     }

@@ -1,9 +1,9 @@
-//! Where events arrive: one pointer for all that has come and not been looked at.
+//! Where events arrive: one pointer for all that has arrived and not been looked at.
 //!
 //! | value | meaning |
 //! |---|---|
-//! | `EMPTY` | nothing has come; the process runs, or waits for a worker |
-//! | `RESTING` | nothing has come, and the process rests: who comes next wakes its task |
+//! | `EMPTY` | nothing has arrived; the process runs, or waits for a worker |
+//! | `RESTING` | nothing has arrived, and the process rests: the next push wakes its task |
 //! | `CLOSED` | no process is here |
 //! | a node | the newest event, linked to those before it; the process will look |
 //!
@@ -15,13 +15,13 @@
 //! ```
 //!
 //! # Why no wake-up is lost
-//! Queue and rest are one word. A process rests only by an exchange that finds `EMPTY`; whoever puts
-//! an event in finds either what is not `RESTING`, and then the process has not rested since it last
-//! looked and cannot before it looks again, or `RESTING`, and then it and nobody else owes the wake.
+//! Queue and rest are one word. A process rests only by an exchange that finds `EMPTY`. A push finds either
+//! something other than `RESTING`, and then the process has not rested since it last looked and cannot before
+//! it looks again; or it finds `RESTING`, and then this push and no other owes the wake.
 //!
 //! # Memory ordering
-//! A push releases its node; each later push goes on from it in the release sequence, so that the
-//! one acquiring exchange of `take` and `close` sees all of them.
+//! A push releases its node; each later push continues its release sequence, so that the one acquiring exchange
+//! of `take` and `close` sees all of them.
 
 use super::chain::Chain;
 use super::node::Node;
@@ -39,18 +39,18 @@ fn is_node(head: *mut Node) -> bool {
 #[derive(Debug)]
 pub(super) struct Inbox(AtomicPtr<Node>);
 
-/// What somebody who put an event in owes.
+/// What a push owes.
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wake {
-    /// The process will look by itself.
+    /// Nothing: the process will look by itself.
     Nothing,
-    /// It rested: its task must be woken.
+    /// The process rested: its task must be woken.
     Task,
 }
 
 impl Inbox {
-    /// Of a place where no process is.
+    /// The inbox of a slot without a process.
     pub(super) fn new() -> Inbox {
         Inbox(AtomicPtr::new(CLOSED))
     }
@@ -59,7 +59,7 @@ impl Inbox {
         self.0.store(EMPTY, Ordering::Release);
     }
 
-    /// Puts a node in, or gives it back if no process is here.
+    /// Puts a node in. Returns it if no process is here.
     #[inline]
     pub(super) fn push(&self, mut node: Box<Node>) -> Result<Wake, Box<Node>> {
         let mut head = self.0.load(Ordering::Relaxed);
@@ -84,18 +84,18 @@ impl Inbox {
         }
     }
 
-    /// Moves what has come behind `onto`. Not to be called by two at once.
+    /// Moves what has arrived behind `onto`. Must not be called by two threads at once.
     #[inline]
     pub(super) fn take(&self, onto: &mut Chain) {
         if self.has_events() {
-            // Only pushes come in between, and they leave a node.
+            // Only pushes happen in between, and they leave a node.
             let newest = self.0.swap(EMPTY, Ordering::AcqRel);
             // SAFETY: the exchange made the nodes ours; the first to be pushed ends with a null.
             unsafe { onto.append_reversed(newest) };
         }
     }
 
-    /// The process rests, if nothing has come.
+    /// Lets the process rest, if nothing has arrived.
     #[inline]
     pub(super) fn rest(&self) -> bool {
         let rest = self
@@ -104,18 +104,18 @@ impl Inbox {
         rest.is_ok() || rest == Err(RESTING)
     }
 
-    /// The process runs, whoever woke it: it will look by itself.
+    /// Notes that the process runs, for whatever reason: it will look by itself.
     #[inline]
     pub(super) fn rouse(&self) {
         if self.0.load(Ordering::Relaxed) == RESTING {
-            // It fails if an event has come meanwhile, which is as good.
+            // It fails if an event has arrived meanwhile, which is as good.
             let _ = self
                 .0
                 .compare_exchange(RESTING, EMPTY, Ordering::AcqRel, Ordering::Relaxed);
         }
     }
 
-    /// No process is here any more. What had come goes behind `onto`.
+    /// Closes the inbox. What has arrived goes behind `onto`.
     pub(super) fn close(&self, onto: &mut Chain) {
         let newest = self.0.swap(CLOSED, Ordering::AcqRel);
         if is_node(newest) {

@@ -1,15 +1,17 @@
+//! The line of senders before a full mailbox.
+
 use super::node::Parcel;
 use super::ticket::{Next, Ticket};
 use crate::sys::Arc;
 use std::collections::VecDeque;
 use std::task::Waker;
 
-/// The senders that wait for room, in turn. Under the mailbox's lock.
+/// The senders that wait for room, in order. Under the mailbox's lock.
 #[derive(Debug, Default)]
 pub(super) struct Line {
     tickets: VecDeque<Arc<Ticket>>,
-    /// Tickets of senders that gave up: passed over when their turn comes, or when they are more than
-    /// half of all. So giving up takes a constant time, however long the line is.
+    /// Number of tickets whose senders gave up. They are skipped when their turn comes, or removed when they
+    /// are more than half of all; so giving up takes constant time on average, however long the line is.
     left: usize,
 }
 
@@ -20,12 +22,12 @@ impl Line {
         ticket
     }
 
-    /// How many wait.
+    /// Number of senders that wait.
     pub(super) fn len(&self) -> usize {
         self.tickets.len() - self.left
     }
 
-    /// There is a place for whoever is first.
+    /// Gives a place to the first sender.
     pub(super) fn grant(&mut self) -> Option<Next> {
         while let Some(ticket) = self.tickets.pop_front() {
             match ticket.grant() {
@@ -36,7 +38,7 @@ impl Line {
         None
     }
 
-    /// A sender of this line has given up.
+    /// Notes that a sender of this line has given up.
     pub(super) fn note_left(&mut self) {
         self.left += 1;
         if self.left > self.tickets.len() / 2 {
@@ -45,7 +47,7 @@ impl Line {
         }
     }
 
-    /// The process has ended. Who is to be woken.
+    /// Refuses all senders, because the process has ended. Returns the wakers to be woken.
     pub(super) fn refuse(self) -> Vec<Waker> {
         let refused = self.tickets.iter().filter_map(|ticket| ticket.refuse());
         refused.collect()

@@ -1,5 +1,5 @@
-//! How much there is room for, and what is behind the inbox: what has come out of it and not been
-//! taken, and the senders that found no room.
+//! The capacity of a mailbox, and what is behind the inbox: events that have come out of it and were not taken,
+//! and the senders that found no room.
 
 use super::chain::Chain;
 use super::line::Line;
@@ -16,25 +16,29 @@ use std::task::Waker;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Overflow {
-    /// The sender waits until there is room. Who cannot wait is refused.
+    /// [`Host::send_waiting`](crate::Host::send_waiting) waits until there is room;
+    /// [`Host::send`](crate::Host::send), which cannot wait, is refused.
     #[default]
     Wait,
     /// The message is refused.
     Reject,
-    /// The oldest message makes room, and is reported as undeliverable.
+    /// The oldest message is dropped to make room, and reported as
+    /// [undeliverable](crate::Lifecycle::on_undeliverable).
     DropOldest,
 }
 
-/// How much a mailbox holds, and what happens when it is full.
+/// The number of messages that a mailbox holds, and what happens when it is full.
 ///
-/// Only messages count. The ends of commands are as many as the process has asked for, and what the
-/// system tells a process always finds room.
+/// Only messages count. Completions, of which there are as many as the process has commands under way, and
+/// events of the system always find room.
 ///
+/// # Examples
 /// ```
 /// use tress_actor::{Capacity, Overflow};
 ///
 /// let capacity = Capacity::new(100, Overflow::DropOldest);
 /// assert_eq!(Capacity::default(), Capacity::new(1024, Overflow::Wait));
+/// # let _ = capacity;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capacity {
@@ -43,10 +47,10 @@ pub struct Capacity {
 }
 
 impl Capacity {
-    /// Room for so many messages.
+    /// Creates a capacity of `messages` messages.
     ///
     /// # Panics
-    /// If there is to be room for none.
+    /// If `messages` is 0.
     pub const fn new(messages: u32, overflow: Overflow) -> Capacity {
         assert!(
             messages > 0,
@@ -62,25 +66,25 @@ impl Default for Capacity {
     }
 }
 
-/// What has happened at a mailbox.
+/// Counters of a mailbox, in a [`ProcessInfo`](crate::ProcessInfo).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MailboxCounters {
-    /// Messages that were taken in.
+    /// Number of messages that were accepted.
     pub accepted: u64,
-    /// Messages that were refused because it was full.
+    /// Number of messages that were refused because it was full.
     pub rejected: u64,
-    /// Messages that made room for newer ones.
+    /// Number of messages that were dropped to make room for newer ones.
     pub dropped: u64,
-    /// Messages whose senders had to wait.
+    /// Number of messages whose senders had to wait.
     pub waited: u64,
 }
 
-/// How many messages there are, and how many there may be. A message has its place in here from
-/// before it is put in until it is taken, dropped or given back.
+/// The number of messages and its maximum. A message has its place here from before it is put in until it is
+/// taken, dropped or returned.
 ///
-/// Places are those of one process, whose generation stands beside their number, and end with it: who
-/// comes late neither takes nor gives back one of the next process's.
+/// Places belong to one process, whose generation stands beside their number, and end with it: a late sender
+/// neither takes nor gives back a place of the next process.
 ///
 /// | bits | field |
 /// |---|---|
@@ -95,7 +99,7 @@ pub(super) struct Room {
 
 const GENERATION_SHIFT: u32 = 32;
 
-/// What became of who wants a place.
+/// The answer to a request for a place.
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reserved {
@@ -114,17 +118,17 @@ impl Room {
         }
     }
 
-    /// For the next process.
+    /// Opens it for the next process.
     pub(super) fn open(&self, generation: u32, capacity: Capacity) {
         self.most.store(capacity.messages, Ordering::Relaxed);
         self.overflow
             .store(capacity.overflow as u32, Ordering::Relaxed);
-        // An exchange, here and below: whoever takes a place goes on from it.
+        // An exchange, here and below, so that the release sequence continues for senders that take a place.
         let empty = u64::from(generation) << GENERATION_SHIFT;
         self.taken.swap(empty, Ordering::AcqRel);
     }
 
-    /// The process has ended, and with it every place, whoever has it.
+    /// Ends every place, because the process has ended.
     pub(super) fn close(&self) {
         self.taken.swap(0, Ordering::AcqRel);
     }
@@ -144,8 +148,8 @@ impl Room {
         self.overflow.load(Ordering::Relaxed) == Overflow::DropOldest as u32
     }
 
-    /// A place for a message, if there is one. Never more than there may be, not even for a moment:
-    /// somebody else would be refused for it.
+    /// Takes a place for a message, if there is one. Never exceeds the maximum, not even for a moment, because
+    /// another sender would be refused for it.
     #[inline]
     pub(super) fn reserve(&self, generation: u32) -> Reserved {
         let most = self.most.load(Ordering::Relaxed);
@@ -169,7 +173,7 @@ impl Room {
         }
     }
 
-    /// For [`Slot::give_back`](super::Slot::give_back) alone, under the lock.
+    /// Gives places back. For [`Slot::give_back`](super::Slot::give_back) alone, under the lock.
     #[inline]
     pub(super) fn give_back(&self, places: u32) {
         if places > 0 {
@@ -185,24 +189,23 @@ impl Room {
 /// What is behind the inbox, under a lock.
 #[derive(Debug, Default)]
 pub(super) struct Back {
-    /// Out of the inbox, in order, and not yet the process's.
+    /// Events out of the inbox, in order, which the process has not taken.
     pub(super) sorted: Chain,
-    /// The senders that wait for room. `None` if nobody does; somebody only if there is none. Boxed,
-    /// since most mailboxes never have one.
+    /// The senders that wait for room; `None` if there are none. Boxed, since most mailboxes never have one.
     line: Option<Box<Line>>,
-    /// The process's task, from its first turn on.
+    /// The waker of the process's task, from its first turn on.
     pub(super) waker: Option<Waker>,
-    /// What most processes never have.
+    /// State that most processes never need.
     pub(super) rare: Option<Box<Rare>>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Rare {
-    /// A part of the process that waits for events and is not polled whenever the task is.
+    /// The waker of a part of the process that waits for events and is not polled whenever the task is.
     pub(super) part: Option<Waker>,
-    /// What it was killed for.
+    /// The reason that it was killed for.
     pub(super) kill: Option<ExitReason>,
-    /// Places that are kept for senders who have not yet put their messages in.
+    /// Number of places that are kept for senders which have not yet put their messages in.
     pub(super) kept: u32,
     pub(super) rejected: u64,
     pub(super) dropped: u64,
@@ -214,7 +217,7 @@ impl Back {
         self.rare.get_or_insert_default()
     }
 
-    /// A sender joins the line; its message as well, if it is not to put it in itself.
+    /// Adds a sender to the line; its message as well, unless the sender puts it in itself.
     pub(super) fn join_line(&mut self, message: Option<Parcel>) -> Arc<Ticket> {
         self.rare().waited += 1;
         self.line.get_or_insert_default().join(message)
@@ -224,20 +227,20 @@ impl Back {
         self.line.is_some()
     }
 
-    /// How many wait for room, or have a place and have not yet put their messages in.
+    /// Number of senders that wait for room, or have a place and have not yet put their messages in.
     pub(super) fn waiting(&self) -> usize {
         let kept = self.rare.as_ref().map_or(0, |rare| rare.kept as usize);
         self.line.as_ref().map_or(0, |line| line.len()) + kept
     }
 
-    /// There is a place for whoever is first in line, if anybody is.
+    /// Gives a place to the first sender in line, if there is one.
     pub(super) fn grant(&mut self) -> Option<Next> {
         let next = self.line.as_mut()?.grant();
         self.close_line();
         next
     }
 
-    /// A sender that was in line has given up.
+    /// Notes that a sender in line has given up.
     pub(super) fn note_left(&mut self) {
         if let Some(line) = &mut self.line {
             line.note_left();
@@ -249,7 +252,7 @@ impl Back {
         self.line.take_if(|line| line.len() == 0);
     }
 
-    /// Does an event wake this one as things are?
+    /// Whether an event wakes this waker now.
     #[inline]
     pub(super) fn wakes(&self, waker: &Waker) -> bool {
         let is = |known: &Option<Waker>| known.as_ref().is_some_and(|known| known.will_wake(waker));
@@ -267,19 +270,18 @@ impl Back {
     }
 }
 
-/// What was still there when a process ended: for somebody who holds no lock, since all of it is
-/// foreign.
+/// What was still there when a process ended. To be handled without a lock, since all of it is foreign.
 #[derive(Debug)]
 pub(crate) struct Leftovers {
     events: Chain,
-    /// Who waited for room and is to be told.
+    /// Wakers of the senders that waited for room.
     senders: Vec<Waker>,
     task: Option<Waker>,
     rare: Option<Box<Rare>>,
 }
 
 impl Leftovers {
-    /// The next event, with the generation that it was for; that may be an older one's.
+    /// Takes the next event, with the generation that it was for, which may be an earlier one.
     pub(crate) fn next_event(&mut self) -> Option<(u32, Event)> {
         loop {
             let node = self.events.pop_node()?;
@@ -290,7 +292,7 @@ impl Leftovers {
         }
     }
 
-    /// Tells the senders, and lets go of what is left.
+    /// Wakes the senders, and drops what is left.
     pub(crate) fn settle(self) {
         for sender in self.senders {
             contain(|| sender.wake());

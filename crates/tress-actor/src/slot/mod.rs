@@ -1,31 +1,31 @@
-//! A place for a process: its state word, its mailbox and its relations.
+//! The slot of a process: its state word, its mailbox and its relations.
 //!
-//! Places are never freed while their host lives, and are used again and again; the generation in
-//! the word says for whom. Everything that comes from outside names the generation it is meant for.
-//! It is compared with the word before an event is put in, and again when the process takes it out:
-//! what was on its way when its process ended, and arrived at the next one, is sorted out there. So
-//! a late message or completion changes nothing in the life of the next process.
+//! Slots are never freed while their host lives, and are used again and again; the generation in the word tells
+//! their processes apart. Everything that comes from outside names the generation it is meant for. It is
+//! compared with the word before an event is put in, and again when the process takes it out: an event that was
+//! on its way when its process ended, and arrived at the next one, is sorted out there. So a late message or
+//! completion has no effect on the next process.
 //!
-//! Events go through the [inbox](inbox), which is one word and knows no lock. The lock is for what
-//! comes after: the process takes it once for a batch, a sender only to wake a process that rests,
-//! or if there is no room.
+//! Events go through the [inbox](inbox), which is one word and has no lock. The lock is for what comes after:
+//! the process takes it once for a batch, a sender only to wake a process that rests, or if there is no room.
 //!
-//! # Why nobody waits for what is there
-//! **No sender waits for room that there is.** A sender joins the line under the lock, after it has
-//! found every place taken. Places are those of one process: they come into being with it, and end
-//! with it, when all who wait are told ([`complete`](Slot::complete)). In between a place is had again
-//! only through [`give_back`](Slot::give_back), under the same lock, which looks at the line first. It
-//! is called for a message that was taken out, and for a place that was kept for a sender who gave up.
-//! Every place comes to one of these ends, or to that of the process: it is a message's that is in or
-//! about to be put in by who runs now, or it is kept for a sender who was woken for it.
+//! # Why nothing waits for what is there
+//! **No sender waits for room that there is.** A sender joins the line under the lock, after it has found every
+//! place taken. Places belong to one process: they are created with it, and end with it, when all waiting
+//! senders are told ([`complete`](Slot::complete)). In between a place becomes free only through
+//! [`give_back`](Slot::give_back), under the same lock, which looks at the line first. It is called for a
+//! message that was taken out, and for a place that was kept for a sender that gave up. Every place comes to
+//! one of these ends, or to that of the process: it belongs to a message that is in, or that a running sender
+//! is about to put in, or it is kept for a sender that was woken for it.
 //!
-//! **No process rests on what it has not been told of.** It rests only by [`rest`](Slot::rest), on an
-//! inbox that is empty. Whatever comes, comes through the inbox, also a message out of the line; what
-//! is behind the inbox was put there by the process itself when it looked.
+//! **No process rests on an event that it has not seen.** It rests only by [`rest`](Slot::rest), on an inbox
+//! that is empty. Every event arrives through the inbox, also a message out of the line; what is behind the
+//! inbox was put there by the process itself when it looked.
 //!
-//! # Whose code runs under the lock
-//! This crate's alone. Wakers, messages and reasons are handed out of it to be cloned, woken and
-//! dropped. The one exception is the waker of the process's own task, which is the runtime's.
+//! # Foreign code and the lock
+//! Only code of this crate runs under the lock. Wakers, messages and reasons are handed out, to be cloned,
+//! woken and dropped without it. The one exception is the waker of the process's own task, which is the
+//! runtime's.
 
 mod chain;
 mod inbox;
@@ -69,13 +69,14 @@ pub(crate) struct Slot {
     word: Word,
     inbox: Inbox,
     room: Room,
-    /// What the process did last; written by it alone.
+    /// What the process did last. Only the process writes it.
     doing: AtomicU32,
-    /// Steps or polls so far, and messages taken; written by the process alone.
+    /// Number of steps or polls so far. Only the process writes it.
     steps: AtomicU64,
+    /// Number of messages taken so far. Only the process writes it.
     received: AtomicU64,
     back: Mutex<Back>,
-    /// Links, monitors, names and groups, once there are any. Locked before the mailbox, if both.
+    /// Links, monitors, names and groups, once there are any. If both locks are taken, this one comes first.
     pub(crate) relations: Mutex<Relations>,
 }
 
@@ -83,22 +84,22 @@ const QUEUED: u32 = 0;
 const RUNS: u32 = 1;
 const BLOCKED: u32 = 2;
 const IDLE: u32 = 3;
-/// Besides one of the others: a part of the process waits for events.
+/// A flag besides one of the others: a part of the process waits for events.
 const PART: u32 = 1 << 2;
 
-/// What a process left in its mailbox.
+/// Whether a process has left events in its mailbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Left {
     Nothing,
     More,
 }
 
-/// What a process took.
+/// What a process has taken out.
 #[must_use = "a process may not rest on a mailbox that is not empty"]
 #[derive(Debug)]
 pub(crate) struct Drained {
     pub(crate) left: Left,
-    /// What was for processes that were here before, with their generations.
+    /// Events for earlier processes of this slot, with their generations.
     pub(crate) late: Vec<(u32, Event)>,
 }
 
@@ -114,24 +115,24 @@ pub(crate) enum Refused {
 #[derive(Debug)]
 pub(crate) enum Sent {
     In,
-    /// This older one had to make room.
+    /// It is in, and this older one made room for it.
     InFor(Event),
-    /// There is no room yet. The message, if the sender is to put it in.
+    /// There is no room yet. The message is returned if the sender is to put it in.
     Waits(Arc<Ticket>, Option<Parcel>),
 }
 
-/// What happens to a message if there is no room, and the mailbox's senders may wait.
+/// What happens to a message if there is no room, and senders may wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IfFull {
     /// It is refused.
     Refuse,
-    /// The sender waits in line for a place, and puts it in itself: nothing is sent before.
+    /// The sender waits in line for a place and puts the message in itself; nothing is sent before.
     Wait,
     /// The message waits in line, and is put in as soon as there is a place.
     Queue,
 }
 
-/// One writer only.
+/// Adds to a counter that has only one writer.
 fn add(counter: &AtomicU64, more: u64) {
     let count = counter.load(Ordering::Relaxed);
     counter.store(count + more, Ordering::Relaxed);
@@ -151,7 +152,7 @@ impl Slot {
         }
     }
 
-    /// A new process begins here; its generation.
+    /// Begins a new process. Returns its generation.
     pub(crate) fn open(&self, capacity: Capacity, trap: bool) -> NonZeroU32 {
         let _back = self.back.lock();
         self.room.open(self.word.generation(), capacity);
@@ -162,7 +163,7 @@ impl Slot {
         self.word.open(trap)
     }
 
-    /// Puts a node in, or gives it back if the process has ended.
+    /// Puts a node in. Returns it if the process has ended.
     #[inline]
     fn put(&self, node: Box<Node>) -> Result<(), Box<Node>> {
         if self.inbox.push(node)? == Wake::Task {
@@ -172,15 +173,15 @@ impl Slot {
     }
 
     fn wake(&self) {
-        // A reference of our own, since the next process may have this place once the lock is free.
-        // It is there: only a process that had a turn can have gone to rest.
+        // Cloned, since the next process may have this slot once the lock is free. There is a waker: only a
+        // process that had a turn can rest.
         let waker = self.back.lock().waker.clone();
         if let Some(waker) = waker {
             waker.wake();
         }
     }
 
-    /// Puts a message in that has its place.
+    /// Puts in a message that has its place.
     #[inline]
     fn put_message(&self, generation: u32, mut message: Parcel) -> Result<(), Refused> {
         message.0.generation = generation;
@@ -189,7 +190,7 @@ impl Slot {
             .map_err(|node| Refused::Gone(Parcel(node)))
     }
 
-    /// Puts a message in that has its place, under the lock, so that the process is there.
+    /// Puts in a message that has its place, under the lock, so that the process is there.
     fn put_locked(&self, generation: u32, mut message: Parcel) -> Wake {
         message.0.generation = generation;
         let pushed = self.inbox.push(message.0);
@@ -229,8 +230,8 @@ impl Slot {
         if !self.word.is_alive(generation) {
             return Err(Refused::Gone(message));
         }
-        // Places are given back under the lock: if there is none now, whoever gives one back finds
-        // this sender in line. While there is a line there is none.
+        // Places are given back under the lock: if there is none now, the thread that gives one back finds this
+        // sender in line. While there is a line, no place is free.
         if self.room.reserve(generation) == Reserved::Place {
             let wake = self.put_locked(generation, message);
             drop(back);
@@ -250,7 +251,8 @@ impl Slot {
         Err(Refused::Full(message))
     }
 
-    /// Under the lock from end to end, so that every message that has a place is there to be dropped.
+    /// Sends a message that may push out the oldest. Under the lock from end to end, so that every message that
+    /// has a place is there to be dropped.
     #[cold]
     fn send_dropping(&self, generation: u32, message: Parcel) -> Result<Sent, Refused> {
         let mut back = self.back.lock();
@@ -258,8 +260,8 @@ impl Slot {
         match self.room.reserve(generation) {
             Reserved::Place => {}
             Reserved::Full => {
-                // The newcomer has the place of the oldest, and is put in below: so the process, if it
-                // rests on what is sorted here, is woken.
+                // The new message has the place of the oldest, and is put in below, which wakes the process if
+                // it rests on what is sorted here.
                 self.inbox.take(&mut back.sorted);
                 let counts = |node: &Node| node.counts_for(generation);
                 let node = back.sorted.remove_first(counts);
@@ -276,8 +278,8 @@ impl Slot {
         Ok(oldest.map_or(Sent::In, Sent::InFor))
     }
 
-    /// Brings what always finds room: the end of a command, or news from the system. Gives it back
-    /// if the process has ended.
+    /// Puts in what always finds room: a completion or an event of the system. Returns it if the process has
+    /// ended.
     #[inline]
     pub(crate) fn tell(&self, generation: u32, event: Event) -> Result<(), Event> {
         if !self.word.is_alive(generation) {
@@ -287,7 +289,7 @@ impl Slot {
             .map_err(|node| node.into_event().expect("it was put in with the node"))
     }
 
-    /// Ends the process before its next step. False if it has ended already.
+    /// Ends the process before its next step. Returns `false` if it has ended already.
     pub(crate) fn kill(&self, generation: u32, reason: ExitReason) -> bool {
         let mut unused = Some(reason);
         let mut back = self.back.lock();
@@ -301,26 +303,26 @@ impl Slot {
         }
         drop(back);
         if alive {
-            // It looks up; if it cannot, it has ended.
+            // An empty node makes the process look; if it cannot be put in, the process has ended.
             let _ = self.put(Node::new(generation, None));
         }
         alive
     }
 
-    /// Is the process to end before its next step?
+    /// Whether the process is to end before its next step.
     #[inline]
     pub(crate) fn is_killed(&self) -> bool {
         self.word.is_killed()
     }
 
-    /// What the process was killed for.
+    /// The reason that the process was killed for.
     pub(crate) fn killed_for(&self) -> ExitReason {
         let back = self.back.lock();
         let reason = back.rare.as_ref().and_then(|rare| rare.kill.clone());
         reason.unwrap_or(ExitReason::Terminated)
     }
 
-    /// The process makes a step.
+    /// Counts a step.
     #[inline]
     pub(crate) fn count_step(&self) {
         add(&self.steps, 1);
@@ -336,7 +338,7 @@ impl Slot {
         self.doing.store(doing | part, Ordering::Relaxed);
     }
 
-    /// The process begins a turn.
+    /// Begins a turn of the process.
     #[inline]
     pub(crate) fn start(&self) -> Start {
         self.inbox.rouse();
@@ -348,7 +350,7 @@ impl Slot {
         Start::Run
     }
 
-    /// A part of the process that waits for events learns that there are some.
+    /// Wakes the part of the process that waits for events, if there are any.
     #[inline]
     fn wake_part(&self) {
         let doing = self.doing.load(Ordering::Relaxed);
@@ -359,14 +361,14 @@ impl Slot {
             drop(back);
             let Some(part) = part else { return };
             if let Err(panic) = catch_unwind(AssertUnwindSafe(|| part.wake())) {
-                // It is the process's own, which would wait for ever.
+                // The waker is the process's own, and it would wait for ever.
                 self.kill(self.word.generation(), ExitReason::panicked(panic));
             }
         }
     }
 
-    /// From now on a part of the process is woken besides its task. Nobody but the process itself
-    /// sets it or takes it, so it may be cloned and dropped without the lock.
+    /// Sets the waker of a part of the process, to be woken besides its task. Only the process itself sets it
+    /// or takes it, so it may be cloned and dropped without the lock.
     #[cold]
     fn set_part(&self, waker: &Waker) {
         let waker = waker.clone();
@@ -376,7 +378,7 @@ impl Slot {
         drop(old);
     }
 
-    /// The process takes at most `most` events.
+    /// Takes at most `most` events, for the process.
     #[inline]
     pub(crate) fn drain(&self, into: &mut Chain, most: usize) -> Drained {
         let mut back = self.back.lock();
@@ -386,8 +388,8 @@ impl Slot {
         drained
     }
 
-    /// As [`drain`](Slot::drain); if there is nothing, `waker` is woken when something comes, even if
-    /// it is not the task's but that of a part of it.
+    /// As [`drain`](Slot::drain). If there is nothing, `waker` is woken when something arrives, even if it is
+    /// not the task's but that of a part of it.
     #[inline]
     pub(crate) fn receive(&self, into: &mut Chain, most: usize, waker: &Waker) -> Drained {
         let mut back = self.back.lock();
@@ -401,7 +403,7 @@ impl Slot {
         drained
     }
 
-    /// If nothing comes out, nothing is left.
+    /// Takes events out. If none comes out, none is left.
     #[inline]
     fn take_out(&self, back: &mut Back, into: &mut Chain, most: usize) -> (Drained, Owed) {
         self.inbox.take(&mut back.sorted);
@@ -413,7 +415,8 @@ impl Slot {
         }
         let generation = self.word.generation();
         let mut places = 0;
-        // What is not for this process does not count: it never finds nothing where there is more.
+        // Events for earlier processes do not count, so that the process never finds nothing where there is
+        // more.
         let full = into.len() + most;
         while into.len() < full {
             let Some(node) = back.sorted.pop_node() else {
@@ -437,14 +440,14 @@ impl Slot {
         (Drained { left, late }, owed)
     }
 
-    /// From now on the process can be woken. To be called before it first rests.
+    /// Sets the waker of the process. To be called before it first rests.
     pub(crate) fn register(&self, waker: &Waker) {
         let waker = Some(waker.clone());
         let old = std::mem::replace(&mut self.back.lock().waker, waker);
         drop(old);
     }
 
-    /// The process wants to rest. It may not on what has come since it was last told to look.
+    /// Lets the process rest, unless something has arrived since it last looked.
     #[inline]
     pub(crate) fn rest(&self, pause: Pause) -> Rest {
         self.set_doing(match pause {
@@ -457,7 +460,7 @@ impl Slot {
         }
         self.set_doing(RUNS);
         self.wake_part();
-        // Whoever kills says so before it makes the process look up.
+        // Killing sets the flag before it makes the process look.
         if self.word.is_killed() {
             return Rest::Killed;
         }
@@ -466,13 +469,13 @@ impl Slot {
         Rest::Awake
     }
 
-    /// The process goes to the tail of the queue.
+    /// Notes that the process goes to the tail of the queue.
     #[inline]
     pub(crate) fn requeue(&self) {
         self.set_doing(QUEUED);
     }
 
-    /// False if the process has ended.
+    /// Returns `false` if the process has ended.
     pub(crate) fn set_trap(&self, generation: u32, trap: bool) -> bool {
         let _back = self.back.lock();
         let alive = self.word.is_alive(generation);
@@ -486,7 +489,7 @@ impl Slot {
         self.word.traps()
     }
 
-    /// The process has ended: from now on its PID is nobody's.
+    /// Ends the process: from now on its PID belongs to none.
     pub(crate) fn complete(&self) -> Leftovers {
         let mut back = self.back.lock();
         self.word.complete();
@@ -495,18 +498,18 @@ impl Slot {
         back.close()
     }
 
-    /// Has it had as many processes as it can have?
+    /// Whether the slot has had as many processes as it can have.
     pub(crate) fn is_used_up(&self) -> bool {
         self.word.is_used_up()
     }
 
-    /// As if it had had all processes before that one. No process is here.
+    /// Acts as if the slot had had all earlier processes. No process is here.
     #[cfg(all(test, not(loom)))]
     pub(crate) fn skip_to(&self, generation: u32) {
         self.word.skip_to(generation);
     }
 
-    /// Of the process that is here, or comes next.
+    /// Generation of the process that is here, or comes next.
     pub(crate) fn generation(&self) -> u32 {
         self.word.generation()
     }
@@ -516,7 +519,7 @@ impl Slot {
         self.word.is_alive(generation)
     }
 
-    /// The process that is here, and what it is doing. Never waits.
+    /// Returns the generation of the process that is here, and what it is doing. Never waits.
     pub(crate) fn look(&self) -> Option<(NonZeroU32, ProcessState)> {
         let generation = self.word.look()?;
         let doing = self.doing.load(Ordering::Relaxed) & !PART;
@@ -529,8 +532,8 @@ impl Slot {
         Some((generation, state))
     }
 
-    /// Messages inside and in line, and the counters. Never waits: while somebody changes them,
-    /// those for which there is a lock are zero.
+    /// Returns the number of messages inside and in line, and the counters. Never waits: if the lock is taken,
+    /// the numbers behind it are zero.
     pub(crate) fn depth(&self) -> ((usize, usize), MailboxCounters) {
         let mut inside = self.room.taken();
         let mut counters = MailboxCounters::default();

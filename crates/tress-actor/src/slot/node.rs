@@ -1,7 +1,7 @@
-//! The cells that events lie in, and where they are kept until they are needed again.
+//! The cells of events, and where they are kept for reuse.
 //!
-//! A thread keeps some cells for itself and exchanges them with the others in bulk, so that in a
-//! steady state nothing is allocated, whichever way the messages go.
+//! A thread keeps some cells for itself and exchanges them with other threads in bulk, so that in a steady
+//! state nothing is allocated, whichever way the messages go.
 
 use crate::event::{Event, Message};
 use crate::topic::Topic;
@@ -21,7 +21,7 @@ impl Parcel {
         Parcel(Node::new(0, Some(Event::Message(message))))
     }
 
-    /// A message to the inbox, made where it lies.
+    /// Creates a message to the inbox in place.
     #[inline(always)]
     pub(crate) fn of<T: Send + 'static>(value: T) -> Parcel {
         let mut parcel = Parcel::new(Message::empty());
@@ -50,11 +50,11 @@ impl Parcel {
 /// An event on its way to a process.
 #[derive(Debug)]
 pub(super) struct Node {
-    /// The one before it in the inbox, the one behind it in a chain.
+    /// The previous node in the inbox; the next node in a chain.
     pub(super) next: *mut Node,
-    /// For which of the processes of a place it is.
+    /// Generation of the process that it is for.
     pub(super) generation: u32,
-    /// Nothing, if the process is only to look up.
+    /// The event; `None` if the process is only to look.
     pub(super) event: Option<Event>,
 }
 
@@ -67,13 +67,13 @@ impl Node {
         node
     }
 
-    /// Has it a place in the mailbox of that process?
+    /// Whether it has a place in the mailbox of that process.
     #[inline]
     pub(super) fn counts_for(&self, generation: u32) -> bool {
         self.generation == generation && self.event.as_ref().is_some_and(Event::counts)
     }
 
-    /// A message was taken out from where it lies. The cell is kept.
+    /// Keeps the cell of a message whose payload was taken out in place.
     #[inline(always)]
     pub(super) fn discard_empty(mut self: Box<Node>) {
         // Nothing in it needs to be dropped.
@@ -81,7 +81,7 @@ impl Node {
         pool::keep(self);
     }
 
-    /// What lies in it. The cell is kept.
+    /// Takes the event out, and keeps the cell.
     #[inline(always)]
     pub(super) fn into_event(mut self: Box<Node>) -> Option<Event> {
         let event = self.event.take();
@@ -104,10 +104,11 @@ mod pool {
     use crate::sys::Mutex;
     use std::cell::RefCell;
 
-    /// Most cells that a thread keeps, and how many it exchanges at a time.
+    /// Maximum number of cells that a thread keeps.
     const MINE: usize = 128;
+    /// Number of cells that a thread exchanges at a time.
     const BULK: usize = MINE / 2;
-    /// Most cells that all threads keep together, beyond their own.
+    /// Maximum number of cells that are kept for all threads, beyond their own.
     const OURS: usize = 16 * 1024;
 
     #[derive(Default)]
@@ -124,7 +125,7 @@ mod pool {
 
     #[inline]
     pub(super) fn take() -> Box<Node> {
-        // A thread that is ending has none.
+        // A thread that exits has none.
         let cell = OWN.try_with(|own| {
             let cells = &mut own.borrow_mut().0;
             cells.pop().or_else(|| refill(cells))
@@ -143,7 +144,7 @@ mod pool {
 
     #[inline]
     pub(super) fn keep(cell: Box<Node>) {
-        // Dropped, if the thread is ending.
+        // Dropped if the thread exits.
         let _ = OWN.try_with(|own| {
             let cells = &mut own.borrow_mut().0;
             if cells.len() == MINE {
@@ -164,7 +165,7 @@ mod pool {
     }
 }
 
-/// Every cell from the allocator, so that the models and the sanitizers see each of them.
+/// Takes every cell from the allocator, so that the models and the sanitizers see each of them.
 #[cfg(any(loom, tress_no_slab))]
 mod pool {
     use super::Node;

@@ -1,4 +1,4 @@
-//! Places in a mailbox that are given back: who gets them.
+//! Places in a mailbox that become free, and the senders that get them.
 
 use super::Slot;
 use super::inbox::Wake;
@@ -8,19 +8,19 @@ use super::ticket::{Leaving, Ticket};
 use crate::contain::contain;
 use std::task::Waker;
 
-/// What is to be done after places were given back, without the lock.
+/// What is to be done, without the lock, after places were given back.
 #[must_use]
 #[derive(Debug, Default)]
 pub(super) struct Owed {
-    /// Senders whose turn has come.
+    /// Wakers of the senders whose turn has come.
     senders: Vec<Waker>,
-    /// Does a message out of the line wait for a process that rests?
+    /// Whether a message out of the line was put in for a process that rests.
     task: bool,
 }
 
 impl Slot {
-    /// Gives places back, to those in line first. The only way for the places of a process that
-    /// lives; under the lock.
+    /// Gives places back, to senders in line first. The only way in which places of a live process become free.
+    /// Under the lock.
     #[inline]
     pub(super) fn give_back(&self, back: &mut Back, places: u32) -> Owed {
         let mut owed = Owed::default();
@@ -32,7 +32,7 @@ impl Slot {
         owed
     }
 
-    /// What is left of the places when nobody is in line any more.
+    /// Gives places to senders in line. Returns the number of places that are left.
     #[cold]
     fn let_in(&self, back: &mut Back, mut places: u32, owed: &mut Owed) -> u32 {
         while places > 0 {
@@ -50,7 +50,7 @@ impl Slot {
         places
     }
 
-    /// Does what is owed. Without the lock.
+    /// Does what is owed, without the lock.
     #[inline]
     pub(super) fn settle(&self, owed: Owed) {
         if owed.task {
@@ -61,8 +61,8 @@ impl Slot {
         }
     }
 
-    /// The sender of a message that waited puts it in, in the place that is kept for it. Gives it back
-    /// if the process has ended.
+    /// Puts in a message whose sender has waited, in the place that is kept for it. Returns it if the process
+    /// has ended.
     pub(crate) fn redeem(&self, generation: u32, message: Parcel) -> Result<(), Parcel> {
         let mut back = self.back.lock();
         if !self.word.is_alive(generation) {
@@ -77,7 +77,7 @@ impl Slot {
         Ok(())
     }
 
-    /// A sender that waits gives up. What was kept for it goes to the next.
+    /// Removes a waiting sender that gives up. A place that was kept for it goes to the next.
     pub(crate) fn leave_line(&self, generation: u32, ticket: &Ticket) {
         let mut back = self.back.lock();
         let (mut owed, mut left) = (Owed::default(), None);

@@ -1,14 +1,14 @@
-//! The state word of a place: which process is here, and what others want of it. And what the
-//! process does, for those who look.
+//! The state word of a slot: which process is here, and what is wanted of it. And what a process does, for
+//! observers.
 //!
 //! | bits | field | rule |
 //! |---|---|---|
 //! | 0 | `ALIVE` | a process is here |
 //! | 1 | `KILL` | it is to end before its next step |
-//! | 2 | `TRAP` | the end of a linked process comes as an event |
-//! | 32..64 | generation | the how manyeth process in this place; goes up when it is complete; 0 after the last |
+//! | 2 | `TRAP` | the end of a linked process arrives as an event |
+//! | 32..64 | generation | number of the process in this slot, from 1; incremented when it is complete; 0 after the last |
 //!
-//! The word changes under the mailbox's lock alone, and is read without it.
+//! The word changes only under the mailbox's lock, and is read without it.
 
 use crate::sys::atomic::{AtomicU64, Ordering};
 use std::num::NonZeroU32;
@@ -18,7 +18,7 @@ const KILL: u64 = 1 << 1;
 const TRAP: u64 = 1 << 2;
 const GENERATION_SHIFT: u32 = 32;
 
-/// What a process is doing.
+/// What a process is doing, in a [`ProcessInfo`](crate::ProcessInfo).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ProcessState {
@@ -26,7 +26,7 @@ pub enum ProcessState {
     Ready,
     /// A worker runs it.
     Running,
-    /// It waits for a command that it yielded; a message wakes it as well.
+    /// It waits for a command that it has yielded. A message wakes it as well.
     Blocked,
     /// It waits for messages.
     Idle,
@@ -41,11 +41,11 @@ pub(crate) enum Pause {
     Idle,
 }
 
-/// What a process that wanted to rest has to do.
+/// What a process has to do that wanted to rest.
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rest {
-    /// Nothing: somebody will wake it.
+    /// Nothing: it will be woken.
     Resting,
     /// Look into the mailbox again.
     Awake,
@@ -53,7 +53,7 @@ pub(crate) enum Rest {
     Killed,
 }
 
-/// What a process that was given a worker has to do.
+/// What a process has to do at the begin of a turn.
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Start {
@@ -75,14 +75,14 @@ impl Word {
         self.0.load(Ordering::Acquire)
     }
 
-    /// Under the lock, so that nobody else changes it.
+    /// Changes the word, under the lock, so that no other thread does.
     fn change(&self, next: impl FnOnce(u64) -> u64) -> u64 {
         let word = self.load();
         self.0.store(next(word), Ordering::Release);
         word
     }
 
-    /// A new process begins here.
+    /// Begins a new process. Returns its generation.
     pub(crate) fn open(&self, trap: bool) -> NonZeroU32 {
         let flags = ALIVE | if trap { TRAP } else { 0 };
         let old = self.change(|word| word | flags);
@@ -90,7 +90,7 @@ impl Word {
         NonZeroU32::new((old >> GENERATION_SHIFT) as u32).expect("generations begin at 1")
     }
 
-    /// The process is to end before its next step.
+    /// Makes the process end before its next step.
     pub(crate) fn kill(&self) {
         self.change(|word| word | KILL);
     }
@@ -100,8 +100,8 @@ impl Word {
         self.load() & KILL != 0
     }
 
-    /// The process has ended, and its PID with it. After the last generation the place is
-    /// [used up](Word::is_used_up), so that no PID is ever another's.
+    /// Ends the process, and its PID with it. After the last generation the slot is [used
+    /// up](Word::is_used_up), so that no PID is used twice.
     pub(crate) fn complete(&self) {
         self.change(|word| {
             let generation = (word >> GENERATION_SHIFT) as u32;
@@ -109,12 +109,12 @@ impl Word {
         });
     }
 
-    /// Has it had as many processes as there are generations?
+    /// Whether the slot has had as many processes as there are generations.
     pub(crate) fn is_used_up(&self) -> bool {
         self.generation() == 0
     }
 
-    /// As if it had had all processes before that one.
+    /// Acts as if the slot had had all earlier processes.
     #[cfg(all(test, not(loom)))]
     pub(crate) fn skip_to(&self, generation: u32) {
         self.change(|word| word & u64::from(u32::MAX) | u64::from(generation) << GENERATION_SHIFT);
@@ -140,7 +140,7 @@ impl Word {
         (self.load() >> GENERATION_SHIFT) as u32
     }
 
-    /// The process that is here now, if there is one.
+    /// Returns the generation of the process that is here now, if there is one.
     pub(crate) fn look(&self) -> Option<NonZeroU32> {
         let word = self.load();
         NonZeroU32::new((word >> GENERATION_SHIFT) as u32).filter(|_| word & ALIVE != 0)

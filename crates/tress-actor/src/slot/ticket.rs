@@ -1,53 +1,55 @@
+//! A sender's ticket in the line before a full mailbox.
+
 use super::node::Parcel;
 use crate::sys::{Arc, Mutex};
 use std::task::{Poll, Waker};
 
-/// A place in the line before a full mailbox: how the sender learns what became of its message.
+/// A place in the line before a full mailbox, by which the sender learns what happened to its message.
 ///
-/// Its fate is decided under the mailbox's lock, and once; the sender asks for it without that.
-/// Wakers and messages are handed out, to be woken and dropped where no lock is held.
+/// The outcome is decided once, under the mailbox's lock; the sender asks for it without that lock. Wakers and
+/// messages are handed out, to be woken and dropped where no lock is held.
 #[derive(Debug)]
 pub(crate) struct Ticket(Mutex<Fate>);
 
 #[derive(Debug)]
 enum Fate {
-    /// In line. The message, if whoever has a place for it is to put it in.
+    /// In line. The message is here if the thread that has a place for it is to put it in.
     Waiting(Option<Waker>, Option<Parcel>),
     /// A place is kept for the message, which its sender puts in.
     Place,
     /// The message was put in.
     In,
-    /// The process ended first. The message, until the sender takes it back.
+    /// The process ended first. The message is here until the sender takes it back.
     Gone(Option<Parcel>),
     /// The sender has given up.
     Left,
 }
 
-/// What became of a message that waited.
+/// The outcome of a message that waited.
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// There is a place for it: the sender is to [put it in](super::Slot::redeem).
+    /// There is a place for it: the sender has to [put it in](super::Slot::redeem).
     Place,
     In,
-    /// The process has ended. The message, if it waited in line itself.
+    /// The process has ended. The message is here if it waited in line itself.
     Gone(Option<Parcel>),
 }
 
-/// Whose turn it is.
+/// The sender whose turn it is.
 #[derive(Debug)]
 pub(super) struct Next {
     pub(super) sender: Option<Waker>,
     pub(super) message: Option<Parcel>,
 }
 
-/// What a sender left that gave up.
+/// What a sender that gave up has left.
 #[derive(Debug)]
 pub(super) enum Leaving {
-    /// It was in line, with these.
+    /// It was in line, with this waker and message.
     Line(Next),
     /// A place was kept for it.
     Place,
-    /// Nothing: its fate was decided otherwise.
+    /// Nothing: its outcome was decided before.
     Nothing,
 }
 
@@ -56,7 +58,7 @@ impl Ticket {
         Arc::new(Ticket(Mutex::new(Fate::Waiting(None, message))))
     }
 
-    /// There is a place for the message. `None` if its sender has given up.
+    /// Gives a place to the message. Returns `None` if its sender has given up.
     pub(super) fn grant(&self) -> Option<Next> {
         let mut fate = self.0.lock();
         let Fate::Waiting(sender, message) = &mut *fate else {
@@ -71,7 +73,7 @@ impl Ticket {
         Some(Next { sender, message })
     }
 
-    /// The process has ended. Who is to be woken.
+    /// Refuses the message, because the process has ended. Returns the waker to be woken.
     pub(super) fn refuse(&self) -> Option<Waker> {
         let mut fate = self.0.lock();
         let Fate::Waiting(sender, message) = &mut *fate else {
@@ -82,7 +84,7 @@ impl Ticket {
         sender
     }
 
-    /// The sender gives up.
+    /// Gives up, for the sender.
     pub(super) fn leave(&self) -> Leaving {
         let mut fate = self.0.lock();
         let left = match &mut *fate {
@@ -91,7 +93,7 @@ impl Ticket {
                 message: message.take(),
             }),
             Fate::Place => Leaving::Place,
-            // The message, if one is still there, goes with the ticket.
+            // A message that is still there is dropped with the ticket.
             Fate::In | Fate::Gone(_) | Fate::Left => return Leaving::Nothing,
         };
         *fate = Fate::Left;
@@ -102,7 +104,7 @@ impl Ticket {
         matches!(*self.0.lock(), Fate::Left)
     }
 
-    /// The sender asks. Not again once it has been told.
+    /// Polls for the outcome, for the sender. Not to be called again once it has been returned.
     pub(crate) fn poll(&self, waker: &Waker) -> Poll<Outcome> {
         let mut new = None;
         loop {
@@ -125,7 +127,7 @@ impl Ticket {
                 Fate::Left => unreachable!("a sender that has given up does not ask"),
             }
             drop(fate);
-            // Anything may happen in here.
+            // Foreign code runs here, without the lock.
             new = Some(waker.clone());
         }
     }
