@@ -1,3 +1,5 @@
+//! Building a host.
+
 use super::{Host, Inner, Lifecycle, Limit, section};
 use crate::atom::Atom;
 use crate::command::{Answer, Call, Command, CommandError, Registry};
@@ -15,8 +17,9 @@ use std::sync::{Arc, OnceLock};
 use tress::runtime::Handle;
 use tress::sync::Notify;
 
-/// Describes a [`Host`].
+/// Options for a new [`Host`]; created by [`Host::builder`].
 ///
+/// # Examples
 /// ```
 /// use tress_actor::{Answer, Capacity, Command, CommandId, Host, Overflow};
 ///
@@ -68,44 +71,48 @@ impl Builder {
         }
     }
 
-    /// The name of the node, `local` without it.
+    /// Sets the name of the node, [`local`](Atom::LOCAL) by default.
     pub fn node(mut self, name: &str) -> Builder {
         self.node = Some(name.into());
         self
     }
 
-    /// The runtime to run on; without it, the one that [`start`](Builder::start) is called in.
+    /// Sets the runtime to run on. The default is the one in which [`start`](Builder::start) is called.
     pub fn runtime(mut self, handle: &Handle) -> Builder {
         self.runtime = Some(handle.clone());
         self
     }
 
-    /// The room of mailboxes whose processes do not ask for their own.
+    /// Sets the mailbox capacity of processes that do not set their own. The default is 1,024 messages with
+    /// [`Overflow::Wait`](crate::Overflow::Wait).
     pub fn mailbox(mut self, capacity: Capacity) -> Builder {
         self.capacity = capacity;
         self
     }
 
-    /// Most processes at once. Without it, [`MAX_PROCESSES`].
+    /// Sets the maximum number of processes at a time, [`MAX_PROCESSES`] by default. Further ones fail to start
+    /// with [`SpawnError::TooMany`](crate::SpawnError::TooMany).
     pub fn max_processes(mut self, most: usize) -> Builder {
         self.max_processes = Some(most);
         self
     }
 
-    /// The way to other hosts and nodes, and theirs to this one.
+    /// Joins a router, by which this host reaches others and is reached by them.
     pub fn router(mut self, router: &Router) -> Builder {
         self.router = Some(router.clone());
         self
     }
 
-    /// Adds a hook. Hooks are called in the order in which they were added.
+    /// Adds hooks. They are called in the order in which they were added.
     pub fn lifecycle(mut self, hook: impl Lifecycle) -> Builder {
         self.hooks.push(Box::new(hook));
         self
     }
 
-    /// Handles a command. The handler runs where the process was stepped, so it must not block; it
-    /// may answer [later](Answer::Later), from anywhere.
+    /// Handles a command.
+    ///
+    /// The handler runs on the thread that has stepped the process, so it must not block; it may answer
+    /// [later](Answer::Later). If it panics, the process ends.
     pub fn command<C: Command>(
         mut self,
         handler: impl Fn(Call<'_>, C) -> Answer + Send + Sync + 'static,
@@ -114,7 +121,28 @@ impl Builder {
         self
     }
 
-    /// Handles a command by a future, which ends with the process that asked.
+    /// Handles a command by a future, which is dropped if the process that has yielded the command ends first.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    /// use tress_actor::{Command, CommandId, Host};
+    ///
+    /// struct Wait(Duration);
+    ///
+    /// impl Command for Wait {
+    ///     const ID: CommandId = CommandId::user(256);
+    /// }
+    ///
+    /// # #[tress::main]
+    /// # async fn main() {
+    /// let host = Host::builder("main").command_async(|_, Wait(time)| async move {
+    ///     tress::time::sleep(time).await;
+    ///     Ok(())
+    /// }).start().unwrap();
+    /// # let _ = host;
+    /// # }
+    /// ```
     pub fn command_async<C, T, F>(
         self,
         handler: impl Fn(&Host, C) -> F + Send + Sync + 'static,
@@ -133,8 +161,10 @@ impl Builder {
     /// Starts the host. Its handlers and hooks are fixed from now on.
     ///
     /// # Errors
-    /// If a name is empty or too long, a command has two handlers, the router knows a host of that name,
-    /// or there is no runtime.
+    /// - [`StartError::NoRuntime`] if none was given and the thread is in none.
+    /// - [`StartError::Name`] if the name of the host or the node is empty or too long.
+    /// - [`StartError::DuplicateCommand`] if a command has two handlers.
+    /// - [`StartError::HostTaken`] if the router knows a host of that name already.
     pub fn start(self) -> Result<Host, StartError> {
         let runtime = match self.runtime {
             Some(runtime) => runtime,

@@ -1,4 +1,4 @@
-//! A host: the processes of one kind of work, and what they share.
+//! A host: a set of processes and what they share.
 
 mod builder;
 mod section;
@@ -33,8 +33,12 @@ use tress::runtime::Handle;
 use tress::sync::Notify;
 use tress::trace::SectionGuard;
 
-/// Runs processes, and finds them by their [`Pid`]s. Clones are the same host.
+/// Runs processes, and finds them by their [`Pid`]s. Clones are handles of the same host.
 ///
+/// A host belongs to the runtime in which it was [started](Builder::start), and a program may have several.
+/// Processes keep their host alive. To end it in good order, call [`shutdown`](Host::shutdown).
+///
+/// # Examples
 /// ```
 /// use tress_actor::{Cx, Done, Host};
 ///
@@ -85,61 +89,93 @@ struct Inner {
     names: Names,
     groups: Groups,
     remote: Remote,
-    /// Somebody ended while the host was stopping.
+    /// Notified at each end of a process while the host is stopping.
     ended: Notify,
-    /// Its part of the runtime's dump and metrics.
+    /// The host's section in the runtime's dump and metrics.
     section: OnceLock<SectionGuard>,
 }
 
-/// Most processes, and how many there are.
+/// The maximum number of processes, and the current one.
 struct Limit {
     most: usize,
     alive: AtomicUsize,
 }
 
-/// Hooks into the lives of a host's processes.
+/// Hooks into the lives of a host's processes; registered with [`Builder::lifecycle`].
 ///
-/// They run where it happens, so they must not block. A panic in `on_start` is a veto; in the others
-/// it is ignored.
+/// They run on the thread where the event happens, so they must not block. A panic in
+/// [`on_start`](Lifecycle::on_start) is a veto; in the others it is ignored.
+///
+/// # Examples
+/// ```
+/// use std::sync::Arc;
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+/// use tress_actor::{Cx, ExitReason, Host, Lifecycle, Pid};
+///
+/// /// Counts the processes that fail.
+/// #[derive(Clone, Default)]
+/// struct Failures(Arc<AtomicUsize>);
+///
+/// impl Lifecycle for Failures {
+///     fn on_exit(&self, _: Pid, reason: &ExitReason) {
+///         if reason.is_abnormal() {
+///             self.0.fetch_add(1, Ordering::Relaxed);
+///         }
+///     }
+/// }
+///
+/// # #[tress::main]
+/// # async fn main() {
+/// let failures = Failures::default();
+/// let host = Host::builder("main").lifecycle(failures.clone()).start().unwrap();
+/// let (_, exit) = host.future(|_: Cx<()>| async { Err::<(), _>("failed") }).exec().unwrap();
+/// exit.await;
+/// assert_eq!(failures.0.load(Ordering::Relaxed), 1);
+/// # }
+/// ```
 pub trait Lifecycle: Send + Sync + 'static {
-    /// A process is about to start, on behalf of `parent`.
+    /// Called before a process starts, with the process that starts it, if it is one. Allows it by default.
     ///
     /// # Errors
-    /// Whatever is wrong with that: the process does not start.
+    /// An error keeps the process from starting: [`Spawn::spawn`] returns
+    /// [`SpawnError::Vetoed`](crate::SpawnError::Vetoed).
     fn on_start(&self, pid: Pid, parent: Option<Pid>) -> Result<(), ProcessError> {
         let _ = (pid, parent);
         Ok(())
     }
 
-    /// A process has ended. Comes before its links and monitors are told.
+    /// Called when a process has ended, before its links and monitors are told. Does nothing by default.
     fn on_exit(&self, pid: Pid, reason: &ExitReason) {
         let _ = (pid, reason);
     }
 
-    /// A message was taken in, but not by the process: it ended first, or the message made room for
-    /// newer ones, or it was of a type that the process does not take.
+    /// Called for a message that was accepted but that the process did not receive. Does nothing by default.
+    ///
+    /// The process has ended first, or the message made room for newer ones
+    /// ([`Overflow::DropOldest`](crate::Overflow::DropOldest)), or it was of a type that the process does not
+    /// take.
     fn on_undeliverable(&self, target: Pid, message: &Message) {
         let _ = (target, message);
     }
 }
 
 impl Host {
-    /// Describes a host by this name.
+    /// Begins to describe a host of this name.
     pub fn builder(name: &str) -> Builder {
         Builder::new(name)
     }
 
-    /// Its name.
+    /// Returns the name of the host.
     pub fn name(&self) -> Atom {
         self.inner.name
     }
 
-    /// The name of its node.
+    /// Returns the name of its node.
     pub fn node(&self) -> Atom {
         self.inner.node
     }
 
-    /// The runtime that it runs on.
+    /// Returns the runtime that it runs on.
     pub fn runtime(&self) -> &Handle {
         &self.inner.runtime
     }
@@ -148,13 +184,13 @@ impl Host {
         &self.inner.commands
     }
 
-    /// Is it one of this host's?
+    /// Whether it is one of this host's processes.
     #[inline]
     pub(crate) fn is_ours(&self, pid: Pid) -> bool {
         pid.node() == self.inner.node && pid.host() == self.inner.name
     }
 
-    /// The place of a process that may have ended.
+    /// Returns the slot of a process, if that is alive.
     #[inline]
     pub(crate) fn slot(&self, pid: Pid) -> Result<&Slot, NoProcess> {
         if !self.is_ours(pid) {
@@ -165,7 +201,7 @@ impl Host {
             .ok_or(NoProcess(pid))
     }
 
-    /// The place of a process that has not given it back.
+    /// Returns the slot of a process that has not given it back.
     #[inline]
     pub(crate) fn taken_slot(&self, pid: Pid) -> &Slot {
         self.inner.table.slot(pid.id().index())
@@ -199,13 +235,13 @@ impl Host {
         self.inner.undelivered.load(Ordering::Relaxed)
     }
 
-    /// From now on no process is started. Whoever was about to be has been, or sees it.
+    /// Refuses new processes from now on. A thread that is starting one has done so, or sees this.
     pub(crate) fn begin_stopping(&self) {
         self.inner.stopping.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
     }
 
-    /// Ready at the next end of a process, once the host is stopping; counts from here.
+    /// Returns a future that is ready at the next end of a process after this call, once the host is stopping.
     pub(crate) fn next_end(&self) -> impl Future<Output = ()> + '_ {
         self.inner.ended.notified()
     }
@@ -214,7 +250,9 @@ impl Host {
         MonitorRef(self.inner.monitors.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Does it live? It may have ended by the time the answer is there.
+    /// Returns `true` if a process of this host is alive. It may have ended by the time this returns.
+    ///
+    /// Always `false` for processes of other hosts; [`watch`](Host::watch) or [`monitor`](Host::monitor) those.
     pub fn is_alive(&self, pid: Pid) -> bool {
         self.slot(pid).is_ok()
     }
@@ -224,11 +262,27 @@ impl Host {
         origin?.parent
     }
 
-    /// Ends a process before its next step, whatever it is waiting for. One that never comes to the
-    /// end of its step cannot be ended.
+    /// Ends a process before its next step or poll, whatever it is waiting for, with
+    /// [`ExitReason::Terminated`].
+    ///
+    /// Returns at once; [`watch`](Host::watch) tells when it has ended. A process in a step or a poll that does
+    /// not return cannot be ended. To let it clean up, [`cancel`](Host::cancel) it instead.
     ///
     /// # Errors
-    /// If it has ended.
+    /// [`NoProcess`] if the process has ended, or is another host's.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress_actor::{Cx, ExitReason, Host};
+    ///
+    /// # #[tress::main]
+    /// # async fn main() {
+    /// let host = Host::builder("main").start().unwrap();
+    /// let (pid, exit) = host.future(|_: Cx<()>| std::future::pending::<()>()).exec().unwrap();
+    /// host.terminate(pid).unwrap();
+    /// assert!(matches!(exit.await.reason, ExitReason::Terminated));
+    /// # }
+    /// ```
     pub fn terminate(&self, pid: Pid) -> Result<(), NoProcess> {
         if self.end(pid, ExitReason::Terminated) {
             Ok(())
@@ -237,16 +291,19 @@ impl Host {
         }
     }
 
-    /// False if it has ended.
+    /// Kills a process. Returns `false` if it has ended.
     pub(crate) fn end(&self, pid: Pid, reason: ExitReason) -> bool {
         let slot = self.slot(pid);
         slot.is_ok_and(|slot| slot.kill(pid.id().generation(), reason))
     }
 
-    /// Asks a process to stop, by a [`Cancel`](SystemEvent::Cancel) in its mailbox.
+    /// Asks a process to stop, by a [`Cancel`](SystemEvent::Cancel) event in its mailbox.
+    ///
+    /// An [`Actor`](crate::Actor) stops by default, and [`Cx::recv`](crate::Cx::recv) returns `None`. To make a
+    /// process end that does not react, [`terminate`](Host::terminate) it.
     ///
     /// # Errors
-    /// If it has ended.
+    /// [`NoProcess`] if the process has ended, or is another host's.
     pub fn cancel(&self, pid: Pid, reason: ExitReason) -> Result<(), NoProcess> {
         self.cancel_from(None, pid, reason)
     }
@@ -262,7 +319,7 @@ impl Host {
         told.map_err(|_| NoProcess(pid))
     }
 
-    /// Brings a process what always finds room. Gives it back if the process has ended.
+    /// Puts an event that always finds room into a mailbox. Returns it if the process has ended.
     pub(crate) fn tell(&self, pid: Pid, event: Event) -> Result<(), Event> {
         match self.slot(pid) {
             Ok(slot) => slot.tell(pid.id().generation(), event),
@@ -270,7 +327,7 @@ impl Host {
         }
     }
 
-    /// A message will not be seen by its process.
+    /// Reports a message that its process will not receive.
     pub(crate) fn undelivered(&self, target: Pid, event: Event) {
         if !event.counts() {
             return;
@@ -284,16 +341,16 @@ impl Host {
         }
     }
 
-    /// A process has ended: everything that has to do with it is undone, and everybody told.
+    /// Ends a process: removes its relations, and tells everything that watches it.
     pub(crate) fn complete(&self, pid: Pid, reason: &ExitReason) {
         self.undo(pid, self.inner.hooks.len(), reason, reason);
     }
 
-    /// As [`complete`](Host::complete), for a process whose start the first `hooks` hooks have seen:
-    /// they see it end with `reason`, and those who watch it `told`.
+    /// As [`complete`](Host::complete), for a process whose start the first `hooks` hooks have seen: they see
+    /// it end with `reason`, and its links and monitors with `told`.
     ///
-    /// Whatever panics in here is somebody else's than the process's: everybody else is told all the same,
-    /// and the place given back.
+    /// A panic in here belongs to foreign code and not to the process: all others are told all the same, and
+    /// the slot is given back.
     fn undo(&self, pid: Pid, hooks: usize, reason: &ExitReason, told: &ExitReason) {
         let slot = self.taken_slot(pid);
         let mut left = slot.complete();
@@ -311,7 +368,7 @@ impl Host {
         self.give_back(pid);
     }
 
-    /// The process takes events from its mailbox.
+    /// Takes events from the mailbox, for the process.
     #[inline]
     pub(crate) fn drain(&self, pid: Pid, into: &mut Chain, most: usize) -> Left {
         let Drained { left, late } = self.taken_slot(pid).drain(into, most);
@@ -326,7 +383,7 @@ impl Host {
         self.report_late(pid, drained.late);
     }
 
-    /// Reports what came to a place after the process that it was for.
+    /// Reports events that arrived at a slot after their process had ended.
     #[inline]
     fn report_late(&self, pid: Pid, late: Vec<(u32, Event)>) {
         for (generation, event) in late {
@@ -334,7 +391,7 @@ impl Host {
         }
     }
 
-    /// The place is free for the next process.
+    /// Frees the slot for the next process.
     fn give_back(&self, pid: Pid) {
         self.inner.table.give_back(pid.id().index());
         if let Some(limit) = &self.inner.limit {

@@ -1,4 +1,4 @@
-//! A host's part of its runtime's dump and metrics.
+//! A host's section in its runtime's dump and metrics.
 
 use super::{Host, WeakHost};
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ struct Processes {
     host: WeakHost,
 }
 
-/// Has the runtime tell of the host, until the guard is dropped.
+/// Adds a section for the host, until the guard is dropped.
 pub(super) fn add(host: &Host) -> SectionGuard {
     let section = Processes {
         heading: format!("processes of {}@{}", host.node(), host.name()),

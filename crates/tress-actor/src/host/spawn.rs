@@ -1,3 +1,5 @@
+//! Starting processes.
+
 use super::Host;
 use crate::contain::contain;
 use crate::error::SpawnError;
@@ -17,7 +19,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use tress::sync::oneshot;
 
-/// What a process runs; made by [`Host::process`] and [`Host::future`].
+/// What a process runs. Implemented by the types that [`Host::process`], [`Host::future`] and [`Host::actor`]
+/// return inside a [`Spawn`].
 pub trait Body: Send + 'static + sealed::Sealed {}
 
 pub(crate) mod sealed {
@@ -33,7 +36,7 @@ pub(crate) mod sealed {
     }
 }
 
-/// The body of a [`Process`].
+/// The body of a [`Process`]; the type parameter of the [`Spawn`] that [`Host::process`] returns.
 pub struct Steps {
     process: Box<dyn Process>,
     kind: &'static str,
@@ -64,9 +67,28 @@ impl fmt::Debug for Steps {
     }
 }
 
-/// A process that is about to start.
+/// Options for a process that is about to start; returned by [`Host::process`], [`Host::future`] and
+/// [`Host::actor`].
 ///
-/// Neither `init` nor the future's first poll runs here, but on the scheduler.
+/// Nothing of the process runs on the calling thread: `init` and the first poll happen on the scheduler.
+///
+/// # Examples
+/// ```
+/// use tress_actor::{Capacity, Cx, Host, Overflow};
+///
+/// # #[tress::main]
+/// # async fn main() {
+/// let host = Host::builder("main").start().unwrap();
+/// let serve = |mut cx: Cx<u8>| async move { while cx.recv().await.is_some() {} };
+/// let pid = host
+///     .future(serve)
+///     .name("server")
+///     .mailbox(Capacity::new(64, Overflow::Reject))
+///     .spawn()
+///     .unwrap();
+/// assert_eq!(host.lookup("server"), Some(pid));
+/// # }
+/// ```
 #[derive(Debug)]
 #[must_use = "a process starts with `spawn` or `exec`"]
 pub struct Spawn<'a, B> {
@@ -86,8 +108,8 @@ pub(crate) struct Options {
 }
 
 impl Host {
-    /// A process that is a state machine; its method is `main` and its input empty, if they are not
-    /// given.
+    /// Prepares to start a process that is a state machine. Its method is `main` and its input empty unless
+    /// they are set.
     pub fn process<P: Process>(&self, process: P) -> Spawn<'_, Steps> {
         self.boxed_process(Box::new(process), std::any::type_name::<P>())
     }
@@ -123,7 +145,7 @@ impl Host {
             why: None,
         };
         let pid = starting.pid;
-        // Whoever shuts the host down says so first and looks for processes then.
+        // A shutdown sets the flag first and looks for processes afterwards.
         fence(Ordering::SeqCst);
         if self.inner.stopping.load(Ordering::Relaxed) {
             return Err(starting.fail(SpawnError::Stopping));
@@ -188,11 +210,11 @@ impl Host {
     }
 }
 
-/// A process that has a place and does not run yet. If that comes to nothing, its start is undone.
+/// A process that has a slot and does not run yet. Dropping it undoes the start.
 struct Starting<'a> {
     host: &'a Host,
     pid: Pid,
-    /// How many hooks have seen it start.
+    /// Number of hooks that have seen it start.
     hooks: usize,
     /// Why it does not run; `None` if its start panicked.
     why: Option<String>,
@@ -200,12 +222,12 @@ struct Starting<'a> {
 
 impl Starting<'_> {
     fn fail(mut self, error: SpawnError) -> SpawnError {
-        // What a hook says is written by foreign code.
+        // The text of a hook's error is written by foreign code.
         self.why = contain(|| error.to_string());
         error
     }
 
-    /// It runs from now on.
+    /// Ends the guard: the process runs from now on.
     fn done(self) {
         // Nothing is left to undo, and nothing in it to drop.
         std::mem::forget(self);
@@ -222,56 +244,59 @@ impl Drop for Starting<'_> {
 }
 
 impl<'a, B: Body> Spawn<'a, B> {
-    /// The room of its mailbox.
+    /// Sets the capacity of its mailbox. The default is the [host's](crate::Builder::mailbox).
     pub fn mailbox(mut self, capacity: Capacity) -> Spawn<'a, B> {
         self.options.capacity = Some(capacity);
         self
     }
 
-    /// The end of linked processes comes as an event. See [`Host::trap_exits`].
+    /// Makes it trap exits from the start; see [`Host::trap_exits`].
     pub fn trap_exits(mut self) -> Spawn<'a, B> {
         self.options.trap = true;
         self
     }
 
-    /// What it is called, from before it runs. See [`Host::register`].
+    /// Gives it a name before it runs; see [`Host::register`].
     pub fn name(mut self, name: &str) -> Spawn<'a, B> {
         self.options.name = Some(name.into());
         self
     }
 
-    /// The process on whose behalf it starts.
+    /// Sets the process on whose behalf it starts, as [`ProcessInfo`](crate::ProcessInfo) and hooks report it.
     pub fn parent(mut self, pid: Pid) -> Spawn<'a, B> {
         self.options.parent = Some(pid);
         self
     }
 
-    /// Linked to `pid` from the start. See [`Host::link`].
+    /// Links it to `pid` before it runs; see [`Host::link`].
     pub fn linked_to(mut self, pid: Pid) -> Spawn<'a, B> {
         self.options.link = Some(pid);
         self
     }
 
-    /// Monitored by `pid` from the start. See [`Host::monitor`].
+    /// Monitors it by `pid` before it runs; see [`Host::monitor`].
     pub fn monitored_by(mut self, pid: Pid) -> Spawn<'a, B> {
         self.options.monitor = Some(pid);
         self
     }
 
-    /// Starts it.
+    /// Starts the process and returns its PID.
     ///
     /// # Errors
-    /// If the host has no room, is shutting down, or a hook refuses; if its name is taken, or the process
-    /// that it is to be linked to or monitored by has ended.
+    /// - [`SpawnError::Stopping`] if the host is shutting down.
+    /// - [`SpawnError::TooMany`] if the host has its maximum of processes.
+    /// - [`SpawnError::Vetoed`] if a hook refuses it.
+    /// - [`SpawnError::NameTaken`] if another process has the name.
+    /// - [`SpawnError::NoProcess`] if the process that it is to be linked to or monitored by has ended.
     pub fn spawn(self) -> Result<Pid, SpawnError> {
         let (pid, _) = self.host.start(self.body, self.options, None)?;
         Ok(pid)
     }
 
-    /// Starts it, to wait for its end and its result.
+    /// Starts the process and returns its PID, and a future of its end and result.
     ///
     /// # Errors
-    /// As [`spawn`](Spawn::spawn).
+    /// As for [`spawn`](Spawn::spawn).
     pub fn exec(self) -> Result<(Pid, ExitFuture), SpawnError> {
         let (sender, receiver) = oneshot::channel();
         let (pid, _) = self.host.start(self.body, self.options, Some(sender))?;
@@ -280,13 +305,13 @@ impl<'a, B: Body> Spawn<'a, B> {
 }
 
 impl<'a> Spawn<'a, Steps> {
-    /// Which of its methods it runs.
+    /// Sets the method that it runs, the second argument of [`Process::init`].
     pub fn method(mut self, method: &str) -> Spawn<'a, Steps> {
         self.body.method = method.into();
         self
     }
 
-    /// What it is given.
+    /// Sets the input, the third argument of [`Process::init`].
     pub fn input<T: Send + 'static>(self, input: T) -> Spawn<'a, Steps> {
         self.input_payload(Payload::new(input))
     }

@@ -1,10 +1,17 @@
-//! Processes that keep others running.
+//! Processes that restart others.
 //!
-//! A supervisor starts its children in order, starts those again that end, by its [`Strategy`] and
-//! their [`Restart`], and stops them in the reverse order. Children that keep failing are not started
-//! for ever: past the [intensity](Supervisor::intensity) the supervisor stops them all and fails,
-//! for its own supervisor to see.
+//! A supervisor starts its children in order, restarts those that end, by its [`Strategy`] and their
+//! [`Restart`], and stops them in the reverse order. Children that keep failing are not restarted for ever:
+//! past the [intensity](Supervisor::intensity) the supervisor stops them all and fails, for its own supervisor
+//! to see. The terms are Erlang's.
 //!
+//! - [`Supervisor`]: describes a supervisor and starts it.
+//! - [`Strategy`]: which children are restarted together.
+//! - [`Restart`]: when a child is restarted.
+//! - [`Backoff`]: the delay before a restart.
+//! - [`ChildHost`]: starts the process of a child.
+//!
+//! # Examples
 //! ```
 //! use tress_actor::{Cx, Host, Supervisor, Strategy};
 //!
@@ -59,24 +66,24 @@ use std::time::Duration;
 
 pub use restarts::Backoff;
 
-/// Who else is started again when a child is.
+/// Which children are restarted together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strategy {
-    /// Nobody.
+    /// Only the child that has ended.
     OneForOne,
     /// All children.
     OneForAll,
-    /// Those that were started after it.
+    /// The child that has ended, and those that were started after it.
     RestForOne,
 }
 
-/// When a child is started again.
+/// When a child is restarted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Restart {
-    /// However it ended.
+    /// Whenever it ends.
     #[default]
     Always,
-    /// When it ended abnormally.
+    /// When it ends [abnormally](crate::ExitReason::is_abnormal).
     OnFailure,
     /// Never.
     Never,
@@ -92,7 +99,10 @@ struct Child {
     grace: Duration,
 }
 
-/// Describes a supervisor. See the [module](self).
+/// Describes a supervisor; started by [`spawn`](Supervisor::spawn), [`exec`](Supervisor::exec) or
+/// [`on`](Supervisor::on). See the [module](self) for an example.
+///
+/// It runs until it is [cancelled](Host::cancel), which stops its children, or until it gives up.
 #[must_use = "a supervisor works once it is started"]
 pub struct Supervisor {
     strategy: Strategy,
@@ -104,8 +114,8 @@ pub struct Supervisor {
 }
 
 impl Supervisor {
-    /// No children yet; at most 3 restarts within 5 seconds, without a delay; 5 seconds for a child
-    /// to stop.
+    /// Creates a supervisor without children, with at most 3 restarts within 5 seconds, no delay before a
+    /// restart, and 5 seconds for a child to stop.
     pub fn new(strategy: Strategy) -> Supervisor {
         Supervisor {
             strategy,
@@ -117,35 +127,40 @@ impl Supervisor {
         }
     }
 
-    /// How many restarts there may be `within` that time. With one more than `most` the supervisor gives
-    /// up: it stops its children and fails. With 0 it does so when the first child would have to be
-    /// started again, with [`usize::MAX`] never.
+    /// Sets the maximum number of restarts `within` a time, 3 within 5 seconds by default.
+    ///
+    /// With one more the supervisor gives up: it stops its children and fails. With 0 it does so at the first
+    /// restart, with [`usize::MAX`] never.
     pub fn intensity(mut self, most: usize, within: Duration) -> Supervisor {
         self.most = most;
         self.within = within;
         self
     }
 
-    /// How long to wait before a child is started again.
+    /// Sets the delay before a restart. The default is [`Backoff::none`].
     pub fn backoff(mut self, backoff: Backoff) -> Supervisor {
         self.backoff = backoff;
         self
     }
 
-    /// How long children that are added from now on have to stop when they are asked to, before they
-    /// are terminated: never, with a time that the clock cannot reach, such as [`Duration::MAX`].
+    /// Sets the time that children which are added from now on have to stop when they are asked to, 5 seconds
+    /// by default. After it they are terminated.
+    ///
+    /// With a time that the clock cannot reach, such as [`Duration::MAX`], they are never terminated.
     pub fn grace(mut self, grace: Duration) -> Supervisor {
         self.grace = grace;
         self
     }
 
-    /// Adds a child that is [always](Restart::Always) started again. It is started by what `start`
-    /// is given, so that the supervisor knows of its end.
+    /// Adds a child that is [always](Restart::Always) restarted.
     ///
-    /// A process that was started otherwise is monitored when `start` returns it. If it has ended by
-    /// then, it counts as one that failed, since nobody knows why it did
-    /// ([`NoProcess`](crate::ExitReason::NoProcess)). It has to be of the supervisor's host, and not
-    /// the supervisor: a supervisor that is given another stops its children and fails.
+    /// `start` is called for every start, and gets a [`ChildHost`] to start the process with. It should return
+    /// the PID of that process. It runs on the supervisor's task, so it must not block.
+    ///
+    /// A process that was started in another way is monitored when `start` returns it. If it has ended by then,
+    /// it counts as failed, because its reason is not known ([`NoProcess`](crate::ExitReason::NoProcess)). It
+    /// must belong to the supervisor's host and must not be the supervisor: otherwise the supervisor stops its
+    /// children and fails.
     pub fn child(
         self,
         name: &str,
@@ -154,7 +169,7 @@ impl Supervisor {
         self.child_with(name, Restart::Always, start)
     }
 
-    /// Adds a child. See [`child`](Supervisor::child).
+    /// Adds a child with a [`Restart`] of its own; see [`child`](Supervisor::child).
     pub fn child_with(
         mut self,
         name: &str,
@@ -170,23 +185,23 @@ impl Supervisor {
         self
     }
 
-    /// The supervisor as a process that can be given a name, linked, or be the child of another.
+    /// Prepares to start the supervisor, with options such as a name or a link.
     pub fn on(self, host: &Host) -> Spawn<'_, impl Body + use<>> {
         host.future(move |cx| run::supervise(self, cx)).trap_exits()
     }
 
-    /// Starts it.
+    /// Starts the supervisor and returns its PID.
     ///
     /// # Errors
-    /// As [`Spawn::spawn`].
+    /// As for [`Spawn::spawn`].
     pub fn spawn(self, host: &Host) -> Result<Pid, SpawnError> {
         self.on(host).spawn()
     }
 
-    /// Starts it, to wait for its end.
+    /// Starts the supervisor and returns its PID, and a future of its end.
     ///
     /// # Errors
-    /// As [`Spawn::exec`].
+    /// As for [`Spawn::exec`].
     pub fn exec(self, host: &Host) -> Result<(Pid, ExitFuture), SpawnError> {
         self.on(host).exec()
     }
@@ -202,7 +217,7 @@ impl fmt::Debug for Supervisor {
     }
 }
 
-/// What a child is started by: its processes are linked to the supervisor and monitored by it.
+/// Starts the process of a child, linked to its supervisor and monitored by it.
 #[derive(Debug, Clone, Copy)]
 pub struct ChildHost<'a> {
     host: &'a Host,
@@ -210,12 +225,12 @@ pub struct ChildHost<'a> {
 }
 
 impl<'a> ChildHost<'a> {
-    /// The host.
+    /// Returns the host.
     pub fn host(&self) -> &'a Host {
         self.host
     }
 
-    /// The supervisor.
+    /// Returns the PID of the supervisor.
     pub fn supervisor(&self) -> Pid {
         self.supervisor
     }
@@ -228,12 +243,12 @@ impl<'a> ChildHost<'a> {
             .monitored_by(supervisor)
     }
 
-    /// As [`Host::process`].
+    /// Prepares to start a process that is a state machine; see [`Host::process`].
     pub fn process<P: Process>(&self, process: P) -> Spawn<'a, Steps> {
         self.ours(self.host.process(process))
     }
 
-    /// As [`Host::future`].
+    /// Prepares to start a process that is a future; see [`Host::future`].
     pub fn future<M, F, Fut>(&self, make: F) -> Spawn<'a, crate::cx::Polls<M, F, Fut>>
     where
         M: Send + 'static,
@@ -243,13 +258,14 @@ impl<'a> ChildHost<'a> {
         self.ours(self.host.future(make))
     }
 
-    /// As [`Host::actor`].
+    /// Prepares to start an actor; see [`Host::actor`].
     pub fn actor<A: Actor>(&self, actor: A) -> Spawn<'a, impl Body + use<A>> {
         self.ours(self.host.actor(actor))
     }
 
-    /// A supervisor below this one.
+    /// Prepares to start a supervisor below this one.
     ///
+    /// # Examples
     /// ```
     /// use tress_actor::{Cx, ExitReason, Host, Restart, Strategy, Supervisor};
     ///
@@ -257,7 +273,7 @@ impl<'a> ChildHost<'a> {
     /// # async fn main() {
     /// let host = Host::builder("main").start().unwrap();
     /// let serve = |mut cx: Cx<u8>| async move { while cx.recv().await.is_some() {} };
-    /// // If the store fails, everything starts again; if one of the pool does, nothing else.
+    /// // If the store fails, everything is restarted; if a member of the pool fails, only that one.
     /// let (root, exit) = Supervisor::new(Strategy::OneForAll)
     ///     .child("store", move |start| start.future(serve).name("store").spawn())
     ///     .child("pool", move |start| {

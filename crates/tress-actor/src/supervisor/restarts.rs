@@ -1,13 +1,14 @@
-//! How often, and how soon.
+//! The number of restarts, and the delay before each.
 
 use crate::sys::SeedGenerator;
 use std::collections::VecDeque;
 use std::time::Duration;
 use tress::time::Instant;
 
-/// How long to wait before something that failed is tried again: longer each time it fails, and not
-/// quite the same for everybody.
+/// The delay before a restart: it grows with each failure, up to a limit, and varies at random so that many
+/// children do not restart at the same moment.
 ///
+/// # Examples
 /// ```
 /// use std::time::Duration;
 /// use tress_actor::Backoff;
@@ -25,13 +26,13 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// No delay.
+    /// Creates a backoff without any delay.
     pub const fn none() -> Backoff {
         Backoff::new(Duration::ZERO, Duration::ZERO)
     }
 
-    /// A delay of `initial` the first time, doubled each time, up to `most`, with a jitter of a
-    /// tenth.
+    /// Creates a backoff that begins at `initial` and doubles with each failure, up to `most`, with a jitter of
+    /// a tenth.
     pub const fn new(initial: Duration, most: Duration) -> Backoff {
         Backoff {
             initial,
@@ -41,10 +42,10 @@ impl Backoff {
         }
     }
 
-    /// By how much the delay grows each time.
+    /// Sets the factor by which the delay grows with each failure, 2 by default.
     ///
     /// # Panics
-    /// If it is below one, or no number.
+    /// If `factor` is less than 1, or not a number.
     #[must_use]
     pub fn factor(mut self, factor: f64) -> Backoff {
         assert!(factor >= 1.0, "a delay that shrinks is no backoff");
@@ -52,10 +53,10 @@ impl Backoff {
         self
     }
 
-    /// By which part the delay is shortened or lengthened at random.
+    /// Sets the fraction by which the delay is shortened or lengthened at random, 0.1 by default.
     ///
     /// # Panics
-    /// If it is not between zero and one.
+    /// If `jitter` is not between 0 and 1.
     #[must_use]
     pub fn jitter(mut self, jitter: f64) -> Backoff {
         assert!((0.0..=1.0).contains(&jitter), "a part is between 0 and 1");
@@ -63,7 +64,7 @@ impl Backoff {
         self
     }
 
-    /// The delay before the try after so many failures in a row; `random` is between 0 and 1.
+    /// The delay after this number of failures in a row; `random` is between 0 and 1.
     fn delay(&self, failures: u32, random: f64) -> Duration {
         if self.initial.is_zero() {
             return Duration::ZERO;
@@ -76,10 +77,10 @@ impl Backoff {
     }
 }
 
-/// How many restarts are remembered if there may be any number of them: more than any delay grows by.
+/// Number of restarts that are remembered if there is no limit: enough for any delay to reach its maximum.
 const UNLIMITED: usize = 1024;
 
-/// The restarts of a supervisor, to tell when there are too many.
+/// The recent restarts of a supervisor.
 pub(super) struct Restarts {
     most: usize,
     within: Duration,
@@ -97,7 +98,7 @@ impl Restarts {
         }
     }
 
-    /// One more. How long to wait before it, or `None` if it is one too many.
+    /// Counts a restart. Returns the delay before it, or `None` if there are too many.
     pub(super) fn another(&mut self, now: Instant) -> Option<Duration> {
         while let Some(&oldest) = self.times.front() {
             if now.saturating_duration_since(oldest) <= self.within {

@@ -1,4 +1,4 @@
-//! The supervisor at work.
+//! The process of a supervisor.
 
 use super::restarts::Restarts;
 use super::{Child, ChildHost, Restart, Strategy, Supervisor};
@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use tress::time::Instant;
 
-/// Which children are to be started again, and why; `None` if all run.
+/// The children that are to be restarted, and why; `None` if all run.
 type Again = Option<(Range<usize>, String)>;
 
 /// The end of a child.
@@ -20,15 +20,15 @@ struct Down(Pid, ExitReason);
 
 struct Work {
     cx: Cx<()>,
-    /// The supervisor above, if there is one: it takes this one along.
+    /// The supervisor above, if there is one: this one ends with it.
     parent: Option<Pid>,
     strategy: Strategy,
     children: Vec<Child>,
     /// The processes of the children that run.
     running: Vec<Option<Pid>>,
-    /// Ends that came while something else was waited for.
+    /// Ends that arrived while something else was waited for.
     ends: VecDeque<Down>,
-    /// Has it been asked to stop?
+    /// Whether it has been asked to stop.
     cancelled: bool,
 }
 
@@ -97,7 +97,7 @@ impl Work {
         }
     }
 
-    /// Who is started again with a child.
+    /// The children that are restarted with one.
     fn affected(&self, at: usize) -> Range<usize> {
         match self.strategy {
             Strategy::OneForOne => at..at + 1,
@@ -106,8 +106,8 @@ impl Work {
         }
     }
 
-    /// Starts children in order. Who has to be started again if one of them could not be, and why
-    /// it could not. Fails if one is a process that cannot be anybody's child here.
+    /// Starts children in order. If one could not be started, returns those that have to be restarted, and why.
+    /// Fails if one is a process that cannot be a child here.
     fn start(&mut self, which: Range<usize>) -> Result<Again, ProcessError> {
         for at in which.clone() {
             let started = (self.children[at].start)(ChildHost {
@@ -119,7 +119,7 @@ impl Work {
                     self.see_to(at, pid)?;
                     self.running[at] = Some(pid);
                 }
-                // The host asks this one to stop, too.
+                // The host asks this supervisor to stop, too.
                 Err(SpawnError::Stopping) => {
                     self.cancelled = true;
                     return Ok(None);
@@ -130,8 +130,8 @@ impl Work {
         Ok(None)
     }
 
-    /// Makes sure that the supervisor is told of a child's end, whoever it was started by, and once for
-    /// each child whose process it is.
+    /// Makes sure that the supervisor is told of a child's end, however it was started, and once for each child
+    /// whose process it is.
     fn see_to(&self, at: usize, pid: Pid) -> Result<(), ProcessError> {
         let (host, supervisor) = (self.cx.host(), self.cx.pid());
         let name = &self.children[at].name;
@@ -148,8 +148,8 @@ impl Work {
             )
             .into());
         }
-        // A monitor that has told did so before this one can: if the process has ended already, its
-        // own reason comes first, and what this one tells is passed over.
+        // A monitor that has told did so before this one can: if the process has ended already, its own reason
+        // arrives first, and what this one tells is ignored.
         if self.running.contains(&Some(pid)) || !host.is_monitored_by(pid, supervisor) {
             // It fails if the supervisor has ended.
             let _ = host.monitor(supervisor, pid);
@@ -157,7 +157,7 @@ impl Work {
         Ok(())
     }
 
-    /// The next end of a child; `None` if the supervisor is asked to stop.
+    /// Waits for the next end of a child; `None` if the supervisor is asked to stop.
     async fn news(&mut self) -> Option<Down> {
         loop {
             match self.cx.next().await {
@@ -172,13 +172,13 @@ impl Work {
                     self.cancelled = true;
                     return None;
                 }
-                // The link is there for the children, who end with the supervisor.
+                // The links are there for the children, which end with the supervisor.
                 Mail::Event(_) | Mail::Message(()) => {}
             }
         }
     }
 
-    /// Lets time pass, unless the supervisor is asked to stop.
+    /// Waits for a time, unless the supervisor is asked to stop.
     async fn wait(&mut self, delay: std::time::Duration) {
         let until = Deadline::after(delay);
         while !self.cancelled {
@@ -190,7 +190,7 @@ impl Work {
         }
     }
 
-    /// Stops children, the last first: asks them, and terminates those who do not in time.
+    /// Stops children, the last one first: asks them to, and terminates those that do not stop in time.
     async fn stop(&mut self, which: Range<usize>) {
         for at in which.rev() {
             let Some(pid) = self.running[at].take() else {
@@ -217,7 +217,7 @@ impl Work {
             match self.news().await {
                 Some(down) if down.0 == pid => return,
                 Some(down) => self.ends.push_back(down),
-                // Stopping is what is being done.
+                // It is stopping already.
                 None => {}
             }
         }
