@@ -17,6 +17,13 @@ use tress::sync::oneshot;
 
 /// A process that handles messages of one type, one after the other.
 ///
+/// Its life: [`started`](Actor::started) once, then [`handle`](Actor::handle) for each message and
+/// [`event`](Actor::event) for each event of the system, then [`stopped`](Actor::stopped) if it stops by
+/// [`Flow::Stop`]. An error or a panic ends it at once, without `stopped`.
+///
+/// Start it with [`Host::spawn_actor`], or with [`Host::actor`] to set options.
+///
+/// # Examples
 /// ```
 /// use tress_actor::{Actor, Cx, Flow, Host, ProcessError, Reply};
 ///
@@ -50,13 +57,14 @@ use tress::sync::oneshot;
 /// }
 /// ```
 pub trait Actor: Send + Sized + 'static {
-    /// What it is sent.
+    /// The type of its messages. Messages of other types are reported as
+    /// [undeliverable](crate::Lifecycle::on_undeliverable).
     type Msg: Send + 'static;
 
-    /// It has started, and handles its first message next.
+    /// Prepares the actor before its first message. Does nothing by default.
     ///
     /// # Errors
-    /// Ends it.
+    /// An error ends the actor with [`ExitReason::Failed`](crate::ExitReason::Failed).
     fn started(
         &mut self,
         cx: &mut Cx<Self::Msg>,
@@ -65,21 +73,23 @@ pub trait Actor: Send + Sized + 'static {
         async { Ok(()) }
     }
 
-    /// Handles a message. Others wait meanwhile.
+    /// Handles a message. Further messages wait in the mailbox until it returns.
     ///
     /// # Errors
-    /// Ends it.
+    /// An error ends the actor with [`ExitReason::Failed`](crate::ExitReason::Failed).
     fn handle(
         &mut self,
         msg: Self::Msg,
         cx: &mut Cx<Self::Msg>,
     ) -> impl Future<Output = Result<Flow, ProcessError>> + Send;
 
-    /// Something happened to a process that it is linked to or monitors, or somebody asks it to
-    /// stop, which it does if this is not written otherwise.
+    /// Handles an event of the system: a process that it monitors or is linked to has ended, a group that it
+    /// watches has changed, or it is asked to stop.
+    ///
+    /// By default it stops when it is asked to, and ignores everything else.
     ///
     /// # Errors
-    /// Ends it.
+    /// An error ends the actor with [`ExitReason::Failed`](crate::ExitReason::Failed).
     fn event(
         &mut self,
         event: SystemEvent,
@@ -94,19 +104,21 @@ pub trait Actor: Send + Sized + 'static {
         }
     }
 
-    /// It stops in good order.
+    /// Cleans up after [`Flow::Stop`]. Does nothing by default.
+    ///
+    /// Not called if the actor fails, panics or is terminated: put what must always happen into `Drop`.
     fn stopped(&mut self, cx: &mut Cx<Self::Msg>) -> impl Future<Output = ()> + Send {
         let _ = cx;
         async {}
     }
 }
 
-/// Whether an [`Actor`] goes on.
+/// Whether an [`Actor`] goes on after a message or an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
-    /// Yes.
+    /// It goes on.
     Continue,
-    /// No: it ends, with a normal exit.
+    /// It stops: [`Actor::stopped`] runs, and the process ends normally.
     Stop,
 }
 
@@ -124,7 +136,7 @@ fn live<A: Actor>(
         loop {
             let flow = match poll_fn(|task| cx.poll_mail(task)).await {
                 Ok(msg) => actor.handle(msg, &mut cx).await?,
-                // Rare, and larger than most messages.
+                // Boxed, because events are rare and larger than most messages.
                 Err(event) => Box::pin(actor.event(*event, &mut cx)).await?,
             };
             if flow == Flow::Stop {
@@ -136,22 +148,48 @@ fn live<A: Actor>(
 }
 
 impl Host {
-    /// A process that is an [`Actor`]. Its address is made by [`actor_ref`](Host::actor_ref).
+    /// Prepares to start an [`Actor`], with options. [`actor_ref`](Host::actor_ref) makes its address.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress_actor::{Actor, Capacity, Cx, Flow, Host, Overflow, ProcessError};
+    ///
+    /// struct Printer;
+    ///
+    /// impl Actor for Printer {
+    ///     type Msg = String;
+    ///
+    ///     async fn handle(&mut self, text: String, _: &mut Cx<String>) -> Result<Flow, ProcessError> {
+    ///         println!("{text}");
+    ///         Ok(Flow::Continue)
+    ///     }
+    /// }
+    ///
+    /// # #[tress::main]
+    /// # async fn main() {
+    /// let host = Host::builder("main").start().unwrap();
+    /// let printer = host.actor(Printer).name("printer").mailbox(Capacity::new(8, Overflow::Reject));
+    /// let printer = host.actor_ref::<String>(printer.spawn().unwrap());
+    /// printer.cast("hello".to_string()).unwrap();
+    /// # }
+    /// ```
     pub fn actor<A: Actor>(&self, actor: A) -> Spawn<'_, impl Body + use<A>> {
         self.future(move |cx| live(actor, cx))
     }
 
-    /// Starts an actor.
+    /// Starts an [`Actor`] with the default options and returns its address.
     ///
     /// # Errors
-    /// As [`Spawn::spawn`].
+    /// As for [`Spawn::spawn`].
     pub fn spawn_actor<A: Actor>(&self, actor: A) -> Result<ActorRef<A::Msg>, SpawnError> {
         let pid = self.actor(actor).spawn()?;
         Ok(self.actor_ref(pid))
     }
 
-    /// An address that sends messages of one type. What the process does not take is reported as
-    /// undeliverable.
+    /// Returns an address that sends messages of type `M` to a process.
+    ///
+    /// The type is not checked here. Messages that the process does not take are reported as
+    /// [undeliverable](crate::Lifecycle::on_undeliverable).
     pub fn actor_ref<M: Send + 'static>(&self, pid: Pid) -> ActorRef<M> {
         ActorRef {
             host: self.clone(),
@@ -161,7 +199,27 @@ impl Host {
     }
 }
 
-/// The address of a process that takes messages of one type.
+/// The address of a process that takes messages of type `M`.
+///
+/// Returned by [`Host::spawn_actor`] and [`Host::actor_ref`]. Cloning it is cheap; it does not keep the process
+/// alive.
+///
+/// # Examples
+/// ```
+/// use tress_actor::{Cx, Host, Reply};
+///
+/// # #[tress::main]
+/// # async fn main() {
+/// let host = Host::builder("main").start().unwrap();
+/// let echo = host.spawn(|mut cx: Cx<(u8, Reply<u8>)>| async move {
+///     while let Some((n, reply)) = cx.recv().await {
+///         reply.send(n);
+///     }
+/// });
+/// let echo = host.actor_ref::<(u8, Reply<u8>)>(echo.unwrap());
+/// assert_eq!(echo.ask(|reply| (7, reply)).await.unwrap(), 7);
+/// # }
+/// ```
 pub struct ActorRef<M> {
     host: Host,
     pid: Pid,
@@ -169,34 +227,37 @@ pub struct ActorRef<M> {
 }
 
 impl<M: Send + 'static> ActorRef<M> {
-    /// The process.
+    /// Returns the PID of the process.
     pub fn pid(&self) -> Pid {
         self.pid
     }
 
-    /// Its host.
+    /// Returns the host that the address sends through.
     pub fn host(&self) -> &Host {
         &self.host
     }
 
-    /// Does it live?
+    /// Returns `true` if the process is alive; see [`Host::is_alive`].
     pub fn is_alive(&self) -> bool {
         self.host.is_alive(self.pid)
     }
 
-    /// Sends a message, without waiting for room or for an answer.
+    /// Sends a message without waiting for room or for an answer.
     ///
     /// # Errors
-    /// As [`Host::send`].
+    /// As for [`Host::send`].
     #[inline]
     pub fn cast(&self, msg: M) -> Result<(), SendError> {
         self.host.send(self.pid, msg)
     }
 
-    /// Sends a message, and waits for room.
+    /// Sends a message, and waits for room in the mailbox.
+    ///
+    /// # Errors
+    /// As for [`Host::send_waiting`].
     ///
     /// # Cancel safety
-    /// As [`Host::send_waiting`].
+    /// As for [`Host::send_waiting`]: if the future is dropped before it is ready, the message is not sent.
     #[inline]
     pub fn send(&self, msg: M) -> Sending<'_> {
         self.host.send_parcel(self.pid, Parcel::of(msg))
@@ -204,11 +265,16 @@ impl<M: Send + 'static> ActorRef<M> {
 
     /// Sends a message with a [`Reply`] in it, and waits for the answer.
     ///
+    /// `make` puts the reply into a message. There is no limit of time; see
+    /// [`ask_timeout`](ActorRef::ask_timeout).
+    ///
     /// # Errors
-    /// If the message could not be sent, or the process ended or dropped the reply.
+    /// - [`AskError::Unsent`] if the message could not be sent.
+    /// - [`AskError::Unanswered`] if the process has ended, or has dropped the reply.
     ///
     /// # Cancel safety
-    /// Once the message is sent it stays so; the answer goes nowhere.
+    /// If the future is dropped while it waits for room, nothing is sent. Afterwards the message stays sent,
+    /// and the answer is dropped.
     pub async fn ask<T: Send + 'static>(
         &self,
         make: impl FnOnce(Reply<T>) -> M,
@@ -219,13 +285,14 @@ impl<M: Send + 'static> ActorRef<M> {
         receiver.await.map_err(|_| AskError::Unanswered(self.pid))
     }
 
-    /// As [`ask`](ActorRef::ask), but not for longer than `limit`.
+    /// Sends a message like [`ask`](ActorRef::ask), and waits for at most `limit`.
     ///
     /// # Errors
-    /// As [`ask`](ActorRef::ask), and if the time is up.
+    /// As for [`ask`](ActorRef::ask), and [`AskError::TimedOut`] after `limit`. The message may have been
+    /// handled all the same.
     ///
     /// # Cancel safety
-    /// As [`ask`](ActorRef::ask).
+    /// As for [`ask`](ActorRef::ask).
     pub async fn ask_timeout<T: Send + 'static>(
         &self,
         limit: Duration,
@@ -254,31 +321,33 @@ impl<M> fmt::Debug for ActorRef<M> {
     }
 }
 
-/// The way back to who asked.
+/// The way back to a task or process that [asks](ActorRef::ask).
+///
+/// Dropping it without an answer ends the wait with [`AskError::Unanswered`].
 #[derive(Debug)]
 pub struct Reply<T>(oneshot::Sender<T>);
 
 impl<T> Reply<T> {
-    /// Answers. Nothing happens if nobody waits any more.
+    /// Sends the answer. It is dropped if the other side does not wait any more.
     pub fn send(self, answer: T) {
         let _ = self.0.send(answer);
     }
 
-    /// Has who asked given up?
+    /// Returns `true` if the other side does not wait any more, so that an answer need not be computed.
     pub fn is_closed(&self) -> bool {
         self.0.is_closed()
     }
 }
 
-/// Why there is no answer.
+/// Why [`ActorRef::ask`] has no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AskError {
-    /// The question was not sent.
+    /// The message was not sent.
     Unsent(SendFailure),
-    /// The process ended, or dropped the reply.
+    /// The process has ended, or has dropped the [`Reply`].
     Unanswered(Pid),
-    /// The answer did not come in time.
+    /// The answer did not come within this time.
     TimedOut(Pid, Duration),
 }
 

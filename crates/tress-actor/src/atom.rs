@@ -1,4 +1,4 @@
-//! Short texts that are known by a number: nodes, hosts and topics.
+//! Interned texts: the names of nodes, hosts and topics.
 
 use crate::sys::plain::RwLock;
 use std::collections::HashMap;
@@ -6,18 +6,20 @@ use std::error::Error;
 use std::fmt;
 use std::sync::LazyLock;
 
-/// Most atoms that a program may have.
+/// Maximum number of atoms in a program.
 pub const MAX_ATOMS: usize = 1 << 20;
 
-/// The longest text of an atom, in bytes.
+/// Maximum length of an atom's text, in bytes.
 pub const MAX_ATOM_LENGTH: usize = 255;
 
-/// A short text that is known by a number: cheap to copy, compare and hash.
+/// An interned text: cheap to copy, compare and hash.
 ///
-/// The same text is the same atom everywhere in the program. Atoms live as long as the program, so
-/// they suit the names of nodes, hosts and topics, of which there are few, and not what grows with
-/// the number of users.
+/// Equal texts are equal atoms everywhere in the program. Atoms are never freed, so they suit the names of
+/// nodes, hosts and topics, of which there are few. Do not make atoms of anything that grows with the input.
 ///
+/// The order of atoms is that of their creation, not that of their texts.
+///
+/// # Examples
 /// ```
 /// use tress_actor::Atom;
 ///
@@ -34,7 +36,7 @@ struct Atoms {
     texts: Vec<&'static str>,
 }
 
-/// The atoms that exist from the start, by their numbers.
+/// The atoms that exist from the start; their index is their number.
 const FIRST: [&str; 4] = ["local", "@pid/inbox", "@pid/events", "@pid/control"];
 
 static ATOMS: LazyLock<RwLock<Atoms>> = LazyLock::new(|| {
@@ -51,11 +53,11 @@ impl Atom {
     pub(crate) const EVENTS: Atom = Atom(2);
     pub(crate) const CONTROL: Atom = Atom(3);
 
-    /// The atom of a text.
+    /// Returns the atom of a text, and creates it if there is none yet.
     ///
     /// # Errors
-    /// If the text is empty or longer than [`MAX_ATOM_LENGTH`], or if there are [`MAX_ATOMS`]
-    /// already.
+    /// - [`AtomError::Length`] if the text is empty or longer than [`MAX_ATOM_LENGTH`].
+    /// - [`AtomError::TooMany`] if there are [`MAX_ATOMS`] others already.
     pub fn new(text: &str) -> Result<Atom, AtomError> {
         if text.is_empty() || text.len() > MAX_ATOM_LENGTH {
             return Err(AtomError::Length(text.len()));
@@ -79,7 +81,7 @@ impl Atom {
         Ok(Atom(number))
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn as_str(self) -> &'static str {
         let atoms = ATOMS.read();
         atoms.texts[self.0 as usize]
@@ -98,13 +100,13 @@ impl fmt::Debug for Atom {
     }
 }
 
-/// A text that cannot be an atom.
+/// Why a text cannot be an [`Atom`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AtomError {
-    /// It is empty or too long; its length.
+    /// The text is empty or too long; this is its length in bytes.
     Length(usize),
-    /// There are as many atoms as there may be.
+    /// There are [`MAX_ATOMS`] atoms already.
     TooMany,
 }
 

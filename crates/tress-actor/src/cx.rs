@@ -17,23 +17,62 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tress::task::{self, coop};
 
-/// What came for a process.
+/// What [`Cx::next`] returns: a message, or an event of the system.
+///
+/// # Examples
+/// ```
+/// use tress_actor::{Cx, Done, Host, Mail, SystemEvent};
+///
+/// # #[tress::main]
+/// # async fn main() {
+/// let host = Host::builder("main").start().unwrap();
+/// let child = host.spawn(|_: Cx<()>| async { Err::<(), _>("failed") }).unwrap();
+/// let (_, exit) = host.future(move |mut cx: Cx<()>| async move {
+///     cx.host().monitor(cx.pid(), child).unwrap();
+///     match cx.next().await {
+///         Mail::Event(SystemEvent::Down { pid, .. }) => Done(pid == child),
+///         _ => Done(false),
+///     }
+/// }).exec().unwrap();
+/// assert!(exit.await.into_result().unwrap().downcast::<bool>().unwrap());
+/// # }
+/// ```
 #[derive(Debug)]
 pub enum Mail<M> {
     /// A message.
     Message(M),
-    /// News from the system.
+    /// An event of the system.
     Event(SystemEvent),
 }
 
-/// What a process that is a future knows of itself, and how it receives.
+/// The context of a process that is a future or an [`Actor`](crate::Actor): its PID, its host and its mailbox.
 ///
-/// It belongs to the process that it was given to: only that can wait for messages with it.
+/// It belongs to the process that it was given to: no other task can wait for messages with it. Messages that
+/// were taken from the mailbox but not received when it is dropped are reported as
+/// [undeliverable](crate::Lifecycle::on_undeliverable).
+///
+/// # Examples
+/// ```
+/// use tress_actor::{Cx, Host};
+///
+/// # #[tress::main]
+/// # async fn main() {
+/// let host = Host::builder("main").start().unwrap();
+/// let (pid, exit) = host.future(|mut cx: Cx<u32>| async move {
+///     while let Some(n) = cx.recv().await {
+///         println!("{} received {n} from {:?}", cx.pid(), cx.sender());
+///     }
+/// }).exec().unwrap();
+/// host.send(pid, 7_u32).unwrap();
+/// host.cancel(pid, tress_actor::ExitReason::Shutdown).unwrap();
+/// exit.await.into_result().unwrap();
+/// # }
+/// ```
 pub struct Cx<M> {
     host: Host,
     pid: Pid,
     task: Option<task::Id>,
-    /// Taken from the mailbox and not yet received.
+    /// Events that were taken from the mailbox and not yet received.
     mail: Chain,
     sender: Option<Pid>,
     message: PhantomData<fn() -> M>,
@@ -51,35 +90,41 @@ impl<M: Send + 'static> Cx<M> {
         }
     }
 
-    /// The process itself.
+    /// Returns the PID of the process itself.
     pub fn pid(&self) -> Pid {
         self.pid
     }
 
-    /// Its host.
+    /// Returns the host of the process.
     pub fn host(&self) -> &Host {
         &self.host
     }
 
-    /// The process that sent the message received last, if a process did.
+    /// Returns the sender of the message or event that was received last, if it was a process.
     pub fn sender(&self) -> Option<Pid> {
         self.sender
     }
 
-    /// Sends a value to a process, in this one's name.
+    /// Sends a value to another process without waiting, with this process as its sender.
     ///
     /// # Errors
-    /// As [`Host::send`].
+    /// As for [`Host::send`].
     pub fn send<T: Send + 'static>(&self, to: Pid, value: T) -> Result<(), crate::SendError> {
         self.host
             .send_message(to, Message::new(value).from(self.pid))
     }
 
-    /// The next message. `None` when the process is asked to stop; other news is passed over, for
-    /// which there is [`next`](Cx::next).
+    /// Waits for the next message. Returns `None` when the process is asked to stop.
+    ///
+    /// Other events of the system are skipped; [`next`](Cx::next) returns them too. A message of another type
+    /// is reported as [undeliverable](crate::Lifecycle::on_undeliverable) and skipped.
     ///
     /// # Cancel safety
-    /// Nothing is lost if the future is dropped: it takes a message only when it is ready.
+    /// Cancel safe: a message is taken only by the poll that returns it. An event that was skipped stays
+    /// skipped.
+    ///
+    /// # Panics
+    /// If a task other than the process polls it.
     pub async fn recv(&mut self) -> Option<M> {
         loop {
             match self.next().await {
@@ -90,16 +135,24 @@ impl<M: Send + 'static> Cx<M> {
         }
     }
 
-    /// Whatever comes next. A message of another type is reported as
-    /// [undeliverable](crate::Lifecycle::on_undeliverable) and passed over.
+    /// Waits for the next message or event of the system.
+    ///
+    /// A message of another type is reported as [undeliverable](crate::Lifecycle::on_undeliverable) and
+    /// skipped.
     ///
     /// # Cancel safety
-    /// As [`recv`](Cx::recv).
+    /// Cancel safe: a message or an event is taken only by the poll that returns it.
+    ///
+    /// # Panics
+    /// If a task other than the process polls it.
     pub async fn next(&mut self) -> Mail<M> {
         std::future::poll_fn(|cx| self.poll_next(cx)).await
     }
 
-    /// See [`next`](Cx::next).
+    /// Polls for the next message or event; see [`next`](Cx::next).
+    ///
+    /// # Panics
+    /// If a task other than the process polls it.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Mail<M>> {
         self.poll_mail(cx).map(|mail| match mail {
             Ok(message) => Mail::Message(message),
@@ -107,7 +160,7 @@ impl<M: Send + 'static> Cx<M> {
         })
     }
 
-    /// The same; in a box, so that who waits for messages has no need of room for events.
+    /// As `poll_next`. The event is boxed, so that a future that waits for messages needs no room for it.
     pub(crate) fn poll_mail(&mut self, cx: &mut Context<'_>) -> Poll<Result<M, Box<SystemEvent>>> {
         let budget = ready!(coop::poll_proceed(cx));
         loop {
@@ -123,7 +176,7 @@ impl<M: Send + 'static> Cx<M> {
                 }
                 continue;
             }
-            // Elsewhere the process might have ended, and its place be another's.
+            // In another task the process might have ended, and its slot belong to the next one.
             assert_eq!(
                 self.task,
                 task::try_id(),
@@ -137,8 +190,8 @@ impl<M: Send + 'static> Cx<M> {
         }
     }
 
-    /// News from the system, if that is what it is; anything else is not for this process. Nobody
-    /// yields commands here.
+    /// Returns an event of the system; reports anything else as undeliverable. There are no completions, since
+    /// futures yield no commands.
     #[cold]
     fn other(&mut self, event: Event) -> Option<SystemEvent> {
         let Event::Message(mut message) = event else {
@@ -171,13 +224,21 @@ impl<M> fmt::Debug for Cx<M> {
     }
 }
 
-/// What came of a process that is a future: nothing, a result or an error, or a value that is
-/// [`Done`].
+/// What a process that is a future may return: nothing, a `Result`, or a value in [`Done`].
+///
+/// # Examples
+/// ```
+/// use tress_actor::{Done, Outcome};
+///
+/// assert!(().into_outcome().is_ok());
+/// assert!(Err::<(), _>("no paper").into_outcome().is_err());
+/// assert_eq!(Done(7).into_outcome().unwrap().downcast::<i32>().unwrap(), 7);
+/// ```
 pub trait Outcome: Send + 'static {
-    /// The result of the process.
+    /// Converts the value to the result of the process.
     ///
     /// # Errors
-    /// What it failed with.
+    /// The error that the process failed with.
     fn into_outcome(self) -> Result<Payload, ProcessError>;
 }
 
@@ -193,7 +254,19 @@ impl<T: Send + 'static, E: Into<ProcessError> + Send + 'static> Outcome for Resu
     }
 }
 
-/// The result of a process that is done.
+/// The result of a process that is a future, if it is neither `()` nor a `Result`.
+///
+/// # Examples
+/// ```
+/// use tress_actor::{Cx, Done, Host};
+///
+/// # #[tress::main]
+/// # async fn main() {
+/// let host = Host::builder("main").start().unwrap();
+/// let (_, exit) = host.future(|_: Cx<()>| async { Done(6 * 7) }).exec().unwrap();
+/// assert_eq!(exit.await.into_result().unwrap().downcast::<i32>().unwrap(), 42);
+/// # }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Done<T>(pub T);
 
@@ -203,7 +276,7 @@ impl<T: Send + 'static> Outcome for Done<T> {
     }
 }
 
-/// The body of a process that is a future.
+/// The body of a process that is a future; the type parameter of the [`Spawn`] that [`Host::future`] returns.
 pub struct Polls<M, F, Fut> {
     make: F,
     types: PhantomData<fn(M) -> Fut>,
@@ -245,8 +318,12 @@ where
 }
 
 impl Host {
-    /// A process that is a future, made of a closure on the scheduler.
+    /// Prepares to start a process that is a future, with options.
     ///
+    /// `make` is called on the scheduler, not here, and gets the [`Cx`] of the process. What the future returns
+    /// is its [`Outcome`].
+    ///
+    /// # Examples
     /// ```
     /// use tress_actor::{Cx, Host};
     ///
@@ -282,10 +359,26 @@ impl Host {
         }
     }
 
-    /// Starts a process that is a future. Short for `host.future(make).spawn()`.
+    /// Starts a process that is a future, with the default options. Short for `host.future(make).spawn()`.
     ///
     /// # Errors
-    /// As [`Spawn::spawn`].
+    /// As for [`Spawn::spawn`].
+    ///
+    /// # Examples
+    /// ```
+    /// use tress_actor::{Cx, Host};
+    ///
+    /// # #[tress::main]
+    /// # async fn main() {
+    /// let host = Host::builder("main").start().unwrap();
+    /// let pid = host.spawn(|mut cx: Cx<String>| async move {
+    ///     while let Some(text) = cx.recv().await {
+    ///         println!("{text}");
+    ///     }
+    /// }).unwrap();
+    /// host.send(pid, "hello".to_string()).unwrap();
+    /// # }
+    /// ```
     pub fn spawn<M, F, Fut>(&self, make: F) -> Result<Pid, crate::SpawnError>
     where
         M: Send + 'static,
@@ -303,17 +396,17 @@ struct Poller<M, F, Fut> {
     message: PhantomData<fn() -> M>,
 }
 
-/// Ended before the process does, so that what the future holds is given back by then.
+/// Set to `Ended` before the process ends, so that everything the future holds is dropped by then.
 enum Stage<F, Fut> {
     Make(F),
     Run(Fut),
     Ended,
 }
 
-/// Most polls of one turn.
+/// Maximum number of polls in one turn.
 const TURN: usize = 4;
 
-/// Why a turn is over.
+/// How a turn ends.
 enum Turn {
     Rest,
     Tail,
@@ -326,7 +419,7 @@ where
     F: FnOnce(Cx<M>) -> Fut,
     Fut: Future<Output: Outcome>,
 {
-    /// The future begins to exist.
+    /// Creates the future.
     fn make(stage: Pin<&mut Stage<F, Fut>>, life: &Life) -> Result<(), ExitReason> {
         // SAFETY: what is moved out is the function, which is not pinned; a future moves in before
         // it is.

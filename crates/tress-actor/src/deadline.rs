@@ -1,3 +1,5 @@
+//! Deadlines that may be too far away for the clock.
+
 use std::future::Future;
 use std::time::Duration;
 use tress::time::Instant;
@@ -11,7 +13,7 @@ impl Deadline {
         Deadline(Instant::now().checked_add(duration))
     }
 
-    /// `None` if the time was up before.
+    /// Waits for the future; `None` if the deadline passes first.
     pub(crate) async fn limit<F: Future>(self, future: F) -> Option<F::Output> {
         match self.0 {
             Some(until) => tress::time::timeout_at(until, future).await.ok(),

@@ -1,3 +1,5 @@
+//! Why a message was not sent, or a process or a host not started.
+
 use crate::atom::AtomError;
 use crate::command::DuplicateCommand;
 use crate::event::Message;
@@ -7,7 +9,21 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-/// There is no such process: it has ended, or never was.
+/// The error of an operation on a process that does not exist: it has ended, or never was.
+///
+/// Operations that work only on processes of the same host also return it for a PID of another host.
+///
+/// # Examples
+/// ```
+/// use tress_actor::{Host, NoProcess, Pid};
+///
+/// # #[tress::main]
+/// # async fn main() {
+/// let host = Host::builder("main").start().unwrap();
+/// let pid: Pid = "{local@main|0.1}".parse().unwrap();
+/// assert_eq!(host.terminate(pid), Err(NoProcess(pid)));
+/// # }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoProcess(pub Pid);
 
@@ -29,11 +45,11 @@ impl Error for NoProcess {}
 pub enum SendFailure {
     /// There is no such process.
     NoProcess(Pid),
-    /// Its mailbox is full.
+    /// The mailbox is full, and its [`Overflow`](crate::Overflow) refuses the message.
     Full(Pid),
-    /// The topic is the system's.
+    /// The topic is reserved for the system.
     Reserved(crate::topic::Topic),
-    /// Nobody knows the way to its host.
+    /// The process is on another host, and the [`Router`](crate::Router), if there is one, knows no way there.
     NoRoute(Pid),
 }
 
@@ -58,6 +74,20 @@ impl fmt::Display for SendFailure {
 }
 
 /// A message that was not sent, and why.
+///
+/// # Examples
+/// ```
+/// use tress_actor::{Host, Pid, SendFailure};
+///
+/// # #[tress::main]
+/// # async fn main() {
+/// let host = Host::builder("main").start().unwrap();
+/// let pid: Pid = "{local@main|0.1}".parse().unwrap();
+/// let error = host.send(pid, 7_u8).unwrap_err();
+/// assert_eq!(error.why(), SendFailure::NoProcess(pid));
+/// assert_eq!(error.into_message().payload.downcast::<u8>().unwrap(), 7);
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct SendError {
     why: SendFailure,
@@ -69,12 +99,12 @@ impl SendError {
         SendError { why, message }
     }
 
-    /// Why.
+    /// Returns the reason.
     pub fn why(&self) -> SendFailure {
         self.why
     }
 
-    /// The message.
+    /// Returns the message.
     pub fn into_message(self) -> Message {
         self.message
     }
@@ -92,15 +122,15 @@ impl Error for SendError {}
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum SpawnError {
-    /// The host is shutting down.
+    /// The host is [shutting down](crate::Host::shutdown).
     Stopping,
-    /// The host has as many processes as it may have.
+    /// The host has this many processes, its maximum.
     TooMany(usize),
-    /// A [hook](crate::Lifecycle::on_start) did not want it.
+    /// A [hook](crate::Lifecycle::on_start) has returned this error, or has panicked.
     Vetoed(Arc<dyn Error + Send + Sync>),
-    /// Another process has the name.
+    /// Another process, which is named here, has the name.
     NameTaken(Arc<str>, Pid),
-    /// The process that it was to be linked to, or monitored by, has ended.
+    /// The process that it was to be linked to or monitored by has ended.
     NoProcess(Pid),
 }
 
@@ -135,13 +165,13 @@ impl Error for SpawnError {}
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum StartError {
-    /// Two handlers for one command.
+    /// A command has two handlers.
     DuplicateCommand(DuplicateCommand),
-    /// Its name, or its node's, cannot be one.
+    /// The name of the host or of its node cannot be an [`Atom`](crate::Atom).
     Name(AtomError),
-    /// The router knows a host of that name, on that node.
+    /// The router knows a host of that name on that node already.
     HostTaken(crate::atom::Atom),
-    /// This thread is in no runtime.
+    /// [`start`](crate::Builder::start) was called outside a runtime, and none was given to the builder.
     NoRuntime(tress::runtime::TryCurrentError),
 }
 

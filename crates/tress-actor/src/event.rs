@@ -1,3 +1,5 @@
+//! What arrives at a process: messages, completions of commands, and events of the system.
+
 use crate::command::CommandError;
 use crate::exit::ExitReason;
 use crate::link::MonitorRef;
@@ -9,25 +11,35 @@ use crate::topic::Topic;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event {
-    /// A message came.
+    /// A message has arrived.
     Message(Message),
-    /// A command that the process yielded has something to tell.
+    /// A command that the process has yielded is complete, or reports something.
     Completion(Completion),
 }
 
-/// A message, as it is received.
+/// A message: a payload, with its topic and its sender.
+///
+/// # Examples
+/// ```
+/// use tress_actor::{Message, Topic};
+///
+/// let message = Message::new(7_u8).on(Topic::new("orders")?);
+/// assert_eq!(message.source, None);
+/// assert!(message.payload.is::<u8>());
+/// # Ok::<(), tress_actor::AtomError>(())
+/// ```
 #[derive(Debug)]
 pub struct Message {
-    /// Who sent it, if it was a process.
+    /// The sender, if it is a process.
     pub source: Option<Pid>,
-    /// What it is about.
+    /// What the message is about.
     pub topic: Topic,
-    /// What it says.
+    /// The value.
     pub payload: Payload,
 }
 
 impl Message {
-    /// A message to the inbox.
+    /// Creates a message to the [inbox](Topic::INBOX), without a sender.
     pub fn new<T: Send + 'static>(value: T) -> Message {
         Message {
             source: None,
@@ -36,13 +48,13 @@ impl Message {
         }
     }
 
-    /// The same message on another topic.
+    /// Returns the message with another topic.
     #[must_use]
     pub fn on(self, topic: Topic) -> Message {
         Message { topic, ..self }
     }
 
-    /// The same message from a process.
+    /// Returns the message with `source` as its sender.
     #[must_use]
     pub fn from(self, source: Pid) -> Message {
         Message {
@@ -51,7 +63,7 @@ impl Message {
         }
     }
 
-    /// A message to the inbox that says nothing.
+    /// A message to the inbox with an empty payload.
     #[inline]
     pub(crate) fn empty() -> Message {
         Message {
@@ -70,51 +82,61 @@ impl Message {
     }
 }
 
-/// The end of a command, or one of its [signs of life](Completion::more).
+/// The result of a command that a [`Process`](crate::Process) has yielded.
+///
+/// A command that reports several times, such as [`Tick`](crate::command::builtin::Tick), sends one with
+/// [`more`](Completion::more) each time.
 #[derive(Debug)]
 pub struct Completion {
     /// The tag that the command was yielded with.
     pub tag: u64,
-    /// What came of it.
+    /// The value of the command, or why it has none.
     pub result: Result<Payload, CommandError>,
-    /// Does more come under this tag, as from a ticker?
+    /// Whether further completions will come under this tag.
     pub more: bool,
 }
 
-/// What the system tells a process, on the topic [`@pid/events`](Topic::EVENTS).
+/// An event of the system, sent to a process on the topic [`@pid/events`](Topic::EVENTS).
+///
+/// Events do not count against the mailbox's [capacity](crate::Capacity). [`Cx::next`](crate::Cx::next) and
+/// [`Actor::event`](crate::Actor::event) deliver them.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum SystemEvent {
-    /// Please stop. Whoever does not is left alone, until the host shuts down.
+    /// The process is asked to stop.
+    ///
+    /// It should end soon. One that goes on is left alone until the host shuts down or its supervisor
+    /// terminates it.
     Cancel {
-        /// Who asks, if it is a process.
+        /// The process that asks, if it is one.
         from: Option<Pid>,
-        /// Why.
+        /// Why it is asked.
         reason: ExitReason,
     },
-    /// A process that this one monitors ended.
+    /// A process that this one [monitors](crate::Host::monitor) has ended.
     Down {
-        /// Which monitor this is about.
+        /// The monitor.
         monitor: MonitorRef,
-        /// The process.
+        /// The process that has ended.
         pid: Pid,
-        /// Why it ended.
+        /// Why it has ended.
         reason: ExitReason,
     },
-    /// A process that this one is linked to ended abnormally. Only for those that
-    /// [trap](crate::Host::trap_exits) exits: others end, too.
+    /// A process that this one is [linked](crate::Host::link) to has ended abnormally.
+    ///
+    /// Only processes that [trap exits](crate::Host::trap_exits) receive it; others end too.
     LinkDown {
-        /// The process.
+        /// The process that has ended.
         pid: Pid,
-        /// Why it ended.
+        /// Why it has ended.
         reason: ExitReason,
     },
-    /// The members of a group that this process [watches](crate::Host::watch_group) changed.
+    /// The members of a group that this process [watches](crate::Host::watch_group) have changed.
     Group(crate::groups::GroupChange),
 }
 
 impl Event {
-    /// Does it count against the mailbox's capacity?
+    /// Whether it counts against the mailbox's capacity.
     #[inline]
     pub(crate) fn counts(&self) -> bool {
         matches!(self, Event::Message(message) if message.topic != Topic::EVENTS)

@@ -1,3 +1,5 @@
+//! How and why processes end.
+
 use crate::contain::{contain, discard};
 use crate::payload::Payload;
 use crate::pid::Pid;
@@ -6,11 +8,15 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-/// What a process fails with.
+/// The error that a process fails with: any error type, or a text.
 pub type ProcessError = Box<dyn Error + Send + Sync>;
 
-/// Why a process ended.
+/// Why a process has ended.
 ///
+/// Links carry on [abnormal](ExitReason::is_abnormal) reasons only, and supervisors restart
+/// [`OnFailure`](crate::Restart::OnFailure) children only after those.
+///
+/// # Examples
 /// ```
 /// use tress_actor::ExitReason;
 ///
@@ -22,42 +28,43 @@ pub type ProcessError = Box<dyn Error + Send + Sync>;
 pub enum ExitReason {
     /// It was done.
     Normal,
-    /// It stopped because it was told to: by a cancel, or by its supervisor.
+    /// It stopped because it was asked to, by a cancel or by its supervisor.
     Shutdown,
-    /// Somebody terminated it.
+    /// It was [terminated](crate::Host::terminate).
     Terminated,
-    /// `init`, `step` or its future returned an error.
+    /// Its future, or `init` or `step` of its [`Process`](crate::Process), has returned this error.
     Failed(Arc<dyn Error + Send + Sync>),
-    /// It panicked; the message.
+    /// It has panicked with this message.
     Panicked(Arc<str>),
-    /// A process that it was linked to ended abnormally.
+    /// A process that it was linked to has ended abnormally.
     Linked(Arc<Linked>),
-    /// There was no such process: it had ended before it was linked to or monitored.
+    /// There was no such process: it had ended before it was linked to or monitored, or never was.
     NoProcess,
-    /// It is on another node, and the way there is gone: it may have ended or not.
+    /// It is on another node, which cannot be reached any more. The process may or may not have ended.
     Unreachable,
-    /// The runtime was shut down under it.
+    /// The runtime was shut down while it ran.
     RuntimeGone,
 }
 
-/// The other end of a link, and why it ended.
+/// The process at the other end of a link, and why it has ended.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Linked {
     /// The process.
     pub pid: Pid,
-    /// Why it ended: because of a link of its own, perhaps. Of a long row of links the last few are
-    /// told, and the process that it began with.
+    /// Why it has ended, perhaps because of a link of its own.
+    ///
+    /// Of a long chain of links only the last few are kept, and the process that it began with.
     pub reason: ExitReason,
-    /// How many links are told in all.
+    /// Number of links that are kept in all.
     depth: u32,
 }
 
-/// Most links that a reason tells: who prints it, compares it or drops it goes down that deep.
+/// Maximum number of links that a reason keeps: printing and dropping it recurses that deep.
 const MAX_LINKS: u32 = 16;
 
 impl ExitReason {
-    /// The reason of a process that failed.
+    /// Creates the reason of a process that has failed with `error`.
     pub fn failed(error: impl Into<ProcessError>) -> ExitReason {
         ExitReason::Failed(Arc::from(error.into()))
     }
@@ -103,18 +110,19 @@ impl ExitReason {
         ExitReason::Linked(Arc::new(Linked { pid, reason, depth }))
     }
 
-    /// Did it end otherwise than it was meant to? That is what links carry on.
+    /// Returns `true` unless the reason is [`Normal`](ExitReason::Normal) or
+    /// [`Shutdown`](ExitReason::Shutdown).
     pub fn is_abnormal(&self) -> bool {
         !matches!(self, ExitReason::Normal | ExitReason::Shutdown)
     }
 
-    /// Is it a panic?
+    /// Returns `true` if the process has panicked.
     pub fn is_panic(&self) -> bool {
         matches!(self, ExitReason::Panicked(_))
     }
 }
 
-/// The link that a row of them began with.
+/// The link that a chain of links began with.
 fn first(mut linked: Arc<Linked>) -> Arc<Linked> {
     while let ExitReason::Linked(before) = &linked.reason {
         linked = before.clone();
@@ -146,23 +154,36 @@ impl fmt::Debug for ExitReason {
     }
 }
 
-/// The end of a process, for whoever waited for it.
+/// The end of a process, as an [`ExitFuture`](crate::ExitFuture) returns it.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Exit {
     /// The process.
     pub pid: Pid,
-    /// Why it ended.
+    /// Why it has ended.
     pub reason: ExitReason,
-    /// What it handed over when it was done; empty for a process that did not get that far.
+    /// The value that it has returned; empty if it did not end normally.
     pub result: Payload,
 }
 
 impl Exit {
-    /// The result of a process that was done.
+    /// Returns the result of a process that has ended normally.
     ///
     /// # Errors
-    /// The reason, if it ended otherwise.
+    /// The reason, if it has ended otherwise.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress_actor::{Cx, Host};
+    ///
+    /// # #[tress::main]
+    /// # async fn main() {
+    /// let host = Host::builder("main").start().unwrap();
+    /// let (_, exit) = host.future(|_: Cx<()>| async { Err::<(), _>("no paper") }).exec().unwrap();
+    /// let reason = exit.await.into_result().unwrap_err();
+    /// assert_eq!(reason.to_string(), "failed: no paper");
+    /// # }
+    /// ```
     pub fn into_result(self) -> Result<Payload, ExitReason> {
         match self.reason {
             ExitReason::Normal => Ok(self.result),

@@ -1,13 +1,14 @@
+//! A map for a few entries that copes with many.
+
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// How many are searched one by one.
+/// Maximum number of entries that are searched one by one.
 const FEW: usize = 16;
 
-/// A map that is small in the life of most processes, and then takes little memory, but finds and
-/// removes quickly when it is not. Few are in the order in which they came, many in that of their
-/// keys.
+/// A map that is small for most processes and takes little memory then, but finds and removes quickly when it
+/// is large. A small one is in the order of insertion, a large one in that of its keys.
 pub(crate) enum Few<K, V> {
     List(Vec<(K, V)>),
     Tree(BTreeMap<K, V>),
@@ -25,7 +26,7 @@ impl<K: Ord, V> Few<K, V> {
         self.len() == 0
     }
 
-    /// False, and nothing changes, if the key is there.
+    /// Returns `false`, and changes nothing, if the key is there.
     pub(crate) fn insert(&mut self, key: K, value: V) -> bool {
         if self.get(&key).is_some() {
             return false;

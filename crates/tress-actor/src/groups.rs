@@ -10,13 +10,14 @@ use crate::sys::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What happened in a group that a process watches.
+/// A change of a group, for a process that [watches](Host::watch_group) it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GroupChange {
-    /// A process joined.
+    /// This process has joined the group of this name.
     Joined(Arc<str>, Pid),
-    /// A process left, or ended; once for each time it had joined.
+    /// This process has left the group of this name, or has ended; reported once for each time that it had
+    /// joined.
     Left(Arc<str>, Pid),
 }
 
@@ -25,7 +26,7 @@ pub(crate) struct Groups(Mutex<HashMap<Arc<str>, Group>>);
 
 #[derive(Debug, Default)]
 struct Group {
-    /// In the order in which they joined; as often as they did.
+    /// In the order in which they joined; a process appears once for each time that it has.
     members: Vec<Pid>,
     watchers: Vec<Pid>,
 }
@@ -37,11 +38,18 @@ impl Group {
 }
 
 impl Host {
-    /// A process joins a group, which begins with its first member. Joining twice is being a member
-    /// twice.
+    /// Adds a process to a group.
     ///
+    /// A group exists as long as it has members or watchers. A process that joins twice is a member twice. It
+    /// leaves all groups when it ends.
+    ///
+    /// # Errors
+    /// [`NoProcess`] if the process has ended, or is another host's.
+    ///
+    /// # Examples
     /// ```
-    /// # use tress_actor::{Cx, Host};
+    /// use tress_actor::{Cx, Host};
+    ///
     /// # #[tress::main]
     /// # async fn main() {
     /// let host = Host::builder("main").start().unwrap();
@@ -52,9 +60,6 @@ impl Host {
     /// assert!(host.leave_group("printers", pid));
     /// # }
     /// ```
-    ///
-    /// # Errors
-    /// If it has ended.
     pub fn join_group(&self, group: &str, pid: Pid) -> Result<(), NoProcess> {
         self.with_relations(pid, |relations| {
             let name = self.change_groups(|groups| {
@@ -69,18 +74,18 @@ impl Host {
         })
     }
 
-    /// Undoes one joining. False if the process is no member.
+    /// Removes a process from a group once. Returns `false` if it is no member.
     pub fn leave_group(&self, group: &str, pid: Pid) -> bool {
         let left = self.with_relations(pid, |relations| {
             let left = self.remove_member(group, pid);
             self.forget_group(relations, group, pid);
             left
         });
-        // Who has ended is a member of nothing, or about to be.
+        // A process that has ended is a member of nothing, or about to be.
         left.unwrap_or(false)
     }
 
-    /// A process that is neither a member nor a watcher need not remember the group.
+    /// Removes the group from what the process remembers, if it is neither a member nor a watcher.
     fn forget_group(&self, relations: &mut Relations, group: &str, pid: Pid) {
         let within = self.change_groups(|groups| {
             let found = groups.get(group);
@@ -111,7 +116,7 @@ impl Host {
         })
     }
 
-    /// The members, in the order in which they joined.
+    /// Returns the members of a group, in the order in which they joined.
     pub fn group_members(&self, group: &str) -> Vec<Pid> {
         self.change_groups(|groups| {
             groups
@@ -120,7 +125,7 @@ impl Host {
         })
     }
 
-    /// The groups that have members, in no order.
+    /// Returns the names of all groups that have members, in no particular order.
     pub fn groups(&self) -> Vec<Arc<str>> {
         self.change_groups(|groups| {
             let with_members = groups.iter().filter(|(_, group)| !group.members.is_empty());
@@ -128,8 +133,10 @@ impl Host {
         })
     }
 
-    /// Sends a value to every member, without waiting. To how many it was sent; the others had
-    /// ended, or were full.
+    /// Sends a clone of a value to every member of a group, without waiting. Returns the number of members that
+    /// it was sent to.
+    ///
+    /// Members that have ended, or whose mailbox refuses the message, are skipped.
     pub fn broadcast<T: Clone + Send + 'static>(&self, group: &str, value: T) -> usize {
         let members = self.group_members(group);
         let sent = members
@@ -138,12 +145,13 @@ impl Host {
         sent.count()
     }
 
-    /// Tells a process by [`SystemEvent::Group`] of every change to a group from now on. The members
-    /// that are returned are those of the same moment: nothing is missing in between, and nothing
-    /// comes twice.
+    /// Sends `watcher` a [`SystemEvent::Group`] for every change of a group from now on. Returns the members at
+    /// this moment.
+    ///
+    /// No change is missed and none is reported twice: the returned members and the events together are exact.
     ///
     /// # Errors
-    /// If the process has ended.
+    /// [`NoProcess`] if the watcher has ended, or is another host's.
     pub fn watch_group(&self, group: &str, watcher: Pid) -> Result<Vec<Pid>, NoProcess> {
         self.with_relations(watcher, |relations| {
             let (name, members) = self.change_groups(|groups| {
@@ -158,9 +166,9 @@ impl Host {
         })
     }
 
-    /// Undoes [`watch_group`](Host::watch_group).
+    /// Ends [`watch_group`](Host::watch_group). Does nothing if `watcher` does not watch the group.
     pub fn unwatch_group(&self, group: &str, watcher: Pid) {
-        // Who has ended watches nothing, or is about to.
+        // A process that has ended watches nothing, or is about to.
         let _ = self.with_relations(watcher, |relations| {
             self.remove_watcher(group, watcher);
             self.forget_group(relations, group, watcher);
@@ -182,7 +190,8 @@ impl Host {
         change(&mut self.all_groups().0.lock())
     }
 
-    /// Under the groups' lock, so that changes are told in the order in which they are made.
+    /// Tells the watchers of a change, under the groups' lock, so that changes are told in the order in which
+    /// they are made.
     fn tell_watchers(&self, group: &Group, change: &GroupChange) {
         for &watcher in &group.watchers {
             let event = SystemEvent::Group(change.clone());
@@ -191,7 +200,7 @@ impl Host {
         }
     }
 
-    /// A process has ended: it is no member of anything any more.
+    /// Removes a process that has ended from all its groups.
     pub(crate) fn leave_groups(&self, pid: Pid, mut names: Few<Arc<str>, ()>) {
         while let Some((name, ())) = names.pop_first() {
             self.remove_watcher(&name, pid);

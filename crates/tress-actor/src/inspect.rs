@@ -1,4 +1,4 @@
-//! What a host's processes are doing.
+//! Looking at a host's processes.
 
 use crate::host::Host;
 use crate::link::Relations;
@@ -9,48 +9,63 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// What is known of a process.
+/// A snapshot of a process, from [`Host::process_info`] and [`Host::inspect`].
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ProcessInfo {
     /// The process.
     pub pid: Pid,
-    /// The type of what it runs.
+    /// Name of the type that it runs: of the [`Process`](crate::Process), or of the closure.
     pub kind: &'static str,
     /// What it is doing.
     pub state: ProcessState,
-    /// The process that started it, if one did.
+    /// The process that has started it, if one has.
     pub parent: Option<Pid>,
     /// When it was started.
     pub started: Instant,
-    /// How often it was stepped, or polled.
+    /// Number of times that it was stepped or polled.
     pub steps: u64,
-    /// Messages in its mailbox.
+    /// Number of messages in its mailbox.
     pub mailbox: usize,
-    /// Messages that wait for room there, or have it and are about to be put in by their senders.
+    /// Number of messages that wait for room in the mailbox, or have room and are about to be put in by their
+    /// senders.
     pub waiting: usize,
-    /// What has happened at its mailbox.
+    /// Counters of its mailbox.
     pub counters: MailboxCounters,
-    /// What it is called.
+    /// Its names.
     pub names: Vec<Arc<str>>,
-    /// Processes that it is linked to.
+    /// The processes that it is linked to.
     pub links: Vec<Pid>,
-    /// How many are told of its end.
+    /// Number of monitors that will be told of its end.
     pub monitors: usize,
 }
 
-/// What a host has done.
+/// Counters of a host, from [`Host::metrics`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HostMetrics {
-    /// Processes that live.
+    /// Number of processes that are alive.
     pub processes: usize,
-    /// Messages that were taken in but not received.
+    /// Number of messages that were accepted but not received.
     pub undelivered: u64,
 }
 
 impl Host {
-    /// What is known of a process; `None` if it has ended.
+    /// Returns a snapshot of a process; `None` if it has ended, or is another host's.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress_actor::{Cx, Host};
+    ///
+    /// # #[tress::main]
+    /// # async fn main() {
+    /// let host = Host::builder("main").start().unwrap();
+    /// let wait = |mut cx: Cx<()>| async move { while cx.recv().await.is_some() {} };
+    /// let pid = host.future(wait).name("waiter").spawn().unwrap();
+    /// let info = host.process_info(pid).unwrap();
+    /// assert_eq!((info.pid, &*info.names[0]), (pid, "waiter"));
+    /// # }
+    /// ```
     pub fn process_info(&self, pid: Pid) -> Option<ProcessInfo> {
         let slot = self.slot(pid).ok()?;
         self.info(pid, slot, &slot.relations.lock())
@@ -80,12 +95,15 @@ impl Host {
         })
     }
 
-    /// What is known of all processes that live, in the order of their numbers, one after the other.
-    /// Never waits for any of them, whatever they do: one whose relations are being changed at the
-    /// moment it is looked at is left out.
+    /// Returns snapshots of all live processes, one after the other, in the order of their numbers.
     ///
+    /// It never waits for a process, whatever that is doing: a process whose links, monitors, names or groups
+    /// are being changed at the moment it is looked at is left out.
+    ///
+    /// # Examples
     /// ```
-    /// # use tress_actor::{Cx, Host};
+    /// use tress_actor::{Cx, Host};
+    ///
     /// # #[tress::main]
     /// # async fn main() {
     /// let host = Host::builder("main").start().unwrap();
@@ -102,8 +120,8 @@ impl Host {
         })
     }
 
-    /// The processes that live, in the order of their numbers. Others may have started or ended by
-    /// the time it is there.
+    /// Returns the PIDs of all live processes, in the order of their numbers. Others may have started or ended
+    /// by the time it returns.
     pub fn processes(&self) -> Vec<Pid> {
         let alive = self.table().iter().filter_map(|(index, slot)| {
             let (generation, _) = slot.look()?;
@@ -113,7 +131,7 @@ impl Host {
         alive.collect()
     }
 
-    /// What the host has done. What its workers do is in the runtime's own
+    /// Returns the host's counters. Those of the workers are in the runtime's own
     /// [metrics](tress::runtime::Handle::metrics).
     pub fn metrics(&self) -> HostMetrics {
         HostMetrics {
@@ -122,10 +140,12 @@ impl Host {
         }
     }
 
-    /// Everything that is known, for people: a line for each process.
+    /// Returns a readable description of the host, with one line for each process. The format may change.
     ///
+    /// # Examples
     /// ```
-    /// # use tress_actor::{Cx, Host};
+    /// use tress_actor::{Cx, Host};
+    ///
     /// # #[tress::main]
     /// # async fn main() {
     /// let host = Host::builder("main").start().unwrap();

@@ -1,16 +1,15 @@
-//! Who wants to know when a process ends.
+//! Links and monitors: how others learn that a process has ended.
 //!
-//! Relations are kept with the process they are about, under a lock of its place. A process that
-//! ends gives up its PID first and then takes its relations: whoever comes to add one finds the PID
-//! gone, or is found. A link is kept on both sides, whose locks are taken in the order of their
-//! places; a monitor with the process that is watched, and its number with the one that watches, so
-//! that it goes with whichever of them ends first.
+//! Relations are kept with the process that they are about, under a lock of its slot. A process that ends gives
+//! up its PID first and then takes its relations: a thread that adds one finds the PID gone, or its relation is
+//! found. A link is kept on both sides, whose locks are taken in the order of their slots. A monitor is kept
+//! with the process that is watched, and its number with the one that watches, so that it goes with the first
+//! of them to end.
 //!
-//! What decides whether an end is carried over a link is the side of the process that lives: the end
-//! takes the link away there and is carried under the same lock. So it has been carried, or never will
-//! be, when [`Host::unlink`] has returned. A process that ends takes its monitors one by one, and tells
-//! each under the lock that [`Host::demonitor`] looks for it with: they stay with the place until all
-//! are told.
+//! The side of the process that lives decides whether an end is carried over a link: the end removes the link
+//! there and is carried under the same lock. So it has been carried, or never will be, when [`Host::unlink`]
+//! has returned. A process that ends takes its monitors one by one, and tells each under the lock with which
+//! [`Host::demonitor`] looks for it: they stay with the slot until all are told.
 
 use crate::contain::contain;
 use crate::error::NoProcess;
@@ -29,26 +28,26 @@ use std::task::{Context, Poll, ready};
 use std::time::Instant;
 use tress::sync::oneshot;
 
-/// The number of a monitor, to tell it from others of the same host.
+/// The number of a monitor, unique in its host; returned by [`Host::monitor`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MonitorRef(pub(crate) u64);
 
 impl MonitorRef {
-    /// The number, for a [`Relay`](crate::Relay) that has to write it down.
+    /// Returns the number, for a [`Relay`](crate::Relay) that writes it to a network.
     pub fn number(self) -> u64 {
         self.0
     }
 
-    /// The monitor of a number that was written down.
+    /// Creates a monitor from a number that was read from a network.
     pub fn from_number(number: u64) -> MonitorRef {
         MonitorRef(number)
     }
 }
 
-/// What a process has to do with others, and where it comes from.
+/// The relations of a process, and its origin.
 #[derive(Debug, Default)]
 pub(crate) struct Relations {
-    /// Whose they are: the process that is here, or was the last to be.
+    /// Generation of the process that they belong to: the one that is here, or was last.
     generation: u32,
     pub(crate) origin: Option<Origin>,
     related: Option<Box<Related>>,
@@ -69,14 +68,14 @@ pub(crate) struct Related {
     pub(crate) names: Few<Arc<str>, ()>,
     /// The groups that it is a member or watcher of.
     pub(crate) groups: Few<Arc<str>, ()>,
-    /// What it monitors.
+    /// The processes that it monitors.
     watching: Few<MonitorRef, Pid>,
 }
 
-/// The number of a monitor, and the watcher if that is another host's, which counts for itself.
+/// The number of a monitor, and the watcher if it is another host's, which numbers its monitors itself.
 pub(crate) type MonitorKey = (MonitorRef, Option<Pid>);
 
-/// Somebody who is told about the end of a process.
+/// The receiver of the end of a process.
 #[derive(Debug)]
 pub(crate) enum Monitor {
     Process(Pid),
@@ -84,7 +83,7 @@ pub(crate) enum Monitor {
 }
 
 impl Relations {
-    /// Those of the next process.
+    /// Begins the relations of the next process.
     pub(crate) fn begin(&mut self, generation: u32, origin: Origin) {
         self.generation = generation;
         self.origin = Some(origin);
@@ -98,7 +97,8 @@ impl Relations {
         self.related.as_deref()
     }
 
-    /// The process has ended. Its monitors stay, to be [taken](Relations::next_monitor) one by one.
+    /// Takes the relations of a process that has ended. Its monitors stay, to be
+    /// [taken](Relations::next_monitor) one by one.
     pub(crate) fn end(&mut self) -> Option<Box<Related>> {
         self.origin = None;
         let mut ended = self.related.take()?;
@@ -108,7 +108,7 @@ impl Relations {
         Some(ended)
     }
 
-    /// The next who is to be told of the end.
+    /// Takes the next monitor that is to be told of the end.
     fn next_monitor(&mut self) -> Option<(MonitorKey, Monitor)> {
         let next = self.related.as_mut()?.monitors.pop_first();
         if next.is_none() {
@@ -121,7 +121,7 @@ impl Relations {
         self.get_mut().links.insert(pid, ());
     }
 
-    /// Was there one?
+    /// Returns whether there was one.
     pub(crate) fn remove_link(&mut self, pid: Pid) -> bool {
         let related = self.related.as_mut();
         related.is_some_and(|related| related.links.remove(&pid).is_some())
@@ -131,12 +131,12 @@ impl Relations {
         self.get_mut().monitors.insert(key, monitor);
     }
 
-    /// What it was, for who holds no lock.
+    /// Returns the monitor, to be dropped without the lock.
     pub(crate) fn remove_monitor(&mut self, key: MonitorKey) -> Option<Monitor> {
         self.related.as_mut()?.monitors.remove(&key)
     }
 
-    /// It monitors a process no more.
+    /// Notes that the process does not monitor another one any more.
     pub(crate) fn forget(&mut self, monitor: MonitorRef) {
         if let Some(related) = &mut self.related {
             related.watching.remove(&monitor);
@@ -144,14 +144,15 @@ impl Relations {
     }
 }
 
-/// A future that is ready when a process has ended; from [`Host::watch`]. Nothing is kept for it once
-/// it is dropped.
+/// Future of the end of a process; returned by [`Host::watch`].
+///
+/// It resolves to the [`ExitReason`]. Dropping it ends the watch.
 #[must_use = "futures do nothing unless awaited"]
 pub struct Ended {
     pid: Pid,
     /// `None` if the process had ended before.
     receiver: Option<oneshot::Receiver<ExitReason>>,
-    /// What was registered, until it has told.
+    /// The registration, until the end is known.
     registered: Option<(WeakHost, MonitorRef)>,
 }
 
@@ -186,7 +187,9 @@ impl fmt::Debug for Ended {
     }
 }
 
-/// A future that is ready when a process that was started with it has ended.
+/// Future of the end and the result of a process that was started with [`Spawn::exec`](crate::Spawn::exec).
+///
+/// It resolves to an [`Exit`]. Dropping it does not end the process; its result is dropped when it ends.
 #[must_use = "futures do nothing unless awaited"]
 pub struct ExitFuture {
     pub(crate) pid: Pid,
@@ -194,7 +197,7 @@ pub struct ExitFuture {
 }
 
 impl ExitFuture {
-    /// The process.
+    /// Returns the PID of the process.
     pub fn pid(&self) -> Pid {
         self.pid
     }
@@ -224,15 +227,30 @@ impl fmt::Debug for ExitFuture {
 }
 
 impl Host {
-    /// Links two processes: when one ends abnormally, the other is told if it
-    /// [traps](Host::trap_exits) exits, and ends as well if it does not. Linking twice is linking
-    /// once.
+    /// Links two processes, as in Erlang: when one ends abnormally, the other ends too, or is told if it [traps
+    /// exits](Host::trap_exits).
     ///
-    /// One of them may be another host's. If that one has ended, or cannot be reached, the other is
-    /// told, or ends, as if it had ended just now.
+    /// Links work in both directions, and linking twice is linking once. One of the two may be another host's.
+    /// If that one has ended, or cannot be reached, the other is told, or ends, as if it had ended just now.
     ///
     /// # Errors
-    /// If either has ended.
+    /// [`NoProcess`] if one of this host's processes has ended, or neither is this host's.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress_actor::{Cx, ExitReason, Host};
+    ///
+    /// # #[tress::main]
+    /// # async fn main() {
+    /// let host = Host::builder("main").start().unwrap();
+    /// let wait = |mut cx: Cx<()>| async move { while cx.recv().await.is_some() {} };
+    /// let (a, b) = (host.spawn(wait).unwrap(), host.spawn(wait).unwrap());
+    /// host.link(a, b).unwrap();
+    /// let ended = host.watch(b);
+    /// host.terminate(a).unwrap();
+    /// assert!(matches!(ended.await, ExitReason::Linked(link) if link.pid == a));
+    /// # }
+    /// ```
     pub fn link(&self, a: Pid, b: Pid) -> Result<(), NoProcess> {
         if a == b {
             return self.slot(a).map(|_| ());
@@ -244,7 +262,7 @@ impl Host {
         }
         let (first, second) = if a < b { (a, b) } else { (b, a) };
         if first.id().index() == second.id().index() {
-            // Of two processes of one place the later one lives, if any.
+            // Of two processes of one slot, only the later one can be alive.
             return Err(NoProcess(first));
         }
         let (first_slot, second_slot) = (self.slot(first)?, self.slot(second)?);
@@ -261,10 +279,10 @@ impl Host {
         Ok(())
     }
 
-    /// Undoes [`link`](Host::link). Nothing happens if there is none.
+    /// Removes a [link](Host::link). Does nothing if there is none.
     ///
-    /// When it has returned, the end of one does not concern the other any more, even if it is
-    /// ending at this moment: the other has been told by then, or ended, or it never will be.
+    /// When it has returned, the end of one process does not affect the other any more, even if it is ending at
+    /// this moment: the other has been told, or has ended, by then, or never will.
     pub fn unlink(&self, a: Pid, b: Pid) {
         if a == b {
             return;
@@ -278,8 +296,8 @@ impl Host {
         if first.id().index() == second.id().index() {
             return;
         }
-        // One after the other would let an end in between be carried one way only. Who has ended has no
-        // side any more; who is ending takes the other's.
+        // Both locks at once: an end in between would be carried one way only. A process that has ended has no
+        // side any more; one that is ending takes the other's.
         let (first_slot, second_slot) = (self.slot(first).ok(), self.slot(second).ok());
         let first_side = first_slot.map(|slot| (slot, slot.relations.lock()));
         let second_side = second_slot.map(|slot| (slot, slot.relations.lock()));
@@ -292,12 +310,39 @@ impl Host {
         }
     }
 
-    /// Tells `watcher` by a [`Down`](SystemEvent::Down) when `pid` ends, however it does; at once if
-    /// it has ended already. `pid` may be another host's; if that cannot be reached, or not any more,
-    /// the reason is [`Unreachable`](ExitReason::Unreachable).
+    /// Sends `watcher` a [`Down`](SystemEvent::Down) when `pid` ends, for whatever reason; at once if it has
+    /// ended already.
+    ///
+    /// Unlike a link, a monitor works in one direction and never ends the watcher. `watcher` must be this
+    /// host's. `pid` may be another host's; if that cannot be reached, or not any more, the reason is
+    /// [`Unreachable`](ExitReason::Unreachable).
+    ///
+    /// Each call adds another monitor.
     ///
     /// # Errors
-    /// If the watcher has ended.
+    /// [`NoProcess`] if the watcher has ended.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress_actor::{Cx, Done, Host, Mail, SystemEvent};
+    ///
+    /// # #[tress::main]
+    /// # async fn main() {
+    /// let host = Host::builder("main").start().unwrap();
+    /// let worker = host.spawn(|mut cx: Cx<()>| async move { cx.recv().await; }).unwrap();
+    /// let (_, exit) = host.future(move |mut cx: Cx<()>| async move {
+    ///     let monitor = cx.host().monitor(cx.pid(), worker).unwrap();
+    ///     cx.send(worker, ()).unwrap();
+    ///     loop {
+    ///         if let Mail::Event(SystemEvent::Down { monitor: other, reason, .. }) = cx.next().await {
+    ///             assert_eq!(other, monitor);
+    ///             break Done(reason.is_abnormal());
+    ///         }
+    ///     }
+    /// }).exec().unwrap();
+    /// assert!(!exit.await.into_result().unwrap().downcast::<bool>().unwrap());
+    /// # }
+    /// ```
     pub fn monitor(&self, watcher: Pid, pid: Pid) -> Result<MonitorRef, NoProcess> {
         let monitor = self.next_monitor();
         self.with_relations(watcher, |relations| {
@@ -315,15 +360,17 @@ impl Host {
             self.with_relations(watcher, forget)?;
             self.tell_down(watcher, monitor, pid, ExitReason::NoProcess);
         } else if self.slot(watcher).is_err() {
-            // It may have taken its own back before this one was there.
+            // The watcher may have removed its monitors before this one was there.
             self.demonitor(pid, monitor);
             return Err(NoProcess(watcher));
         }
         Ok(monitor)
     }
 
-    /// Takes a monitor of a process back. False if it has told already, or was never there: the
-    /// [`Down`](SystemEvent::Down) is in the mailbox then, or never comes. If it is true, it never does.
+    /// Removes a monitor of a process.
+    ///
+    /// Returns `true` if it was there; then no [`Down`](SystemEvent::Down) comes for it. If it returns `false`,
+    /// the `Down` is in the watcher's mailbox already, or the monitor never existed.
     pub fn demonitor(&self, pid: Pid, monitor: MonitorRef) -> bool {
         if !self.is_ours(pid) {
             return self.demonitor_remote(pid, monitor);
@@ -331,7 +378,7 @@ impl Host {
         let removed = self.with_last_relations(pid, |relations| {
             let key = (monitor, None);
             let found = relations.get()?.monitors.get(&key);
-            // The number of a future that watches is nobody's to take back.
+            // The monitor of an `Ended` future cannot be removed by its number.
             found.filter(|found| matches!(found, Monitor::Process(_)))?;
             relations.remove_monitor(key)
         });
@@ -343,8 +390,8 @@ impl Host {
         true
     }
 
-    /// Is there a monitor of `watcher`'s at a process of this host that has not told? If not, it has
-    /// told by now, or there was none.
+    /// Whether `watcher` has a monitor at a process of this host that has not told yet. If not, it has told by
+    /// now, or there was none.
     pub(crate) fn is_monitored_by(&self, pid: Pid, watcher: Pid) -> bool {
         let is = |monitor: &Monitor| matches!(monitor, Monitor::Process(by) if *by == watcher);
         let monitored = self.with_last_relations(pid, |relations| {
@@ -354,10 +401,10 @@ impl Host {
         monitored.unwrap_or(false)
     }
 
-    /// The future that watches a process was dropped.
+    /// Removes the monitor of an `Ended` future that was dropped.
     fn unwatch(&self, pid: Pid, monitor: MonitorRef) {
         if !self.is_ours(pid) {
-            // Who is told, and how, is foreign.
+            // The relay to the other host is foreign code.
             contain(|| self.unwatch_remote(pid, monitor));
             return;
         }
@@ -366,15 +413,23 @@ impl Host {
         drop(removed);
     }
 
-    /// Waits for the end of a process, from anywhere: from this call on, not from the first poll. If it has
-    /// ended before, the reason is [`NoProcess`](ExitReason::NoProcess), so call this before what may end it.
+    /// Returns a future of the end of a process, for any task.
     ///
+    /// The watch begins with this call, not with the first poll. If the process has ended before, the reason is
+    /// [`NoProcess`](ExitReason::NoProcess), so call this before anything that may end it. To get the result of
+    /// the process too, start it with [`Spawn::exec`](crate::Spawn::exec).
+    ///
+    /// # Cancel safety
+    /// Cancel safe: dropping the future ends the watch and has no effect on the process.
+    ///
+    /// # Examples
     /// ```
-    /// # use tress_actor::{ExitReason, Host};
+    /// use tress_actor::{Cx, ExitReason, Host};
+    ///
     /// # #[tress::main]
     /// # async fn main() {
     /// let host = Host::builder("main").start().unwrap();
-    /// let pid = host.spawn(|mut cx: tress_actor::Cx<()>| async move { cx.recv().await; }).unwrap();
+    /// let pid = host.spawn(|mut cx: Cx<()>| async move { cx.recv().await; }).unwrap();
     /// let ended = host.watch(pid);
     /// host.terminate(pid).unwrap();
     /// assert!(matches!(ended.await, ExitReason::Terminated));
@@ -403,18 +458,18 @@ impl Host {
         ended
     }
 
-    /// From now on the end of a process that this one is linked to comes as a
-    /// [`LinkDown`](SystemEvent::LinkDown), or ends it, if not `trap`.
+    /// Sets whether a process traps exits: whether the abnormal end of a linked process arrives as a
+    /// [`LinkDown`](SystemEvent::LinkDown) event (`true`) or ends the process too (`false`, the default).
     ///
     /// # Errors
-    /// If the process has ended.
+    /// [`NoProcess`] if the process has ended, or is another host's.
     pub fn trap_exits(&self, pid: Pid, trap: bool) -> Result<(), NoProcess> {
         let slot = self.slot(pid)?;
         let alive = slot.set_trap(pid.id().generation(), trap);
         if alive { Ok(()) } else { Err(NoProcess(pid)) }
     }
 
-    /// Changes the relations of a process that lives.
+    /// Changes the relations of a live process.
     pub(crate) fn with_relations<R>(
         &self,
         pid: Pid,
@@ -428,7 +483,7 @@ impl Host {
         Ok(change(&mut relations))
     }
 
-    /// Changes the relations of a process that lives, or is ending and has not told everybody.
+    /// Changes the relations of a process that is alive, or is ending and has not told all its monitors.
     fn with_last_relations<R>(
         &self,
         pid: Pid,
@@ -455,15 +510,15 @@ impl Host {
         let _ = self.tell(watcher, Event::Message(Message::system(Some(pid), down)));
     }
 
-    /// Tells everybody who wants to know that a process has ended. `related` is what it had, but for
-    /// its monitors, which are still with its place.
+    /// Tells all links and monitors that a process has ended. `related` is what it had except its monitors,
+    /// which are still with its slot.
     pub(crate) fn announce_exit(&self, pid: Pid, related: Related, reason: &ExitReason) {
         self.release_names(pid, &related.names);
         self.leave_groups(pid, related.groups);
         let mut watching = related.watching;
         while let Some((monitor, other)) = watching.pop_first() {
             if self.is_ours(other) {
-                // It may have ended, and told.
+                // It may have ended and told already.
                 let key = (monitor, None);
                 self.with_last_relations(other, |relations| relations.remove_monitor(key));
             } else {
@@ -476,7 +531,7 @@ impl Host {
                 contain(|| self.carry_exit_remote(pid, other, reason));
                 continue;
             }
-            // Who has ended meanwhile needs no news.
+            // A process that has ended meanwhile needs no news.
             let _ = self.with_relations(other, |relations| {
                 if relations.remove_link(pid) && reason.is_abnormal() {
                     self.carry_exit(other, pid, reason);
@@ -486,7 +541,7 @@ impl Host {
         while self.tell_next_monitor(pid, reason) {}
     }
 
-    /// Tells one of those who watch a process that has ended. False if all have been.
+    /// Tells one monitor of a process that has ended. Returns `false` if all have been told.
     fn tell_next_monitor(&self, pid: Pid, reason: &ExitReason) -> bool {
         let mut relations = self.taken_slot(pid).relations.lock();
         let Some(((monitor, _), next)) = relations.next_monitor() else {
@@ -511,8 +566,8 @@ impl Host {
         true
     }
 
-    /// Under the lock of the relations of `to`. The reason is kept elsewhere too, so nothing foreign is
-    /// dropped here.
+    /// Carries an end over a link, under the lock of the relations of `to`. The reason is kept elsewhere too,
+    /// so nothing foreign is dropped here.
     pub(crate) fn carry_exit(&self, to: Pid, from: Pid, reason: &ExitReason) {
         let Ok(slot) = self.slot(to) else { return };
         if slot.traps() {

@@ -43,11 +43,18 @@ impl Names {
 }
 
 impl Host {
-    /// Gives a process a name, until it ends or the name is [taken back](Host::unregister). A
-    /// process may have several; giving it one again changes nothing.
+    /// Gives a process a name, until it ends or the name is [removed](Host::unregister).
     ///
+    /// A process may have several names; giving it one again changes nothing.
+    ///
+    /// # Errors
+    /// - [`NameError::Taken`] if another process has the name.
+    /// - [`NameError::NoProcess`] if the process has ended, or is another host's.
+    ///
+    /// # Examples
     /// ```
-    /// # use tress_actor::{Cx, Host};
+    /// use tress_actor::{Cx, Host};
+    ///
     /// # #[tress::main]
     /// # async fn main() {
     /// let host = Host::builder("main").start().unwrap();
@@ -56,9 +63,6 @@ impl Host {
     /// assert_eq!(host.lookup("printer"), Some(pid));
     /// # }
     /// ```
-    ///
-    /// # Errors
-    /// If another process has the name, or this one has ended.
     pub fn register(&self, name: &str, pid: Pid) -> Result<(), NameError> {
         let name: Arc<str> = name.into();
         let added = self.with_relations(pid, |relations| {
@@ -70,7 +74,7 @@ impl Host {
         added.unwrap_or_else(|NoProcess(pid)| Err(NameError::NoProcess(pid)))
     }
 
-    /// Takes a name back. The process that had it, if there was one.
+    /// Removes a name. Returns the process that had it, if there was one.
     pub fn unregister(&self, name: &str) -> Option<Pid> {
         let pid = self.lookup(name)?;
         let removed = self.with_relations(pid, |relations| {
@@ -80,12 +84,12 @@ impl Host {
         removed.unwrap_or(false).then_some(pid)
     }
 
-    /// The process of this name.
+    /// Returns the process that has a name.
     pub fn lookup(&self, name: &str) -> Option<Pid> {
         self.names().get(name)
     }
 
-    /// A process has ended: its names are free.
+    /// Frees the names of a process that has ended.
     pub(crate) fn release_names(&self, pid: Pid, names: &Few<Arc<str>, ()>) {
         for name in names.keys() {
             self.names().remove(name, pid);
@@ -97,7 +101,7 @@ impl Host {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NameError {
-    /// This process has it.
+    /// This process has the name.
     Taken(Pid),
     /// The process has ended.
     NoProcess(Pid),

@@ -1,15 +1,17 @@
-//! A value of any type, in place if it is small.
+//! A value of any type, stored in place if it is small.
 
 use std::any::{TypeId, type_name};
 use std::fmt;
 use std::mem::MaybeUninit;
 
-/// Values of at most three words stay in place.
+/// Values of at most three words are stored in place.
 type Room = [MaybeUninit<usize>; 3];
 
-/// What a message or the end of a command carries: a value of any type that can be sent between
-/// threads. Values of at most three words are kept in place, without an allocation.
+/// A value of any type that can be sent between threads: what a message or a completion carries.
 ///
+/// Values of at most three words are stored in place, without an allocation.
+///
+/// # Examples
 /// ```
 /// use tress_actor::Payload;
 ///
@@ -17,7 +19,7 @@ type Room = [MaybeUninit<usize>; 3];
 /// assert!(payload.is::<String>());
 /// assert_eq!(payload.downcast::<String>().unwrap(), "text");
 ///
-/// // The wrong guess gives it back.
+/// // The wrong type returns the payload.
 /// let payload = Payload::new(7_u64).downcast::<String>().unwrap_err();
 /// assert_eq!(payload.downcast_ref::<u64>(), Some(&7));
 /// ```
@@ -37,7 +39,7 @@ struct Kind {
 // SAFETY: only values that are `Send` are put in.
 unsafe impl Send for Payload {}
 
-/// Does a value lie in the room itself, and not in a box?
+/// Whether a value lies in the room itself, and not in a box.
 const fn fits<T>() -> bool {
     size_of::<T>() <= size_of::<Room>() && align_of::<T>() <= align_of::<Room>()
 }
@@ -65,7 +67,7 @@ unsafe fn drop_in_room<T>(room: *mut Room) {
 }
 
 impl Payload {
-    /// Takes a value in.
+    /// Creates a payload from a value.
     #[inline]
     pub fn new<T: Send + 'static>(value: T) -> Payload {
         let mut payload = Payload::empty();
@@ -73,7 +75,7 @@ impl Payload {
         payload
     }
 
-    /// The payload of a message that says all by its topic: a `()`.
+    /// Creates the payload of a message that needs none: a `()`.
     #[inline]
     pub fn empty() -> Payload {
         Payload {
@@ -82,7 +84,7 @@ impl Payload {
         }
     }
 
-    /// Takes a value in where it lies; what was there must be empty.
+    /// Stores a value in an empty payload, in place.
     #[inline(always)]
     pub(crate) fn fill<T: Send + 'static>(&mut self, value: T) {
         debug_assert!(self.is::<()>());
@@ -97,7 +99,7 @@ impl Payload {
         self.kind = &KindOf::<T>::KIND;
     }
 
-    /// Takes the value out from where it lies, if it is a `T`, and leaves nothing.
+    /// Takes the value out in place if it is a `T`, and leaves an empty payload.
     #[inline(always)]
     pub(crate) fn take<T: Send + 'static>(&mut self) -> Option<T> {
         if !self.is::<T>() {
@@ -114,25 +116,25 @@ impl Payload {
         })
     }
 
-    /// Is it a `T`?
+    /// Returns `true` if the value is a `T`.
     #[inline]
     pub fn is<T: Send + 'static>(&self) -> bool {
-        // What one function says is the same. There may be copies of it, so that the reverse does not
-        // hold.
+        // The same function means the same type. The reverse does not hold: there may be copies of the
+        // function.
         std::ptr::fn_addr_eq(self.kind.id, TypeId::of::<T> as fn() -> TypeId)
             || (self.kind.id)() == TypeId::of::<T>()
     }
 
-    /// Takes the value out, if it is a `T`.
+    /// Returns the value if it is a `T`.
     ///
     /// # Errors
-    /// If it is something else: that.
+    /// The payload itself, if its value is of another type.
     #[inline]
     pub fn downcast<T: Send + 'static>(mut self) -> Result<T, Payload> {
         self.take().ok_or(self)
     }
 
-    /// Looks at the value, if it is a `T`.
+    /// Returns a reference to the value if it is a `T`.
     #[inline]
     pub fn downcast_ref<T: Send + Sync + 'static>(&self) -> Option<&T> {
         if !self.is::<T>() {
@@ -148,7 +150,7 @@ impl Payload {
         }
     }
 
-    /// The name of the value's type, for people.
+    /// Returns the name of the value's type, for messages and logs; see [`std::any::type_name`].
     pub fn type_name(&self) -> &'static str {
         (self.kind.name)()
     }

@@ -1,12 +1,15 @@
+//! The addresses of processes.
+
 use crate::atom::Atom;
 use std::error::Error;
 use std::fmt;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::str::FromStr;
 
-/// The number of a process on its host: which place it has, and the how manyeth it is there.
+/// The number of a process on its host: its slot, and a generation that tells it from earlier processes of that
+/// slot.
 ///
-/// Numbers are never used again: a place that has had 2³² − 1 processes is given up.
+/// Numbers are never used again: a slot that has had 2³² − 1 processes is retired.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ProcessId(NonZeroU64);
 
@@ -38,8 +41,10 @@ impl fmt::Debug for ProcessId {
 
 /// The address of a process, wherever it runs.
 ///
-/// As text it is `{node@host|number}`, and can be read back:
+/// It stays the address of that process after its end; no other process gets the same one. Its text is
+/// `{node@host|number}`, and can be parsed.
 ///
+/// # Examples
 /// ```
 /// use tress_actor::Pid;
 ///
@@ -61,24 +66,24 @@ impl Pid {
         Pid { node, host, id }
     }
 
-    /// Another process of the same place.
+    /// Another process of the same slot.
     pub(crate) fn with_generation(self, generation: u32) -> Pid {
         let generation = NonZeroU32::new(generation).expect("generations begin at 1");
         let id = ProcessId::new(self.id.index(), generation);
         Pid { id, ..self }
     }
 
-    /// The node that the host belongs to.
+    /// Returns the name of the node that the host belongs to.
     pub fn node(self) -> Atom {
         self.node
     }
 
-    /// The host that runs the process.
+    /// Returns the name of the host that runs the process.
     pub fn host(self) -> Atom {
         self.host
     }
 
-    /// The number of the process on its host.
+    /// Returns the number of the process on its host.
     pub fn id(self) -> ProcessId {
         self.id
     }
@@ -116,7 +121,7 @@ impl FromStr for Pid {
     }
 }
 
-/// A text that is not a [`Pid`].
+/// The error of parsing a text that is not a [`Pid`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParsePidError(Box<str>);
 

@@ -1,3 +1,5 @@
+//! Processes that are state machines.
+
 use crate::command::{Command, CommandId};
 use crate::event::Event;
 use crate::exit::ProcessError;
@@ -9,10 +11,12 @@ use std::fmt;
 
 /// A state machine that is stepped with events and yields commands.
 ///
-/// A process is owned by one worker at a time, and never stepped by two at once. `init` runs before
-/// the first step, on the scheduler. A panic in any of its functions ends the process and nothing
-/// else.
+/// A process is never stepped by two threads at once. [`init`](Process::init) runs before the first step, on
+/// the scheduler. A panic in any of its functions ends the process and nothing else.
 ///
+/// Start it with [`Host::process`].
+///
+/// # Examples
 /// ```
 /// use tress_actor::{Event, Events, Host, Payload, Process, ProcessContext, ProcessError, StepOutput};
 ///
@@ -54,10 +58,10 @@ use std::fmt;
 /// }
 /// ```
 pub trait Process: Send + 'static {
-    /// Gets ready to run one of the process's methods.
+    /// Prepares to run one of the process's methods.
     ///
     /// # Errors
-    /// Whatever keeps it from running: the process ends with it, unstepped.
+    /// An error ends the process before its first step, with [`ExitReason::Failed`](crate::ExitReason::Failed).
     fn init(
         &mut self,
         cx: &ProcessContext<'_>,
@@ -65,22 +69,23 @@ pub trait Process: Send + 'static {
         input: Payload,
     ) -> Result<(), ProcessError>;
 
-    /// Goes on, with what has happened meanwhile, and says through `out` what it wants done and when
-    /// it wants to be stepped again. What it leaves of the events comes first in the next step.
+    /// Handles events, and says through `out` which commands it yields and when it is to be stepped again.
+    ///
+    /// A step gets at most 64 new events. Events that it leaves come first in the next step.
     ///
     /// # Errors
-    /// Ends the process.
+    /// An error ends the process with [`ExitReason::Failed`](crate::ExitReason::Failed).
     fn step(&mut self, events: &mut Events<'_>, out: &mut StepOutput) -> Result<(), ProcessError>;
 
-    /// The process is evicted before it is done: it was terminated, or its host shut down. Comes
-    /// before [`close`](Process::close).
+    /// Called before [`close`](Process::close) if the process is ended from outside: it was terminated, a
+    /// process that it is linked to has failed, or the runtime was shut down. Does nothing by default.
     fn abort(&mut self) {}
 
-    /// The process ends; gives back what it holds.
+    /// Called when the process ends, to release what it holds. Does nothing by default.
     fn close(&mut self) {}
 }
 
-/// Where a process runs.
+/// Where a process runs; given to [`Process::init`].
 #[derive(Debug, Clone, Copy)]
 pub struct ProcessContext<'a> {
     pub(crate) host: &'a Host,
@@ -89,23 +94,23 @@ pub struct ProcessContext<'a> {
 }
 
 impl<'a> ProcessContext<'a> {
-    /// The host.
+    /// Returns the host.
     pub fn host(&self) -> &'a Host {
         self.host
     }
 
-    /// The process itself.
+    /// Returns the PID of the process itself.
     pub fn pid(&self) -> Pid {
         self.pid
     }
 
-    /// The process that spawned it, if one did.
+    /// Returns the process that has started it, if one has.
     pub fn parent(&self) -> Option<Pid> {
         self.parent
     }
 }
 
-/// The events of a step, oldest first.
+/// The events of a [step](Process::step), oldest first.
 #[derive(Debug)]
 pub struct Events<'a>(pub(crate) &'a mut Chain);
 
@@ -166,11 +171,26 @@ impl fmt::Debug for Upgrade {
     }
 }
 
-/// What a step wants: commands, and when to be stepped again. Two commands cost no allocation.
+/// What a [step](Process::step) asks for: commands, and when to be stepped again. Two commands cost no
+/// allocation.
 ///
-/// The last of [`idle`](StepOutput::idle), [`wait_for_yields`](StepOutput::wait_for_yields),
-/// [`done`](StepOutput::done), … holds; without any of them the process is stepped again after
-/// everybody else who is ready.
+/// The last call of [`go_on`](StepOutput::go_on), [`idle`](StepOutput::idle),
+/// [`wait_for_yields`](StepOutput::wait_for_yields), [`done`](StepOutput::done),
+/// [`stopped`](StepOutput::stopped) and [`upgrade`](StepOutput::upgrade) decides. Without any of them it is
+/// `go_on`.
+///
+/// # Examples
+/// ```
+/// use std::time::Duration;
+/// use tress_actor::command::builtin::Sleep;
+/// use tress_actor::{Events, ProcessError, StepOutput};
+///
+/// fn step(_: &mut Events<'_>, out: &mut StepOutput) -> Result<(), ProcessError> {
+///     out.command(Sleep(Duration::from_millis(10)), 1);
+///     out.wait_for_yields();
+///     Ok(())
+/// }
+/// ```
 #[derive(Debug, Default)]
 pub struct StepOutput {
     first: Option<Yield>,
@@ -180,15 +200,16 @@ pub struct StepOutput {
 }
 
 impl StepOutput {
-    /// Asks for a command. What comes of it arrives as a [`Completion`](crate::Completion) with this
-    /// tag, unless the process has ended by then. The process is stepped when the first of its
-    /// commands is complete; it need not wait for all.
+    /// Yields a command.
+    ///
+    /// Its result arrives as a [`Completion`](crate::Completion) with this tag, unless the process has ended by
+    /// then. The process is stepped as soon as the first of its commands completes. A command without a handler
+    /// completes with [`CommandError::Unknown`](crate::CommandError::Unknown).
     pub fn command<C: Command>(&mut self, command: C, tag: u64) {
         self.command_raw(C::ID, Payload::new(command), tag);
     }
 
-    /// As [`command`](StepOutput::command), for a command whose number is known only when the
-    /// program runs.
+    /// Yields a command whose number is known only at run time; see [`command`](StepOutput::command).
     pub fn command_raw(&mut self, id: CommandId, payload: Payload, tag: u64) {
         let place = match (&self.first, &self.second) {
             (None, _) => &mut self.first,
@@ -201,34 +222,38 @@ impl StepOutput {
         *place = Some(Yield { id, tag, payload });
     }
 
-    /// Step again soon, after everybody else who is ready.
+    /// Steps again soon, after other tasks that are ready have run.
     pub fn go_on(&mut self) {
         self.status = Status::Continue;
     }
 
-    /// Step again when a message comes, or when a command is complete.
+    /// Steps again when a message arrives or a command completes. The process counts as
+    /// [idle](crate::ProcessState::Idle) until then.
     pub fn idle(&mut self) {
         self.status = Status::Idle;
     }
 
-    /// Step again when a command is complete, or when a message comes.
+    /// Steps again when a command completes or a message arrives. The process counts as
+    /// [blocked](crate::ProcessState::Blocked) until then.
     pub fn wait_for_yields(&mut self) {
         self.status = Status::WaitForYields;
     }
 
-    /// The process is done, and this is what came of it. Commands yielded in the same step are still
+    /// Ends the process normally, with a result. Commands that were yielded in the same step are still
     /// dispatched.
     pub fn done<T: Send + 'static>(&mut self, result: T) {
         self.status = Status::Done(Payload::new(result));
     }
 
-    /// The process ends because it was told to. Its links do not mind.
+    /// Ends the process with [`ExitReason::Shutdown`](crate::ExitReason::Shutdown), because it was asked to
+    /// stop. Linked processes are not affected.
     pub fn stopped(&mut self) {
         self.status = Status::Stopped;
     }
 
-    /// Another process takes this one's place, and keeps its PID, mailbox, links, monitors and
-    /// names. This one is closed; if the new one cannot be initialised, the process ends.
+    /// Replaces the process by another one, which keeps the PID, mailbox, links, monitors and names.
+    ///
+    /// The old one is closed. If the new one cannot be initialised, the process ends.
     pub fn upgrade<T: Send + 'static>(&mut self, process: impl Process, method: &str, input: T) {
         self.status = Status::Upgrade(Box::new(Upgrade {
             process: Box::new(process),
@@ -237,7 +262,7 @@ impl StepOutput {
         }));
     }
 
-    /// Hands out the commands in the order in which they were yielded.
+    /// Takes the commands, in the order in which they were yielded.
     pub(crate) fn take_yields(&mut self) -> impl Iterator<Item = Yield> + '_ {
         let inline = [self.first.take(), self.second.take()];
         inline.into_iter().flatten().chain(self.rest.drain(..))

@@ -1,10 +1,10 @@
 //! Links and monitors between processes of different hosts.
 //!
-//! The host of the watcher keeps what it has asked for, the host of the watched keeps who asked; they
-//! talk by [`Control`]s, on a topic of the system's, over the same way as messages. Whoever hears that
-//! the way is gone ([`Router::remove_node`](crate::Router::remove_node)) tells its own processes that
-//! those behind it are [unreachable](ExitReason::Unreachable). Each is told once: what comes for
-//! something that is not kept any more is passed over.
+//! The host of the watcher keeps what it has asked for, and the host of the watched keeps its watchers. They
+//! talk by [`Control`]s, on a topic of the system, over the same routes as messages. A host that learns that a
+//! route is gone ([`Router::remove_node`](crate::Router::remove_node)) tells its own processes that those
+//! behind it are [unreachable](ExitReason::Unreachable). Each is told once: what arrives for something that is
+//! not kept any more is ignored.
 
 use crate::atom::Atom;
 use crate::error::{NoProcess, SendFailure};
@@ -19,22 +19,24 @@ use crate::topic::Topic;
 use std::collections::{HashMap, HashSet};
 use tress::sync::oneshot;
 
-/// What hosts tell each other about their processes, as the payload of a message on the topic
-/// [`@pid/control`](Topic::CONTROL) in a [`Package`]. A [`Relay`] over a network has to carry it.
+/// What hosts tell each other about links and monitors.
+///
+/// It is the payload of a message on the topic [`@pid/control`](Topic::CONTROL) in a [`Package`]. A [`Relay`]
+/// over a network has to carry it; processes do not see it.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Control {
-    /// The source wants to know when the target ends.
+    /// The source monitors the target from now on.
     Monitor(MonitorRef),
-    /// It does not any more.
+    /// The source does not monitor the target any more.
     Demonitor(MonitorRef),
-    /// The source has ended, for this monitor of the target's.
+    /// The source has ended; this answers a monitor of the target.
     Down(MonitorRef, ExitReason),
     /// The source is linked to the target from now on.
     Link,
-    /// It is not any more.
+    /// The source is not linked to the target any more.
     Unlink,
-    /// The source has ended abnormally, and was linked to the target.
+    /// The source, which was linked to the target, has ended abnormally.
     LinkDown(ExitReason),
 }
 
@@ -45,9 +47,9 @@ pub(crate) struct Remote(Mutex<Asked>);
 #[derive(Debug, Default)]
 struct Asked {
     monitors: HashMap<MonitorRef, (Pid, Watcher)>,
-    /// Ours, and the other's.
+    /// Pairs of our process and the other host's.
     links: HashSet<(Pid, Pid)>,
-    /// Monitors of ours that others have asked for: ours, and the other's.
+    /// Monitors that other hosts have asked for: our process, the number, and the other host's process.
     watched: HashSet<(Pid, MonitorRef, Pid)>,
 }
 
@@ -58,7 +60,7 @@ pub(crate) enum Watcher {
 }
 
 impl Host {
-    /// Tells another host something about one of ours.
+    /// Tells another host something about one of our processes.
     fn control(&self, source: Pid, target: Pid, control: Control) -> Result<(), SendFailure> {
         let Some(router) = self.router() else {
             return Err(SendFailure::NoRoute(target));
@@ -71,8 +73,8 @@ impl Host {
         relayed.map_err(|undelivered| undelivered.why)
     }
 
-    /// As [`control`](Host::control), to somebody who may be gone: who does not hear it has no need
-    /// to, or hears that we are unreachable.
+    /// As [`control`](Host::control), to a process that may be gone: if it does not arrive it is not needed, or
+    /// the other host learns that we are unreachable.
     fn notify(&self, source: Pid, target: Pid, control: Control) {
         let _ = self.control(source, target, control);
     }
@@ -88,19 +90,18 @@ impl Host {
         if let Err(why) = self.control(source, pid, Control::Monitor(monitor)) {
             self.remote_down(monitor, pid, unreached(why));
         } else if process && self.slot(source).is_err() {
-            // If it ended meanwhile, it may have taken this back before it was asked for.
+            // If it ended meanwhile, it may have removed its monitors before this one was sent.
             asked.lock().monitors.remove(&monitor);
             self.notify(source, pid, Control::Demonitor(monitor));
         }
     }
 
-    /// In whose name a task watches a process of another host: the answer finds its way by the
-    /// monitor's number.
+    /// The source of a monitor that belongs to a task: the answer finds its way by the monitor's number.
     fn nobody(&self, pid: Pid) -> Pid {
         Pid::new(self.node(), self.name(), pid.id())
     }
 
-    /// False if it has told already, or was never there.
+    /// Returns `false` if it has told already, or was never there.
     pub(crate) fn demonitor_remote(&self, pid: Pid, monitor: MonitorRef) -> bool {
         let mut asked = self.remote().0.lock();
         let watcher = match asked.monitors.get(&monitor) {
@@ -115,7 +116,7 @@ impl Host {
         true
     }
 
-    /// The future that watches a process of another host was dropped.
+    /// Removes the monitor of an `Ended` future, for a process of another host, that was dropped.
     pub(crate) fn unwatch_remote(&self, pid: Pid, monitor: MonitorRef) {
         let asked = self.remote().0.lock().monitors.remove(&monitor);
         if asked.is_some() {
@@ -123,7 +124,7 @@ impl Host {
         }
     }
 
-    /// A process of another host that was monitored has ended, or cannot be reached.
+    /// Handles the end of a monitored process of another host, or the loss of the route to it.
     fn remote_down(&self, monitor: MonitorRef, pid: Pid, reason: ExitReason) {
         let mut asked = self.remote().0.lock();
         let kept = match asked.monitors.get(&monitor) {
@@ -152,7 +153,7 @@ impl Host {
         if let Err(why) = self.control(ours, other, Control::Link) {
             self.remote_link_down(ours, other, &unreached(why));
         } else if self.slot(ours).is_err() {
-            // If it ended meanwhile, perhaps by this very link, it may have told so before the other knew of the link.
+            // If it ended meanwhile, it may have told so before the other host knew of the link.
             let down = Control::LinkDown(ExitReason::NoProcess);
             self.notify(ours, other, down);
         }
@@ -165,7 +166,7 @@ impl Host {
         }
     }
 
-    /// Was there such a link? If so, `then` is done under the same lock.
+    /// Removes a link. Returns whether there was one; if so, `then` is called under the same lock.
     fn forget_link(&self, ours: Pid, other: Pid, then: impl FnOnce()) -> bool {
         let removed = self.with_relations(ours, |relations| {
             let removed = relations.remove_link(other);
@@ -186,7 +187,7 @@ impl Host {
         });
     }
 
-    /// One of our processes that was linked to another host's has ended.
+    /// Carries the end of one of our processes over a link to another host.
     pub(crate) fn carry_exit_remote(&self, ours: Pid, other: Pid, reason: &ExitReason) {
         self.remote().0.lock().links.remove(&(ours, other));
         let control = if reason.is_abnormal() {
@@ -209,7 +210,7 @@ impl Host {
         self.notify(pid, watcher, Control::Down(monitor, reason.clone()));
     }
 
-    /// Another host tells about one of its processes.
+    /// Handles what another host tells about one of its processes.
     pub(crate) fn controlled(&self, source: Pid, target: Pid, control: Control) {
         match control {
             Control::Monitor(monitor) => {
@@ -241,7 +242,7 @@ impl Host {
         }
     }
 
-    /// One of ours is not watched by another host's any more.
+    /// Removes a monitor that another host had asked for.
     fn forget_watcher(&self, ours: Pid, monitor: MonitorRef, watcher: Pid) {
         // It may have ended, and told.
         let _ = self.with_relations(ours, |relations| {
@@ -251,7 +252,7 @@ impl Host {
         });
     }
 
-    /// The way to a node is gone.
+    /// Handles the loss of the route to a node.
     pub(crate) fn lose_node(&self, node: Atom) {
         let asked = self.remote().0.lock();
         let monitors = asked.monitors.iter();
@@ -274,7 +275,7 @@ impl Host {
     }
 }
 
-/// Why somebody whom we could not tell something counts as ended.
+/// The reason with which a process counts as ended that could not be told something.
 fn unreached(why: SendFailure) -> ExitReason {
     match why {
         SendFailure::NoProcess(_) => ExitReason::NoProcess,

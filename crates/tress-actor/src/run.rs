@@ -17,14 +17,13 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use tress::sync::oneshot;
 
-/// Most events of one step.
+/// Maximum number of events that one step takes from the mailbox.
 pub(crate) const BATCH: usize = 64;
 
-/// Most steps of one turn; a process that has more to do goes to the tail of the queue.
+/// Maximum number of steps in one turn; a process that has more to do goes to the tail of the queue.
 const TURN: usize = 8;
 
-/// The life of a process, from its start to its end, which comes at the latest when this is
-/// dropped.
+/// The life of a process, from its start to its end, which comes at the latest when this is dropped.
 pub(crate) struct Life {
     host: Host,
     pid: Pid,
@@ -81,9 +80,9 @@ impl Drop for Life {
 pub(crate) struct Stepper {
     life: Life,
     process: Box<dyn Process>,
-    /// Until it is initialised.
+    /// Method and input, until it is initialised.
     begin: Option<Box<(Box<str>, Payload)>>,
-    /// Taken from the mailbox; the process may leave some of a step.
+    /// Events taken from the mailbox; a step may leave some.
     events: Chain,
     operations: Operations,
 }
@@ -239,7 +238,7 @@ impl Stepper {
         Ok(())
     }
 
-    /// The process is at its end: its own functions come first, then everybody is told.
+    /// Ends the process: its own functions come first, then links and monitors are told.
     fn end(&mut self, reason: ExitReason, result: Payload) {
         self.operations = Operations::default();
         let evicted = matches!(
@@ -254,7 +253,7 @@ impl Stepper {
             process.close();
         }));
         let reason = reason.unless_panicked(closed);
-        // What the process left, or what it panicked over.
+        // Events that the process has left, or panicked over.
         while let Some(event) = self.events.pop() {
             self.life.host.undelivered(self.life.pid, event);
         }
@@ -298,12 +297,12 @@ impl fmt::Debug for Stepper {
     }
 }
 
-/// Ends a poll so that the task runs again after everybody else who is ready.
+/// Ends a poll so that the task runs again after other tasks that are ready.
 pub(crate) fn to_the_tail(cx: &mut Context<'_>) -> Poll<()> {
     pin!(tress::task::yield_now()).poll(cx)
 }
 
-/// Runs a future and drops it, and returns its panic instead of passing it on.
+/// Runs a future and drops it. Returns its panic instead of passing it on.
 pub(crate) async fn caught<F: Future>(future: F) -> Result<F::Output, Box<dyn Any + Send>> {
     let mut future = pin!(Some(future));
     std::future::poll_fn(|cx| {

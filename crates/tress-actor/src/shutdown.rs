@@ -1,4 +1,4 @@
-//! The end of a host.
+//! Shutting a host down.
 
 use crate::deadline::Deadline;
 use crate::exit::ExitReason;
@@ -8,18 +8,30 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
-/// How long processes have after they were terminated: whoever is not gone by then is in a step that
-/// does not end.
+/// Time that processes have after they were terminated: one that is not gone by then is in a step that does not
+/// end.
 const LAST_CALL: Duration = Duration::from_millis(100);
 
 impl Host {
-    /// Ends the host: from now on no process is started; all are asked to stop; those that have not
-    /// after `grace` are terminated. With a grace that the clock cannot reach, such as
-    /// [`Duration::MAX`], that is never.
+    /// Shuts the host down.
     ///
+    /// 1. From now on no process is started.
+    /// 2. All processes are asked to stop, by [`SystemEvent::Cancel`](crate::SystemEvent::Cancel).
+    /// 3. Those that are left after `grace` are terminated. With a `grace` that the clock cannot reach, such as
+    ///    [`Duration::MAX`], that never happens.
+    ///
+    /// # Errors
+    /// [`Remained`] if processes had to be terminated, or could not even be.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, steps 1 and 2 may have happened, and the host still starts no process. Nothing
+    /// more is terminated. It may be called again.
+    ///
+    /// # Examples
     /// ```
-    /// # use std::time::Duration;
-    /// # use tress_actor::{Cx, Host};
+    /// use std::time::Duration;
+    /// use tress_actor::{Cx, Host};
+    ///
     /// # #[tress::main]
     /// # async fn main() {
     /// let host = Host::builder("main").start().unwrap();
@@ -28,17 +40,10 @@ impl Host {
     /// assert!(!host.is_alive(pid));
     /// # }
     /// ```
-    ///
-    /// # Errors
-    /// If some had to be terminated, or could not even be: which.
-    ///
-    /// # Cancel safety
-    /// If it is dropped, the host starts no process all the same, and those that were asked to stop
-    /// have been.
     pub async fn shutdown(&self, grace: Duration) -> Result<(), Remained> {
         self.begin_stopping();
         for pid in self.processes() {
-            // Who has ended meanwhile need not be asked.
+            // One that has ended meanwhile need not be asked.
             let _ = self.cancel(pid, ExitReason::Shutdown);
         }
         if self.all_ended(grace).await {
@@ -62,7 +67,7 @@ impl Host {
         Err(Remained { terminated, stuck })
     }
 
-    /// Waits until no process is left; false if the time is up before.
+    /// Waits until no process is left. Returns `false` if the time is up before.
     async fn all_ended(&self, grace: Duration) -> bool {
         let until = Deadline::after(grace);
         loop {
@@ -77,13 +82,13 @@ impl Host {
     }
 }
 
-/// What was left when a host had to end.
+/// The processes that did not stop by themselves when a host was [shut down](Host::shutdown).
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Remained {
     /// Processes that did not stop in time and were terminated.
     pub terminated: Vec<ProcessInfo>,
-    /// Processes that could not even be terminated: they are in a step that does not end.
+    /// Processes that could not even be terminated: they are in a step or a poll that does not return.
     pub stuck: Vec<ProcessInfo>,
 }
 

@@ -1,11 +1,14 @@
+//! What messages are about.
+
 use crate::atom::{Atom, AtomError};
 use std::fmt;
 
 /// What a message is about.
 ///
-/// A message that was given none goes to the [inbox](Topic::INBOX). Topics that begin with `@` are
-/// the system's; messages cannot be sent to them, but for the inbox.
+/// A message without a topic goes to the [inbox](Topic::INBOX). Topics that begin with `@` are reserved for the
+/// system: except for the inbox, messages cannot be sent to them.
 ///
+/// # Examples
 /// ```
 /// use tress_actor::Topic;
 ///
@@ -17,35 +20,35 @@ use std::fmt;
 pub struct Topic(Atom);
 
 impl Topic {
-    /// `@pid/inbox`: where messages go that were given no topic.
+    /// `@pid/inbox`: the topic of messages that were given none.
     pub const INBOX: Topic = Topic(Atom::INBOX);
 
-    /// `@pid/events`: where the system's [events](crate::SystemEvent) come from.
+    /// `@pid/events`: the topic of [system events](crate::SystemEvent).
     pub const EVENTS: Topic = Topic(Atom::EVENTS);
 
-    /// `@pid/control`: what hosts tell each other about links and monitors, as
+    /// `@pid/control`: the topic on which hosts tell each other about links and monitors, as
     /// [`Control`](crate::Control)s. Processes do not see it.
     pub const CONTROL: Topic = Topic(Atom::CONTROL);
 
-    /// The topic of a name. Keep it: this looks the name up.
+    /// Returns the topic of a name. Keep it: this looks the name up in a global table.
     ///
     /// # Errors
-    /// As [`Atom::new`].
+    /// As for [`Atom::new`].
     pub fn new(name: &str) -> Result<Topic, AtomError> {
         Atom::new(name).map(Topic)
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn as_str(self) -> &'static str {
         self.0.as_str()
     }
 
-    /// Is it one of the system's?
+    /// Returns `true` if the topic is reserved for the system: its name begins with `@`.
     pub fn is_reserved(self) -> bool {
         self.as_str().starts_with('@')
     }
 
-    /// May a message be sent to it?
+    /// Whether a message may be sent to it.
     pub(crate) fn is_open(self) -> bool {
         self == Topic::INBOX || !self.is_reserved()
     }
