@@ -559,7 +559,7 @@ impl Host {
             }
             Monitor::Task(sender) => {
                 drop(relations);
-                // Nobody waits any more if this fails.
+                // It fails if the task does not wait any more.
                 contain(|| drop(sender.send(reason.clone())));
             }
         }

@@ -55,7 +55,7 @@ impl<T: Send + 'static> KindOf<T> {
 }
 
 /// # Safety
-/// The room holds a `T` by the rule of `fits`, and nobody uses it again.
+/// The room holds a `T` by the rule of `fits`, and is not used again.
 unsafe fn drop_in_room<T>(room: *mut Room) {
     if fits::<T>() {
         // SAFETY: by the caller's promise the value is there and has not been dropped.
@@ -159,7 +159,7 @@ impl Payload {
 impl Drop for Payload {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: the kind is the one that the room was filled by; nobody comes after `drop`.
+        // SAFETY: the kind is the one that the room was filled by, and the room is not used after `drop`.
         unsafe { (self.kind.drop)(&raw mut self.room) }
     }
 }

@@ -138,7 +138,7 @@ impl Host {
                 let _ = self.with_relations(watcher, |relations| relations.forget(monitor));
                 self.tell_down(watcher, monitor, pid, reason);
             }
-            // Nobody waits any more if this fails.
+            // It fails if the task does not wait any more.
             Some((_, Watcher::Task(sender))) => drop(sender.send(reason)),
             None => {}
         }

@@ -65,7 +65,7 @@ impl Life {
             result,
         };
         let waiter = self.waiter.take();
-        // Nobody waits any more if this fails.
+        // It fails if nothing waits for the exit any more.
         contain(|| waiter.map(|waiter| drop(waiter.send(exit))));
     }
 }

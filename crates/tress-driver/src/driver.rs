@@ -377,7 +377,7 @@ impl Driver {
     /// use tress_driver::{Config, Driver};
     ///
     /// let driver = Driver::new(&Config::new())?;
-    /// // Nobody is parked, so there is a turn to take.
+    /// // No thread is parked, so there is a turn to take.
     /// assert!(driver.try_adopt()?.is_some());
     /// assert_eq!(driver.metrics().adoptions, 1);
     /// # std::io::Result::Ok(())

@@ -136,8 +136,8 @@ impl Slots {
         }
         let (page, at) = Slots::place(index);
         let first = self.pages[page].get_or_init(|| Page::new(page)).0;
-        // SAFETY: the slot lies in the page and at the watermark: nobody reads it yet, and nobody
-        // else writes one, since we have the lock.
+        // SAFETY: the slot lies in the page and at the watermark: no thread reads it yet, and no other thread
+        // writes one, since we have the lock.
         unsafe { first.add(at).as_mut().write(Slot::new()) };
         self.watermark.store(index + 1, Ordering::Release);
         Ok(index)

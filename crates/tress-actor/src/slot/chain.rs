@@ -135,7 +135,7 @@ impl Chain {
     /// Takes out the first node for which `wanted` returns `true`.
     pub(super) fn remove_first(&mut self, wanted: impl Fn(&Node) -> bool) -> Option<Box<Node>> {
         let (mut before, mut node) = (ptr::null_mut::<Node>(), self.first);
-        // SAFETY: the nodes are the chain's, and nobody else changes it meanwhile.
+        // SAFETY: the nodes are the chain's, which is borrowed exclusively.
         while let Some(this) = unsafe { node.as_ref() } {
             if !wanted(this) {
                 (before, node) = (node, this.next);

@@ -1,4 +1,4 @@
-//! Every interleaving of a process with those who bring it events.
+//! Every interleaving of a process with the threads that bring it events.
 
 use super::*;
 use crate::event::{Completion, Message};
@@ -373,8 +373,8 @@ fn model_who_finds_no_room_is_let_in_when_there_is_some() {
     });
 }
 
-/// Somebody sends to a process while it ends and the next one begins in its place, and somebody else
-/// to that one, whose mailbox has room for one message: nobody but the two of them has a place there.
+/// A thread sends to a process while it ends and the next one begins in its slot, and another thread sends to
+/// that one, whose mailbox has room for one message: only these two have a place there.
 #[test]
 fn model_who_sends_to_the_next_process_is_not_hindered_by_who_sent_to_the_last() {
     loom::model(|| {

@@ -193,7 +193,7 @@ fn senders_wait_in_turn_and_put_their_messages_in_themselves() {
     let f = Fixture::new(1, Overflow::Wait);
     assert!(matches!(f.send(1), Ok(Sent::In)));
     let [second, third, fourth] = [2, 3, 4].map(|n| wait(&f, n));
-    // Who cannot wait does not get in before those who do.
+    // A sender that cannot wait does not get in before those that do.
     let refused = f.slot.send(f.generation, parcel(5), IfFull::Refuse);
     assert!(matches!(refused, Err(Refused::Full(_))));
     assert!(second.0.poll(&f.wakes.clone().into()).is_pending());
@@ -460,7 +460,7 @@ fn a_reason_that_is_not_needed_is_dropped_without_the_lock() {
     thread.join().unwrap();
 }
 
-/// Threads send to whoever was here before, as fast as the place is used again. Nobody else knows the
+/// Threads send to earlier processes of a slot, as fast as the slot is used again. No other thread knows the
 /// process that follows, so its mailbox is empty.
 #[test]
 fn who_comes_late_has_no_place_of_the_next_process() {

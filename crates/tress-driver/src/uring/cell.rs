@@ -95,7 +95,7 @@ impl<O> OpCell<O> {
     }
 
     /// # Safety
-    /// The kernel does not have the operation, and by the table above nobody else may touch it.
+    /// The kernel does not have the operation, and by the table above no other side may touch it.
     pub(crate) unsafe fn with_op<R>(&self, f: impl FnOnce(&mut O) -> R) -> Option<R> {
         // SAFETY: exclusive by the caller's promise.
         self.op.with_mut(|op| unsafe { (*op).as_mut() }.map(f))
@@ -141,7 +141,7 @@ impl<O> OpCell<O> {
 
     /// Takes the waker. Only for the caller that has just left the phase `AWAITED`.
     fn take_waker(&self) -> Option<Waker> {
-        // SAFETY: nobody but our caller may touch it now, until the future leaves the next one.
+        // SAFETY: only our caller may touch it now, until the future leaves the next one.
         self.waker.with_mut(|waker| unsafe { (*waker).take() })
     }
 

@@ -42,7 +42,7 @@ impl Finished {
     }
 }
 
-// Not a model: nobody sees there that a thread waits for a lock.
+// Not a model: loom cannot show that a thread waits for a lock.
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
@@ -103,8 +103,8 @@ mod tests {
         stat.rsplit(") ").next().unwrap().starts_with('S')
     }
 
-    /// Somebody has the lock for a moment, as one who has buried and keeps the memory. What was collected before
-    /// is not left for one who may never come.
+    /// Another thread has the lock for a moment, like one that has dropped operations and keeps the memory.
+    /// What was collected before is dropped here, and not left for a thread that may never come.
     #[test]
     fn a_burial_waits_for_who_has_the_lock() {
         let buried = Arc::new(AtomicUsize::new(0));

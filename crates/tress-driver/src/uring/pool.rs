@@ -141,7 +141,7 @@ impl Pool {
         let (memory, layout) = Shared::allocate(count, size)?;
         let registered = ring.add_group(memory.as_ptr() as u64, count);
         let group = registered.inspect_err(|_| {
-            // SAFETY: just allocated with this layout, and nobody has it.
+            // SAFETY: just allocated with this layout, and not shared yet.
             unsafe { dealloc(memory.as_ptr(), layout) };
         })?;
         let driver = Arc::downgrade(driver);
@@ -247,6 +247,7 @@ impl Shared {
         // The size is the user's choice, so a failure must not end the process.
         let memory = NonNull::new(memory).ok_or(io::ErrorKind::OutOfMemory)?;
         // The buffers stay uninitialised until the kernel fills them, so their pages cost nothing yet.
+        // SAFETY: the ring is at the start of the memory.
         unsafe { memory.write_bytes(0, Shared::ring_bytes(count)) };
         Ok((memory, layout))
     }
@@ -421,7 +422,10 @@ struct Taken {
 }
 
 impl PoolBuffer {
-    /// Are few buffers of its pool left, so that one that is kept for long had better be copied? Never for a copy.
+    /// Returns `true` if less than an eighth of the pool's buffers is free.
+    ///
+    /// Bytes that are kept for long are better copied then, so that the buffer returns to the pool. Always
+    /// `false` if the bytes have been copied out of the pool already.
     pub fn is_scarce(&self) -> bool {
         match &self.0 {
             Memory::Pool(taken) => taken.pool.free() < usize::from(taken.pool.count).div_ceil(8),
@@ -429,7 +433,7 @@ impl PoolBuffer {
         }
     }
 
-    /// A copy that takes no buffer of the pool; `None` if it is one.
+    /// Returns a copy that holds no buffer of the pool; `None` if this one holds none.
     pub(super) fn copied(&self) -> Option<PoolBuffer> {
         match &self.0 {
             Memory::Pool(_) => Some(PoolBuffer(Memory::Own((**self).into()))),
@@ -453,7 +457,7 @@ impl Deref for PoolBuffer {
     }
 }
 
-// SAFETY: the bytes stay where they are, and nobody writes to them, until it is dropped.
+// SAFETY: the bytes stay where they are, and nothing writes to them, until it is dropped.
 unsafe impl Buffer for PoolBuffer {
     fn pointer(&self) -> *const u8 {
         self.as_ptr()

@@ -187,7 +187,7 @@ impl<O: Operation> Drop for Submission<O> {
 
 /// Undoes a result that will not be fetched.
 fn discard<O: Operation>(cell: &OpCell<O>, value: i32) {
-    // SAFETY: complete, and nobody waits for it: it is the caller's, and so is the result.
+    // SAFETY: complete and abandoned, so it is the caller's, and so is the result.
     unsafe { cell.with_op(|op| op.discard(value)) };
 }
 
@@ -303,7 +303,7 @@ mod tests {
         }
     }
 
-    /// A file system says so: the descriptor is gone, and by now its number may be somebody else's.
+    /// A file system may answer so: the descriptor is gone, and its number may belong to another file by now.
     #[test]
     fn a_close_is_done_once_whatever_the_file_says() {
         for is_wanted in [true, false] {
@@ -328,10 +328,10 @@ mod tests {
                 cell.bury();
             }
             drop(cell);
-            // Nobody has closed it in earnest here: it plays the stranger's.
-            // SAFETY: asks for flags.
+            // It was not really closed here, and stands for another file's descriptor.
+            // SAFETY: only asks for flags.
             assert_ne!(unsafe { libc::fcntl(number, libc::F_GETFD) }, -1);
-            // SAFETY: open, and nobody else's.
+            // SAFETY: open, and not owned by anything else.
             drop(unsafe { OwnedFd::from_raw_fd(number) });
         }
     }

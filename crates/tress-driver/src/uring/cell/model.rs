@@ -15,7 +15,7 @@ impl Drop for Op {
     }
 }
 
-/// The part of whoever reaps: completes, undoes if nobody wants it, lets go.
+/// The part of the thread that reaps: completes, undoes an unwanted result, lets go.
 fn kernel(cell: Arc<OpCell<Op>>) -> bool {
     let mut wakers = Wakers::default();
     let told = cell.complete(7, &mut wakers);

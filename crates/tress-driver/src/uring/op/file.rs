@@ -533,8 +533,7 @@ pub struct Ftruncate<F> {
 }
 
 impl<F> Ftruncate<F> {
-    /// Creates an operation that moves at most `length` bytes. `None` as an offset means the descriptor's own
-    /// position; pipes take nothing else.
+    /// Creates an operation that sets the file's length to `length` bytes.
     pub fn new(file: F, length: u64) -> Self {
         Ftruncate { file, length }
     }
@@ -671,7 +670,8 @@ pub struct Splice<F, T> {
 }
 
 impl<F, T> Splice<F, T> {
-    /// At most `length` bytes. No offset means the descriptor's own position; pipes have no other.
+    /// Creates an operation that moves at most `length` bytes. `None` as an offset means the descriptor's own
+    /// position; pipes take nothing else.
     pub fn new(
         from: F,
         from_offset: Option<i64>,

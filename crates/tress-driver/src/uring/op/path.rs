@@ -70,7 +70,7 @@ pub struct OpenAt {
 }
 
 impl OpenAt {
-    /// Creates an operation that renames `from` to `to`, with the flags of `renameat2(2)`.
+    /// Creates an operation with the flags and the mode of `openat(2)`. `O_CLOEXEC` is added to the flags.
     pub fn new(directory: Option<Arc<OwnedFd>>, path: CString, flags: i32, mode: u32) -> Self {
         OpenAt {
             directory,
@@ -112,7 +112,7 @@ impl Operation for OpenAt {
 /// # Safety
 /// It is the result of an operation that creates one, and is passed here once.
 pub(super) unsafe fn new_descriptor(fd: u32) -> OwnedFd {
-    // SAFETY: the kernel has made it for this operation, so it is open and nobody else's.
+    // SAFETY: the kernel has created it for this operation, so it is open and has no other owner.
     unsafe { OwnedFd::from_raw_fd(fd as i32) }
 }
 
@@ -154,7 +154,8 @@ pub struct Statx {
 }
 
 impl Statx {
-    /// Creates an operation that makes `to` a further name of the file `from`, with the flags of `linkat(2)`.
+    /// Creates an operation with the flags and the mask of `statx(2)`. With `AT_EMPTY_PATH` and an empty path
+    /// it describes the directory's descriptor itself.
     pub fn new(directory: Option<Arc<OwnedFd>>, path: CString, flags: i32, mask: u32) -> Self {
         Statx {
             directory,
@@ -363,7 +364,7 @@ pub struct RenameAt {
 }
 
 impl RenameAt {
-    /// With the flags of `renameat2`.
+    /// Creates an operation that renames `from` to `to`, with the flags of `renameat2(2)`.
     pub fn new(
         from: (Option<Arc<OwnedFd>>, CString),
         to: (Option<Arc<OwnedFd>>, CString),
@@ -432,7 +433,7 @@ pub struct LinkAt {
 }
 
 impl LinkAt {
-    /// With the flags of `linkat`.
+    /// Creates an operation that makes `to` a further name of the file `from`, with the flags of `linkat(2)`.
     pub fn new(
         from: (Option<Arc<OwnedFd>>, CString),
         to: (Option<Arc<OwnedFd>>, CString),

@@ -33,7 +33,7 @@ impl Kernel {
         if *head == tail.load(Ordering::Acquire) {
             return None;
         }
-        // SAFETY: within the ring, and before the tail: nobody writes there.
+        // SAFETY: within the ring, and before the tail, where nothing writes.
         let entry = unsafe { &*entries.add(usize::from(*head & (pool.0.count - 1))) };
         *head = head.wrapping_add(1);
         // SAFETY: a buffer in the ring is the kernel's to write to.
@@ -50,8 +50,8 @@ fn id(buffer: &PoolBuffer) -> u16 {
     }
 }
 
-/// Receives that find the pool dry, one after the other, and whoever has its only buffer: each gets it once,
-/// however they meet. (A wake-up that is lost would hang here.)
+/// Two receives find the pool empty, and a thread has its only buffer: each gets it once, in whatever order. (A
+/// lost wake-up would hang here.)
 #[test]
 fn model_a_buffer_that_comes_back_is_had_by_who_waits() {
     loom::model(|| {
@@ -110,7 +110,7 @@ fn model_buffers_come_back_from_everywhere() {
     });
 }
 
-/// Whoever leaves is not kept, whether the buffer comes back before, after or meanwhile.
+/// A receive that leaves is not kept, whether the buffer comes back before, after or meanwhile.
 #[test]
 fn model_leaving_beside_a_buffer_that_comes_back() {
     loom::model(|| {
@@ -178,8 +178,8 @@ impl Unread for Stalled {
     }
 }
 
-/// Receives that nobody reads take the only buffer beside two who need one: both get it, whenever it is taken and
-/// whichever of them has it copied. (Else it would hang here.)
+/// A receive that is not read takes the only buffer, and two others need one: both get it, whenever it is taken
+/// and whichever of them has it copied. (Else it would hang here.)
 #[test]
 fn model_a_buffer_that_nobody_fetches_is_had_by_who_waits() {
     loom::model(|| {

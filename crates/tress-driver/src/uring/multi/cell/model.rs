@@ -1,5 +1,5 @@
-//! Loom models of an operation that goes on, with its companion. The kernel is played by threads, which get
-//! what they are asked for through a ring that keeps it in order, and answer by `complete`.
+//! Loom models of a multishot operation, with its companion. Threads play the kernel: they get requests through
+//! a ring that keeps their order, and answer by `complete`.
 
 use super::*;
 use crate::uring::multi::sealed::Prepare;
@@ -135,7 +135,7 @@ impl Scene {
         fetched
     }
 
-    /// The part of whoever takes results off the ring.
+    /// The part of the thread that takes results off the ring.
     fn complete(&self, value: i32, more: bool) -> Next {
         let mut wakers = Wakers::default();
         let next = self.cell.complete(arrived(value, more), &mut wakers);
@@ -183,8 +183,8 @@ fn obey(scene: &Scene, is_running: &mut bool) {
     }
 }
 
-/// An operation that begins again (the thread that had handed it over is gone, say) beside one who stops it or
-/// goes: its cancellation is not queued before the operation itself, or it would run on unwanted.
+/// An operation is repeated (because the thread that had handed it over is gone, say) while it is stopped or
+/// abandoned: its cancellation is not queued before the operation itself, or it would run on unwanted.
 #[test]
 fn model_beginning_again_beside_a_stop() {
     beginning_again_beside(|cell, cx| cell.stop(cx) == Stop::Ask);
@@ -212,8 +212,8 @@ fn beginning_again_beside(end: fn(&MultiCell<Numbers>, &mut Context<'_>) -> bool
     });
 }
 
-/// The end of the stream comes with its last bytes and the kernel misses it: whatever the order of the
-/// bytes, the companion's word and whoever fetches, the end is found. (Else it would hang here.)
+/// The end of the stream comes with its last bytes and the kernel misses it: whatever the order of the bytes,
+/// the companion's report and the fetching task, the end is found. (Else it would hang here.)
 #[test]
 fn model_an_end_that_was_missed_is_found() {
     loom::model(|| {
@@ -223,7 +223,7 @@ fn model_an_end_that_was_missed_is_found() {
         let receive = thread::spawn(move || {
             receive.asked.wait(Request::Start);
             assert_eq!(receive.complete(7, true), Next::Wait);
-            // It waits for ever, if nobody stops it.
+            // It waits for ever unless it is stopped.
             receive.asked.wait(Request::Cancel);
             assert_eq!(receive.complete(-libc::ECANCELED, false), Next::Finish);
             receive.asked.wait(Request::Start);
@@ -237,8 +237,8 @@ fn model_an_end_that_was_missed_is_found() {
     });
 }
 
-/// The kernel has not missed it: the companion's word, at whatever moment, ends nothing early and asks for
-/// nothing that nobody answers.
+/// The kernel has not missed the end: the companion's report, at any moment, ends nothing early and asks for
+/// nothing that is not answered.
 #[test]
 fn model_the_companions_word_beside_the_end() {
     loom::model(|| {
@@ -257,8 +257,8 @@ fn model_the_companions_word_beside_the_end() {
     });
 }
 
-/// Whoever fetches goes while both are under way: what it leaves behind is what the kernel then ends, and
-/// every result is undone once.
+/// The fetching task goes while both are under way: the kernel then ends what it has left, and every result is
+/// undone once.
 #[test]
 fn model_abandoned_beside_both() {
     loom::model(|| {
@@ -343,8 +343,8 @@ fn model_a_stop_beside_a_result() {
     });
 }
 
-/// Somebody needs the buffers of results that nobody has fetched, beside results that arrive and one who fetches: all
-/// are fetched in order, and each buffer that was exchanged is given back once.
+/// A thread needs the buffers of results that were not fetched, while results arrive and are fetched: all are
+/// fetched in order, and each buffer that was exchanged is given back once.
 #[test]
 fn model_copies_beside_results_and_who_fetches() {
     loom::model(|| {
@@ -370,7 +370,7 @@ fn model_copies_beside_results_and_who_fetches() {
     });
 }
 
-/// The same beside one who goes: nothing is given back twice, nothing is kept.
+/// The same while the operation is abandoned: nothing is given back twice, and nothing is kept.
 #[test]
 fn model_copies_beside_one_who_goes() {
     loom::model(|| {
@@ -393,7 +393,7 @@ fn model_copies_beside_one_who_goes() {
     });
 }
 
-/// A result that somebody waits for stops nothing; one that nobody does, where a share is one, does.
+/// A result that a task waits for stops nothing; an unfetched one stops the operation if the share is one.
 #[test]
 fn model_a_share_counts_what_nobody_waits_for() {
     loom::model(|| {
