@@ -181,6 +181,30 @@ impl Host {
     ///
     /// # Errors
     /// As for [`Spawn::spawn`].
+    ///
+    /// # Examples
+    /// ```
+    /// use tress_actor::{Actor, Cx, Flow, Host, ProcessError};
+    ///
+    /// struct Stopper;
+    ///
+    /// impl Actor for Stopper {
+    ///     type Msg = ();
+    ///
+    ///     async fn handle(&mut self, (): (), _: &mut Cx<()>) -> Result<Flow, ProcessError> {
+    ///         Ok(Flow::Stop)
+    ///     }
+    /// }
+    ///
+    /// # #[tress::main]
+    /// # async fn main() {
+    /// let host = Host::builder("main").start().unwrap();
+    /// let stopper = host.spawn_actor(Stopper).unwrap();
+    /// let ended = host.watch(stopper.pid());
+    /// stopper.cast(()).unwrap();
+    /// assert!(!ended.await.is_abnormal());
+    /// # }
+    /// ```
     pub fn spawn_actor<A: Actor>(&self, actor: A) -> Result<ActorRef<A::Msg>, SpawnError> {
         let pid = self.actor(actor).spawn()?;
         Ok(self.actor_ref(pid))
@@ -293,6 +317,27 @@ impl<M: Send + 'static> ActorRef<M> {
     ///
     /// # Cancel safety
     /// As for [`ask`](ActorRef::ask).
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    /// use tress_actor::{AskError, Cx, Host, Reply};
+    ///
+    /// # #[tress::main]
+    /// # async fn main() {
+    /// let host = Host::builder("main").start().unwrap();
+    /// // Keeps every reply, and answers none.
+    /// let pid = host.spawn(|mut cx: Cx<Reply<u8>>| async move {
+    ///     let mut kept = Vec::new();
+    ///     while let Some(reply) = cx.recv().await {
+    ///         kept.push(reply);
+    ///     }
+    /// }).unwrap();
+    /// let silent = host.actor_ref::<Reply<u8>>(pid);
+    /// let answer = silent.ask_timeout(Duration::from_millis(5), |reply| reply).await;
+    /// assert!(matches!(answer, Err(AskError::TimedOut(..))));
+    /// # }
+    /// ```
     pub async fn ask_timeout<T: Send + 'static>(
         &self,
         limit: Duration,
@@ -324,6 +369,23 @@ impl<M> fmt::Debug for ActorRef<M> {
 /// The way back to a task or process that [asks](ActorRef::ask).
 ///
 /// Dropping it without an answer ends the wait with [`AskError::Unanswered`].
+///
+/// # Examples
+/// ```
+/// use tress_actor::{AskError, Cx, Host, Reply};
+///
+/// # #[tress::main]
+/// # async fn main() {
+/// let host = Host::builder("main").start().unwrap();
+/// let pid = host.spawn(|mut cx: Cx<Reply<u8>>| async move {
+///     cx.recv().await.unwrap().send(7);
+///     drop(cx.recv().await);
+/// }).unwrap();
+/// let process = host.actor_ref::<Reply<u8>>(pid);
+/// assert_eq!(process.ask(|reply| reply).await, Ok(7));
+/// assert_eq!(process.ask(|reply| reply).await, Err(AskError::Unanswered(pid)));
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Reply<T>(oneshot::Sender<T>);
 

@@ -63,11 +63,10 @@ impl Host {
     pub fn join_group(&self, group: &str, pid: Pid) -> Result<(), NoProcess> {
         self.with_relations(pid, |relations| {
             let name = self.change_groups(|groups| {
-                let (name, _) = place(groups, group);
+                let (name, joined) = place(groups, group);
                 let change = GroupChange::Joined(name.clone(), pid);
-                self.tell_watchers(&groups[&name], &change);
-                let members = &mut groups.get_mut(&name).expect("it is there").members;
-                members.push(pid);
+                self.tell_watchers(joined, &change);
+                joined.members.push(pid);
                 name
             });
             relations.get_mut().groups.insert(name, ());
@@ -152,6 +151,27 @@ impl Host {
     ///
     /// # Errors
     /// [`NoProcess`] if the watcher has ended, or is another host's.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress_actor::{Cx, Done, GroupChange, Host, Mail, SystemEvent};
+    ///
+    /// # #[tress::main]
+    /// # async fn main() {
+    /// let host = Host::builder("main").start().unwrap();
+    /// let (watcher, exit) = host.future(|mut cx: Cx<()>| async move {
+    ///     match cx.next().await {
+    ///         Mail::Event(SystemEvent::Group(GroupChange::Joined(_, pid))) => Done(Some(pid)),
+    ///         _ => Done(None),
+    ///     }
+    /// }).exec().unwrap();
+    /// assert!(host.watch_group("printers", watcher).unwrap().is_empty());
+    /// let pid = host.spawn(|mut cx: Cx<()>| async move { while cx.recv().await.is_some() {} }).unwrap();
+    /// host.join_group("printers", pid).unwrap();
+    /// let joined = exit.await.into_result().unwrap().downcast::<Option<tress_actor::Pid>>();
+    /// assert_eq!(joined.unwrap(), Some(pid));
+    /// # }
+    /// ```
     pub fn watch_group(&self, group: &str, watcher: Pid) -> Result<Vec<Pid>, NoProcess> {
         self.with_relations(watcher, |relations| {
             let (name, members) = self.change_groups(|groups| {

@@ -133,6 +133,19 @@ impl Host {
 
     /// Returns the host's counters. Those of the workers are in the runtime's own
     /// [metrics](tress::runtime::Handle::metrics).
+    ///
+    /// # Examples
+    /// ```
+    /// use tress_actor::{Cx, Host};
+    ///
+    /// # #[tress::main]
+    /// # async fn main() {
+    /// let host = Host::builder("main").start().unwrap();
+    /// let pid = host.spawn(|mut cx: Cx<()>| async move { while cx.recv().await.is_some() {} }).unwrap();
+    /// assert_eq!(host.metrics().processes, 1);
+    /// assert_eq!(host.processes(), [pid]);
+    /// # }
+    /// ```
     pub fn metrics(&self) -> HostMetrics {
         HostMetrics {
             processes: self.table().alive(),

@@ -190,6 +190,19 @@ impl fmt::Debug for Ended {
 /// Future of the end and the result of a process that was started with [`Spawn::exec`](crate::Spawn::exec).
 ///
 /// It resolves to an [`Exit`]. Dropping it does not end the process; its result is dropped when it ends.
+///
+/// # Examples
+/// ```
+/// use tress_actor::{Cx, ExitReason, Host};
+///
+/// # #[tress::main]
+/// # async fn main() {
+/// let host = Host::builder("main").start().unwrap();
+/// let (pid, exit) = host.future(|_: Cx<()>| async { panic!("out of paper") as () }).exec().unwrap();
+/// assert_eq!(exit.pid(), pid);
+/// assert!(matches!(exit.await.reason, ExitReason::Panicked(text) if &*text == "out of paper"));
+/// # }
+/// ```
 #[must_use = "futures do nothing unless awaited"]
 pub struct ExitFuture {
     pub(crate) pid: Pid,
@@ -371,6 +384,21 @@ impl Host {
     ///
     /// Returns `true` if it was there; then no [`Down`](SystemEvent::Down) comes for it. If it returns `false`,
     /// the `Down` is in the watcher's mailbox already, or the monitor never existed.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress_actor::{Cx, Host};
+    ///
+    /// # #[tress::main]
+    /// # async fn main() {
+    /// let host = Host::builder("main").start().unwrap();
+    /// let wait = |mut cx: Cx<()>| async move { while cx.recv().await.is_some() {} };
+    /// let (watcher, watched) = (host.spawn(wait).unwrap(), host.spawn(wait).unwrap());
+    /// let monitor = host.monitor(watcher, watched).unwrap();
+    /// assert!(host.demonitor(watched, monitor));
+    /// assert!(!host.demonitor(watched, monitor));
+    /// # }
+    /// ```
     pub fn demonitor(&self, pid: Pid, monitor: MonitorRef) -> bool {
         if !self.is_ours(pid) {
             return self.demonitor_remote(pid, monitor);
@@ -463,6 +491,27 @@ impl Host {
     ///
     /// # Errors
     /// [`NoProcess`] if the process has ended, or is another host's.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress_actor::{Cx, Done, Host, Mail, SystemEvent};
+    ///
+    /// # #[tress::main]
+    /// # async fn main() {
+    /// let host = Host::builder("main").start().unwrap();
+    /// let (_, exit) = host.future(|mut cx: Cx<()>| async move {
+    ///     let host = cx.host().clone();
+    ///     host.trap_exits(cx.pid(), true).unwrap();
+    ///     let child = host.future(|_: Cx<()>| async { Err::<(), _>("failed") });
+    ///     let child = child.linked_to(cx.pid()).spawn().unwrap();
+    ///     match cx.next().await {
+    ///         Mail::Event(SystemEvent::LinkDown { pid, .. }) => Done(pid == child),
+    ///         _ => Done(false),
+    ///     }
+    /// }).exec().unwrap();
+    /// assert!(exit.await.into_result().unwrap().downcast::<bool>().unwrap());
+    /// # }
+    /// ```
     pub fn trap_exits(&self, pid: Pid, trap: bool) -> Result<(), NoProcess> {
         let slot = self.slot(pid)?;
         let alive = slot.set_trap(pid.id().generation(), trap);

@@ -135,6 +135,26 @@ impl Registration {
     ///
     /// # Errors
     /// [`Gone`] after the driver was closed.
+    ///
+    /// # Examples
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use std::os::unix::net::UnixStream;
+    /// use std::sync::Arc;
+    /// use std::task::{Context, Waker};
+    /// use tress_driver::{Config, Direction, Driver, Interest};
+    ///
+    /// let driver = Arc::new(Driver::new(&Config::new())?);
+    /// let (mut near, _far) = UnixStream::pair()?;
+    /// near.set_nonblocking(true)?;
+    /// let registration = driver.register(&mut near, Interest::WRITABLE)?;
+    /// let mut cx = Context::from_waker(Waker::noop());
+    /// while registration.poll_ready(&mut cx, Direction::Write).is_pending() {
+    ///     driver.park(None)?;
+    /// }
+    /// # }
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn poll_ready(
         &self,
         cx: &mut Context<'_>,
@@ -255,6 +275,23 @@ impl Registration {
     ///
     /// For a source that is worth trying before the kernel has reported anything, such as a connection that was
     /// just accepted. If the assumption is wrong, the first attempt clears it again.
+    ///
+    /// # Examples
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use std::os::unix::net::UnixStream;
+    /// use std::sync::Arc;
+    /// use tress_driver::{Config, Driver, Interest, Ready};
+    ///
+    /// let driver = Arc::new(Driver::new(&Config::new())?);
+    /// let (mut near, _far) = UnixStream::pair()?;
+    /// near.set_nonblocking(true)?;
+    /// let registration = driver.register(&mut near, Interest::WRITABLE)?;
+    /// registration.assume_ready(Ready::WRITABLE);
+    /// assert!(registration.ready_now(Interest::WRITABLE).is_some());
+    /// # }
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn assume_ready(&self, ready: Ready) {
         let mut wakers = Wakers::default();
         let own = self.slot().generation();
@@ -293,6 +330,33 @@ impl Registration {
     /// # Errors
     /// - [`Gone`] after the driver was closed.
     /// - Any error of `f` except `WouldBlock`.
+    ///
+    /// # Examples
+    /// ```
+    /// # #[cfg(unix)] {
+    /// use std::io::{Read, Write};
+    /// use std::os::unix::net::UnixStream;
+    /// use std::sync::Arc;
+    /// use std::task::{Context, Poll, Waker};
+    /// use tress_driver::{Config, Direction, Driver, Interest};
+    ///
+    /// let driver = Arc::new(Driver::new(&Config::new())?);
+    /// let (mut near, mut far) = UnixStream::pair()?;
+    /// near.set_nonblocking(true)?;
+    /// let registration = driver.register(&mut near, Interest::READABLE)?;
+    /// far.write_all(b"hello")?;
+    /// let mut cx = Context::from_waker(Waker::noop());
+    /// let mut buffer = [0; 8];
+    /// let read = loop {
+    ///     match registration.poll_io(&mut cx, Direction::Read, || near.read(&mut buffer)) {
+    ///         Poll::Ready(read) => break read?,
+    ///         Poll::Pending => driver.park(None)?,
+    ///     };
+    /// };
+    /// assert_eq!(read, 5);
+    /// # }
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn poll_io<R>(
         &self,
         cx: &mut Context<'_>,

@@ -304,6 +304,19 @@ impl Host {
     ///
     /// # Errors
     /// [`NoProcess`] if the process has ended, or is another host's.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress_actor::{Cx, Done, ExitReason, Host};
+    ///
+    /// # #[tress::main]
+    /// # async fn main() {
+    /// let host = Host::builder("main").start().unwrap();
+    /// let (pid, exit) = host.future(|mut cx: Cx<()>| async move { Done(cx.recv().await) }).exec().unwrap();
+    /// host.cancel(pid, ExitReason::Shutdown).unwrap();
+    /// assert_eq!(exit.await.into_result().unwrap().downcast::<Option<()>>().unwrap(), None);
+    /// # }
+    /// ```
     pub fn cancel(&self, pid: Pid, reason: ExitReason) -> Result<(), NoProcess> {
         self.cancel_from(None, pid, reason)
     }

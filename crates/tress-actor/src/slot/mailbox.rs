@@ -13,6 +13,20 @@ use crate::sys::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::task::Waker;
 
 /// What happens to a message for a mailbox that is full.
+///
+/// # Examples
+/// ```
+/// use tress_actor::{Capacity, Cx, Host, Overflow, SendFailure};
+///
+/// # #[tress::main]
+/// # async fn main() {
+/// let host = Host::builder("main").start().unwrap();
+/// let busy = host.future(|_: Cx<u8>| std::future::pending::<()>());
+/// let pid = busy.mailbox(Capacity::new(1, Overflow::Reject)).spawn().unwrap();
+/// host.send(pid, 1_u8).unwrap();
+/// assert_eq!(host.send(pid, 2_u8).unwrap_err().why(), SendFailure::Full(pid));
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Overflow {

@@ -103,6 +103,28 @@ struct Child {
 /// [`on`](Supervisor::on). See the [module](self) for an example.
 ///
 /// It runs until it is [cancelled](Host::cancel), which stops its children, or until it gives up.
+///
+/// # Examples
+/// ```
+/// use std::time::Duration;
+/// use tress_actor::{Backoff, Cx, Host, Restart, Strategy, Supervisor};
+///
+/// # #[tress::main]
+/// # async fn main() {
+/// let host = Host::builder("main").start().unwrap();
+/// let (_, exit) = Supervisor::new(Strategy::RestForOne)
+///     .intensity(2, Duration::from_secs(10))
+///     .backoff(Backoff::new(Duration::from_millis(1), Duration::from_millis(10)))
+///     .grace(Duration::from_secs(1))
+///     .child_with("failing", Restart::OnFailure, |start| {
+///         start.future(|_: Cx<()>| async { Err::<(), _>("failed") }).spawn()
+///     })
+///     .exec(&host)
+///     .unwrap();
+/// // It gives up after two restarts.
+/// assert!(exit.await.reason.is_abnormal());
+/// # }
+/// ```
 #[must_use = "a supervisor works once it is started"]
 pub struct Supervisor {
     strategy: Strategy,

@@ -370,6 +370,30 @@ where
     ///
     /// # Cancel safety
     /// Cancel safe: no result is lost if the future is dropped. The operation may or may not be stopped then.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::net::TcpListener;
+    /// use std::sync::Arc;
+    /// use tress_driver::{AcceptMulti, Config, Driver};
+    /// # use std::{future::Future, pin::pin, task::{Context, Poll, Waker}};
+    /// # fn block_on<T>(driver: &Driver, future: impl Future<Output = T>) -> T {
+    /// #     let mut future = pin!(future);
+    /// #     loop {
+    /// #         if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+    /// #             return value;
+    /// #         }
+    /// #         driver.park(None).unwrap();
+    /// #     }
+    /// # }
+    ///
+    /// let driver = Arc::new(Driver::new(&Config::new())?);
+    /// let listener = TcpListener::bind("127.0.0.1:0")?;
+    /// let mut accepted = driver.submit_multi(AcceptMulti::new(listener));
+    /// block_on(&driver, accepted.stop()); // it was never started
+    /// assert!(accepted.try_next().is_none());
+    /// # std::io::Result::Ok(())
+    /// ```
     pub async fn stop(&mut self) {
         poll_fn(|cx| self.poll_stop(cx)).await;
     }

@@ -153,6 +153,18 @@ impl Pool {
     /// Returns the number of buffers that are free for the kernel to fill, as far as is known.
     ///
     /// Buffers that the kernel has filled count as free until the driver has taken their result.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::sync::Arc;
+    /// use tress_driver::{Config, Driver, Pool};
+    ///
+    /// let driver = Arc::new(Driver::new(&Config::new())?);
+    /// if let Ok(pool) = Pool::new(&driver, 16, 1024) {
+    ///     assert_eq!(pool.available(), 16);
+    /// }
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn available(&self) -> usize {
         let _counted = self.0.state.lock();
         self.0.free()
