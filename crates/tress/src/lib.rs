@@ -69,7 +69,7 @@ pub mod dispatch;
 // The part of it that has models.
 #[cfg(all(test, loom))]
 mod dispatch {
-    mod ready;
+    mod queue;
 }
 #[cfg(feature = "fs")]
 pub mod fs;

@@ -36,7 +36,7 @@
 //! Dispatchers are counted: clones are the same one. When the last is dropped, what was spawned there
 //! runs to its end, and with that the view is gone. The end of the runtime drops all tasks of all views.
 
-mod ready;
+mod queue;
 mod unconfined;
 mod view;
 mod with;

@@ -3,20 +3,20 @@
 //! A view has no threads. When a task becomes ready it goes to the view's queue; while fewer *drains*
 //! are under way than the limit allows, one more is sent to where the view gets its threads from: the
 //! workers, the blocking pool, or another view. A drain runs tasks until the queue is empty. Who owes a
-//! drain, and when one ends, is `ready.rs`'s affair.
+//! drain, and when one ends, is `queue.rs`'s affair.
 
-use super::ready::{Queued, Ready};
+use super::queue::{Queue, Queued};
 use crate::runtime::Shared;
 use crate::scheduler::Counter;
 use crate::sys::Mutex;
 use crate::task::{
-    self, Header, Id, JoinHandle, Keep, Origin, Owner, OwnerVTable, Ran, Slab, Source, TaskRef,
+    self, Id, JoinHandle, Origin, Owner, Parent, Ran, Ready, Roaming, Source, TaskRef, Woken,
 };
 use std::cell::Cell;
 use std::future::Future;
 use std::panic::Location;
 use std::pin::Pin;
-use std::ptr::{self, NonNull};
+use std::ptr;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 
@@ -25,8 +25,8 @@ const BATCH: usize = 32;
 
 // D-DISP-01
 pub(crate) struct View {
-    owner: Owner,
-    ready: Ready<Entry>,
+    owner: Owner<View>,
+    queue: Queue<Ready>,
     base: Base,
     shared: Weak<Shared>,
     number: u64,
@@ -46,12 +46,6 @@ pub(crate) struct ViewStats {
     pub(crate) polled: u64,
 }
 
-/// A queue entry: a READY task.
-struct Entry(NonNull<Header>);
-
-// SAFETY: a view's tasks may run on any thread.
-unsafe impl Send for Entry {}
-
 /// Whose threads a view uses.
 pub(super) enum Base {
     /// The runtime's workers.
@@ -66,37 +60,24 @@ thread_local! {
     static CURRENT: Cell<*const View> = const { Cell::new(ptr::null()) };
 }
 
-static OWNER_VTABLE: OwnerVTable = OwnerVTable {
-    schedule,
-    keep: Keep { retain, release },
-};
+impl Parent for View {
+    type Whole = View;
 
-unsafe fn retain(slab: NonNull<Slab>) {
-    // SAFETY: an owner's parent is the `Arc<View>` it lives in, alive during the call.
-    unsafe { Arc::increment_strong_count(Owner::of_slab(slab).as_ref().parent::<View>()) }
+    fn schedule(task: Woken<View>) {
+        // Subtle: once queued the task may finish and take the view with it, so we hold our own count.
+        let view = task.hold();
+        view.push(task.into_ready());
+    }
 }
 
-unsafe fn release(slab: NonNull<Slab>) {
-    // SAFETY: pairs with a `retain`.
-    unsafe { Arc::decrement_strong_count(Owner::of_slab(slab).as_ref().parent::<View>()) }
-}
-
-unsafe fn schedule(owner: NonNull<Owner>, task: NonNull<Header>) {
-    // Subtle: once queued the task may finish and take the view with it, so we hold our own count.
-    // SAFETY: the task is unfinished, so its owner, and with it the view, is alive.
-    let view = unsafe {
-        let view = owner.as_ref().parent::<View>();
-        Arc::increment_strong_count(view);
-        Arc::from_raw(view)
-    };
-    view.push(task);
-}
+// SAFETY: `View::spawn` takes only what is `Send`.
+unsafe impl Roaming for View {}
 
 impl View {
     pub(super) fn new(shared: &Arc<Shared>, base: Base, limit: usize) -> Arc<View> {
         let view = Arc::new(View {
-            owner: Owner::new(&OWNER_VTABLE),
-            ready: Ready::new(limit),
+            owner: Owner::new(),
+            queue: Queue::new(limit),
             base,
             shared: Arc::downgrade(shared),
             number: shared.views.made.number(),
@@ -104,13 +85,13 @@ impl View {
             completed: Counter::default(),
             polled: Counter::default(),
         });
-        view.owner.set_parent(Arc::as_ptr(&view));
+        view.owner.set_whole(&view);
         shared.views.add(&view);
         view
     }
 
     pub(super) fn limit(&self) -> usize {
-        self.ready.limit()
+        self.queue.limit()
     }
 
     pub(super) fn spawn<F>(
@@ -122,21 +103,20 @@ impl View {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        let owner = NonNull::from(&self.owner);
         let (id, origin) = (Id::next(), Origin::unnamed(at));
-        // SAFETY: the owner has its parent; the bounds are what any thread needs to run it.
-        let (task, handle) = unsafe { task::new(future, owner, Source::System, id, origin) };
+        // SAFETY: the owner has its whole; the bounds are what any thread needs to run it.
+        let (task, handle) = unsafe { task::new(future, &self.owner, Source::System, id, origin) };
         self.submitted.add_shared(1);
         self.push(task);
         handle
     }
 
     /// Queues a READY task, and sees to it that somebody runs it.
-    fn push(self: &Arc<Self>, task: NonNull<Header>) {
-        match self.ready.push(Entry(task)) {
+    fn push(self: &Arc<Self>, task: Ready) {
+        match self.queue.push(task) {
             Queued::Nothing => {}
             Queued::SendDrain => self.send_drain(),
-            Queued::Refused(entry) => entry.refuse(),
+            Queued::Refused(task) => task.refuse(),
         }
     }
 
@@ -160,20 +140,20 @@ impl View {
 
     /// Runs one task. False: there is none, and the drain has been counted out.
     fn run_one(&self) -> bool {
-        let Some(Entry(task)) = self.ready.next() else {
+        let Some(task) = self.queue.next() else {
             return false;
         };
         self.polled.add_shared(1);
         let before = CURRENT.replace(self);
-        // SAFETY: it came out of the view's queue, and may run on any thread.
-        let ran = unsafe { task::run(task) };
+        let ran = task.run();
         CURRENT.set(before);
-        if ran == Ran::Complete {
-            self.completed.add_shared(1);
-        }
-        if ran == Ran::Requeue {
-            if let Err(entry) = self.ready.requeue(Entry(task)) {
-                entry.refuse();
+        match ran {
+            Ran::Idle => {}
+            Ran::Complete => self.completed.add_shared(1),
+            Ran::Requeue(task) => {
+                if let Err(task) = self.queue.requeue(task) {
+                    task.refuse();
+                }
             }
         }
         true
@@ -209,7 +189,7 @@ impl View {
         ViewStats {
             name: if is_io { "io".into() } else { self.name() },
             limit: self.limit(),
-            now: self.ready.look(),
+            now: self.queue.look(),
             submitted: self.submitted.get(),
             completed: self.completed.get(),
             polled: self.polled.get(),
@@ -224,20 +204,12 @@ impl View {
 
     /// Drops every task that is not being polled, and lets none in.
     fn close(&self) {
-        let ready = self.ready.close();
+        let queued = self.queue.close();
         for task in self.live_tasks() {
             // SAFETY: tasks of a view may be dropped on any thread.
             let _ = unsafe { task.shut_down() };
         }
-        ready.into_iter().for_each(Entry::refuse);
-    }
-}
-
-impl Entry {
-    /// Cancels a task that is in no queue any more.
-    fn refuse(self) {
-        // SAFETY: the entry was its place in the queue, and it may be dropped on any thread.
-        unsafe { TaskRef::refuse(self.0) };
+        queued.into_iter().for_each(Ready::refuse);
     }
 }
 
@@ -281,7 +253,7 @@ impl Drop for Drain {
         // It was refused or cut short: the runtime has shut down. The view may have been made after
         // that closed the others.
         if let Some(view) = self.0.take() {
-            view.ready.lose_drain();
+            view.queue.lose_drain();
             view.close();
         }
     }

@@ -5,27 +5,23 @@ use super::context;
 use crate::blocking::{Job, SpawnError};
 use crate::sys::Mutex;
 use crate::task::coop;
-use crate::task::{self, Header, JoinHandle, TaskRef};
+use crate::task::{JoinHandle, Ran, Ready};
 use crate::words;
 use std::fmt;
 use std::future::Future;
 use std::io;
 use std::panic::Location;
 use std::pin::Pin;
-use std::ptr::NonNull;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 /// A task for the blocking pool.
 pub(crate) struct BlockingTask {
-    task: NonNull<Header>,
+    task: Ready,
     shared: Arc<Shared>,
     mandatory: bool,
     _busy: Option<Busy>,
 }
-
-// SAFETY: the task's closure and output are `Send`.
-unsafe impl Send for BlockingTask {}
 
 /// Keeps a paused clock from jumping while something goes on that the runtime does not see.
 #[derive(Debug)]
@@ -46,13 +42,15 @@ impl Drop for Busy {
 impl Job for BlockingTask {
     fn run(self) {
         let _entered = context::Within::enter(self.shared.clone());
-        // SAFETY: the pool's queue held the only entry of this task, which completes in one poll.
-        let _ = unsafe { task::run(self.task) };
+        let ran = self.task.run();
+        assert!(
+            matches!(ran, Ran::Complete),
+            "a closure is ready in one poll"
+        );
     }
 
     fn cancel(self) {
-        // SAFETY: it was in no queue but the pool's.
-        unsafe { TaskRef::refuse(self.task) };
+        self.task.refuse();
     }
 
     fn is_mandatory(&self) -> bool {

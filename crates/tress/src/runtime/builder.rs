@@ -499,8 +499,8 @@ impl Builder {
         });
         let _ = place.set(Arc::downgrade(&shared));
         match &shared.scheduler {
-            Scheduler::Multi(multi) => multi.adopt(Arc::as_ptr(&shared)),
-            Scheduler::Current(current) => current.adopt(Arc::as_ptr(&shared)),
+            Scheduler::Multi(multi) => multi.adopt(&shared),
+            Scheduler::Current(current) => current.adopt(&shared),
         }
         let started = match &shared.scheduler {
             Scheduler::Multi(multi) if self.eager_start => multi.start_all(),

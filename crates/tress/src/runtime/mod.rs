@@ -47,7 +47,7 @@ pub use blocking_task::SpawnBlockingError;
 use crate::blocking::Pool;
 use crate::scheduler::{Counter, Current, Multi, New, Rest};
 use crate::sys::SeedGenerator;
-use crate::task::{self, Batch, Counted, Header, JoinHandle, Names, Origin, TaskRef};
+use crate::task::{self, Batch, Counted, JoinHandle, Names, Origin, Ready, TaskRef};
 use crate::time::{Armed, Clock, Timers};
 use crate::trace::Sections;
 use crate::words;
@@ -56,7 +56,6 @@ use std::fmt;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::path::PathBuf;
-use std::ptr::NonNull;
 use std::sync::Arc;
 
 /// Tasks that are made and queued in one go.
@@ -234,7 +233,7 @@ impl Shared {
         future: F,
         name: Option<&str>,
         at: &'static Location<'static>,
-    ) -> (NonNull<Header>, JoinHandle<F::Output>)
+    ) -> (Ready, JoinHandle<F::Output>)
     where
         F: Future + Send + 'static,
         F::Output: Send + 'static,
@@ -248,11 +247,7 @@ impl Shared {
         }
     }
 
-    fn make_blocking<F>(
-        &self,
-        future: F,
-        origin: Origin,
-    ) -> (NonNull<Header>, JoinHandle<F::Output>)
+    fn make_blocking<F>(&self, future: F, origin: Origin) -> (Ready, JoinHandle<F::Output>)
     where
         F: Future + Send + 'static,
         F::Output: Send + 'static,

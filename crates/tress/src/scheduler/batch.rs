@@ -4,15 +4,14 @@ use super::multi::{Multi, current_worker};
 use super::queue::CAPACITY;
 use super::worker::{Core, Worker};
 use crate::runtime::Shared;
-use crate::task::{self, Header, Id, JoinHandle, Origin, Owner, Source, TaskRef};
+use crate::task::{self, AnyOwner, Id, JoinHandle, Origin, Ready, Source};
 use std::future::Future;
 use std::panic::Location;
-use std::ptr::NonNull;
 use std::vec::Drain;
 
 /// Tasks that were made and are in no queue yet, and the handles of all made so far.
 pub(crate) struct New<T> {
-    tasks: Vec<NonNull<Header>>,
+    tasks: Vec<Ready>,
     pub(crate) handles: Vec<JoinHandle<T>>,
 }
 
@@ -30,7 +29,7 @@ impl<T> New<T> {
     pub(super) unsafe fn make<F: Future<Output = T>>(
         &mut self,
         futures: Drain<'_, F>,
-        owner: NonNull<Owner>,
+        owner: &AnyOwner,
         source: Source,
         at: &'static Location<'static>,
     ) {
@@ -62,49 +61,41 @@ impl Multi {
             Some((worker, core)) => {
                 let remote = &self.remotes[core.index()];
                 remote.stats.spawned.add(futures.len() as u64);
-                let owner = NonNull::from(&remote.owner);
                 // SAFETY: the core makes this thread the owner of its slab.
-                unsafe { new.make(futures, owner, Source::Page, at) };
-                core.schedule_batch(worker, &new.tasks);
+                unsafe { new.make(futures, &remote.owner, Source::Page, at) };
+                core.schedule_batch(worker, &mut new.tasks);
             }
             None => {
                 self.need_a_thread();
-                // SAFETY: by the caller's promise. Refused tasks are in no queue, and their futures
-                // may be dropped here, where they came from.
-                unsafe {
-                    if self.outside.make_batch(futures, at, new) {
-                        self.inject.push_batch_outside(&new.tasks);
-                        self.notify_from_outside();
-                    } else {
-                        new.tasks.iter().for_each(|&task| TaskRef::refuse(task));
-                    }
+                // SAFETY: by the caller's promise.
+                if unsafe { self.outside.make_batch(futures, at, new) } {
+                    self.inject.push_batch_outside(new.tasks.drain(..));
+                    self.notify_from_outside();
+                } else {
+                    // Their futures may be dropped here, where they came from.
+                    new.tasks.drain(..).for_each(Ready::refuse);
                 }
             }
         }
-        new.tasks.clear();
     }
 }
 
 impl Core {
     /// Queues new tasks on this worker, oldest first.
-    fn schedule_batch(&self, worker: &Worker, tasks: &[NonNull<Header>]) {
+    fn schedule_batch(&self, worker: &Worker, tasks: &mut Vec<Ready>) {
         let multi = worker.multi();
         let remote = &multi.remotes[self.index()];
         remote.stats.local_schedules.add(tasks.len() as u64);
-        let (near, far) = tasks.split_at(
-            self.ring()
-                .room()
-                .saturating_sub(CAPACITY / 2)
-                .min(tasks.len()),
-        );
-        for &task in near {
+        let near = self.ring().room().saturating_sub(CAPACITY / 2);
+        for task in tasks.drain(..near.min(tasks.len())) {
             let overflowed = self.ring().push(task, &multi.inject);
-            debug_assert!(!overflowed);
+            assert!(!overflowed, "a ring with room for a task has overflowed");
         }
-        if !far.is_empty() {
-            multi.inject.push_batch(far.iter().copied());
+        let has_far = !tasks.is_empty();
+        if has_far {
+            multi.inject.push_batch(tasks.drain(..));
         }
-        if !far.is_empty() || multi.config.stealing {
+        if has_far || multi.config.stealing {
             multi.notify();
         }
     }

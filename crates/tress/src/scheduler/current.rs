@@ -14,7 +14,8 @@ use crate::runtime::{Shared, context};
 use crate::sys::Mutex;
 use crate::task::coop;
 use crate::task::{
-    self, Header, Id, JoinHandle, Keep, Origin, Owner, OwnerVTable, Ran, Slab, Source, TaskRef,
+    self, AnyOwner, Id, JoinHandle, Origin, Owner, Parent, Ran, Ready, Roaming, Slab, Source,
+    TaskRef, Woken,
 };
 use crate::time::{Armed, Clock, Timers};
 use crate::trace::Recorder;
@@ -41,10 +42,10 @@ const LOOKS_PER_TURN: u32 = 8;
 pub(crate) struct Current {
     pub(crate) config: Config,
     /// Tasks spawned by the driving thread.
-    owner: Owner,
-    outside: Outside,
+    owner: Owner<Current>,
+    outside: Outside<Current>,
     /// Tasks of the blocking pool: shutdown leaves them to the pool.
-    blocking: Outside,
+    blocking: Outside<Current>,
     pub(crate) inject: Inject,
     pub(crate) timers: Arc<Timers>,
     root: Arc<Root>,
@@ -69,7 +70,7 @@ struct CoreSlot {
 
 /// What the driving thread owns.
 struct Core {
-    queue: RefCell<VecDeque<NonNull<Header>>>,
+    queue: RefCell<VecDeque<Ready>>,
     spin: Spin,
     adapt: Adapt,
     /// The turns of the tasks from outside.
@@ -80,9 +81,6 @@ struct Core {
     /// Polls that have been taken into account.
     noted: Cell<u64>,
 }
-
-// SAFETY: the queue holds entries of tasks, which belong to whoever has the core.
-unsafe impl Send for Core {}
 
 /// A thread that drives the runtime. Reached through the thread-local context.
 pub(crate) struct Driving {
@@ -116,46 +114,36 @@ impl Wake for Root {
     }
 }
 
-static OWNER_VTABLE: OwnerVTable = OwnerVTable {
-    schedule,
-    keep: Keep { retain, release },
-};
+impl Parent for Current {
+    type Whole = Shared;
 
-unsafe fn retain(slab: NonNull<Slab>) {
-    // SAFETY: an owner's parent is the `Arc<Shared>` it lives in, alive during the call.
-    unsafe { Arc::increment_strong_count(Owner::of_slab(slab).as_ref().parent::<Shared>()) }
-}
-
-unsafe fn release(slab: NonNull<Slab>) {
-    // SAFETY: pairs with a `retain`.
-    unsafe { Arc::decrement_strong_count(Owner::of_slab(slab).as_ref().parent::<Shared>()) }
-}
-
-unsafe fn schedule(owner: NonNull<Owner>, task: NonNull<Header>) {
-    // SAFETY: the task is unfinished, so its owner, and with it the runtime, is alive.
-    unsafe {
-        let shared = owner.as_ref().parent::<Shared>();
-        let local = with_driving(shared, |driving| {
-            (*shared).current().stats.local_schedules.bump();
-            driving.core().recorder.ready(task);
-            driving.core().queue.borrow_mut().push_back(task);
-        });
-        if local.is_none() {
-            // Subtle: once queued the task may finish and take the runtime with it.
-            Arc::increment_strong_count(shared);
-            let shared = Arc::from_raw(shared);
-            shared.current().push_outside(task);
+    fn schedule(task: Woken<Current>) {
+        match driving(task.parent()) {
+            Some(driving) => {
+                task.parent().current().stats.local_schedules.bump();
+                let task = task.into_ready();
+                driving.core().recorder.ready(&task);
+                driving.core().queue.borrow_mut().push_back(task);
+            }
+            None => {
+                // Subtle: once queued the task may finish and take the runtime with it.
+                let shared = task.hold();
+                shared.current().push_outside(task.into_ready());
+            }
         }
     }
 }
 
-/// Calls `f` if this thread drives that runtime.
-fn with_driving<R>(shared: *const Shared, f: impl FnOnce(&Driving) -> R) -> Option<R> {
-    context::with(|cx| {
-        // SAFETY: set by `block_on` of this thread for as long as the value is on its stack.
-        let driving = unsafe { cx.driving.get().as_ref() }?;
-        ptr::eq(driving.shared, shared).then(|| f(driving))
-    })
+// SAFETY: what `spawn` takes is `Send`, or the runtime is a `LocalRuntime`, which takes tasks out of its queues on its
+// own thread only.
+unsafe impl Roaming for Current {}
+
+/// How this thread drives that runtime, if it does.
+fn driving<'a>(shared: *const Shared) -> Option<&'a Driving> {
+    let driving = context::with(|cx| cx.driving.get());
+    // SAFETY: set by `block_on` of this thread for as long as the value is on its stack, below everything that
+    // can call this.
+    unsafe { driving.as_ref() }.filter(|driving| ptr::eq(driving.shared, shared))
 }
 
 impl Current {
@@ -184,9 +172,9 @@ impl Current {
         };
         Ok(Current {
             config,
-            owner: Owner::new(&OWNER_VTABLE),
-            outside: Outside::new(&OWNER_VTABLE),
-            blocking: Outside::new(&OWNER_VTABLE),
+            owner: Owner::new(),
+            outside: Outside::new(),
+            blocking: Outside::new(),
             inject: Inject::new(),
             timers: Arc::new(Timers::with_clock(start, rest.clone(), clock)),
             root: Arc::new(Root {
@@ -227,10 +215,10 @@ impl Current {
         }
     }
 
-    pub(crate) fn adopt(&self, shared: *const Shared) {
-        self.owner.set_parent(shared);
-        self.outside.owner().set_parent(shared);
-        self.blocking.owner().set_parent(shared);
+    pub(crate) fn adopt(&self, shared: &Arc<Shared>) {
+        self.owner.set_whole(shared);
+        self.outside.owner().set_whole(shared);
+        self.blocking.owner().set_whole(shared);
     }
 
     pub(crate) fn is_closing(&self) -> bool {
@@ -242,7 +230,7 @@ impl Current {
         self.root.rest.unpark();
     }
 
-    fn push_outside(&self, task: NonNull<Header>) {
+    fn push_outside(&self, task: Ready) {
         self.inject.push_outside(task);
         self.root.rest.unpark();
     }
@@ -256,32 +244,23 @@ impl Current {
         id: Id,
         origin: Origin,
     ) -> JoinHandle<F::Output> {
-        let mut future = Some(future);
-        let mut origin = Some(origin);
-        let local = with_driving(shared, |driving| {
-            let (future, origin) = (future.take()?, origin.take()?);
+        if let Some(driving) = driving(shared) {
             self.stats.spawned.bump();
             // SAFETY: driving makes this thread the owner of the slab.
             let (task, handle) =
-                unsafe { task::new(future, NonNull::from(&self.owner), Source::Page, id, origin) };
+                unsafe { task::new(future, &self.owner, Source::Page, id, origin) };
             driving.core().queue.borrow_mut().push_back(task);
-            Some(handle)
-        });
-        if let Some(Some(handle)) = local {
             return handle;
         }
-        let (future, origin) = future.zip(origin).expect("not used above");
-        // SAFETY: by the caller's promise. A refused task is in no queue, and its future may be
-        // dropped here, where it came from.
-        unsafe {
-            let (task, handle, accepted) = self.outside.make(future, id, origin);
-            if accepted {
-                self.push_outside(task);
-            } else {
-                TaskRef::refuse(task);
-            }
-            handle
+        // SAFETY: by the caller's promise.
+        let (task, handle, accepted) = unsafe { self.outside.make(future, id, origin) };
+        if accepted {
+            self.push_outside(task);
+        } else {
+            // Its future may be dropped here, where it came from.
+            task.refuse();
         }
+        handle
     }
 
     /// Spawns a task and runs it on this thread, whichever that is, up to its first suspension.
@@ -295,25 +274,23 @@ impl Current {
         id: Id,
         origin: Origin,
     ) -> JoinHandle<F::Output> {
-        // SAFETY: by the caller's promise; the task is in no queue.
-        unsafe {
-            let (task, handle, accepted) = self.outside.make(future, id, origin);
-            if !accepted {
-                TaskRef::refuse(task);
-                return handle;
-            }
-            match task::run(task) {
-                Ran::Idle => {}
-                Ran::Complete => self.outside_completed.add_shared(1),
-                Ran::Requeue => self.push_outside(task),
-            }
-            handle
+        // SAFETY: by the caller's promise.
+        let (task, handle, accepted) = unsafe { self.outside.make(future, id, origin) };
+        if !accepted {
+            task.refuse();
+            return handle;
         }
+        match task.run() {
+            Ran::Idle => {}
+            Ran::Complete => self.outside_completed.add_shared(1),
+            Ran::Requeue(task) => self.push_outside(task),
+        }
+        handle
     }
 
     #[cfg(not(loom))]
     pub(crate) fn runs_here(&self, shared: &Shared) -> bool {
-        with_driving(shared, |_| ()).is_some()
+        driving(shared).is_some()
     }
 
     /// # Safety
@@ -323,7 +300,7 @@ impl Current {
         future: F,
         id: Id,
         origin: Origin,
-    ) -> (NonNull<Header>, JoinHandle<F::Output>) {
+    ) -> (Ready, JoinHandle<F::Output>) {
         // SAFETY: by the caller's promise. If the pool is closed too it says so itself.
         let (task, handle, _) = unsafe { self.blocking.make(future, id, origin) };
         (task, handle)
@@ -335,7 +312,7 @@ impl Current {
         f: impl FnOnce(&Arc<Timers>) -> Armed,
     ) -> Armed {
         let armed = f(&self.timers);
-        if armed == Armed::First && with_driving(shared, |_| ()).is_none() {
+        if armed == Armed::First && driving(shared).is_none() {
             self.root.rest.unpark();
         }
         armed
@@ -515,7 +492,7 @@ impl Current {
         now
     }
 
-    fn next(&self, core: &Core) -> Option<NonNull<Header>> {
+    fn next(&self, core: &Core) -> Option<Ready> {
         if core.global.is_now() {
             if let Some(task) = self.next_from_outside(core) {
                 return Some(task);
@@ -528,7 +505,7 @@ impl Current {
 
     /// It is the turn of the tasks from outside: of a batch of them, and where polls are long of as many as
     /// there is time for.
-    fn next_from_outside(&self, core: &Core) -> Option<NonNull<Header>> {
+    fn next_from_outside(&self, core: &Core) -> Option<Ready> {
         if self.inject.is_empty() {
             return None;
         }
@@ -541,13 +518,12 @@ impl Current {
         Some(task)
     }
 
-    fn run_task(&self, core: &Core, task: NonNull<Header>) {
+    fn run_task(&self, core: &Core, task: Ready) {
         self.stats.polled.bump();
-        // SAFETY: the task came out of this scheduler's queue, on the thread that drives it.
-        match unsafe { task::run(task) } {
+        match task.run() {
             Ran::Idle => {}
             Ran::Complete => self.stats.completed.bump(),
-            Ran::Requeue => core.queue.borrow_mut().push_back(task),
+            Ran::Requeue(task) => core.queue.borrow_mut().push_back(task),
         }
     }
 
@@ -560,9 +536,8 @@ impl Current {
 
     /// The same, with a record of it.
     #[cold]
-    fn run_recorded(&self, core: &Core, task: NonNull<Header>) {
-        // SAFETY: the task came out of this scheduler's queue.
-        let begun = unsafe { core.recorder.begin(task, self.stats.polled.get()) };
+    fn run_recorded(&self, core: &Core, task: Ready) {
+        let begun = core.recorder.begin(&task, self.stats.polled.get());
         self.run_task(core, task);
         core.recorder.end(begun);
     }
@@ -653,7 +628,7 @@ impl Current {
     /// Is this the thread that drives the runtime?
     #[cfg(feature = "driver")]
     pub(crate) fn is_driven_here(&self, shared: &Shared) -> bool {
-        with_driving(shared, |_| ()).is_some()
+        driving(shared).is_some()
     }
 
     /// Calls `f` with the runtime's I/O.
@@ -680,14 +655,15 @@ impl Current {
     pub(crate) fn live_tasks(&self) -> Vec<TaskRef> {
         [&self.owner, self.outside.owner()]
             .into_iter()
-            .flat_map(Owner::live_tasks)
+            .flat_map(|owner| owner.live_tasks())
             .filter(|task| !task.is_complete())
             .collect()
     }
 
     /// Everything that owns tasks, blocking closures included.
-    pub(crate) fn owners(&self) -> impl Iterator<Item = &Owner> {
-        [&self.owner, self.outside.owner(), self.blocking.owner()].into_iter()
+    pub(crate) fn owners(&self) -> impl Iterator<Item = &AnyOwner> {
+        let owners = [&self.owner, self.outside.owner(), self.blocking.owner()];
+        owners.into_iter().map(|owner| &**owner)
     }
 
     /// Refuses new tasks and drops all there are, on this thread.
@@ -715,8 +691,7 @@ impl Current {
                 let Some(task) = local.or_else(|| self.inject.pop()) else {
                     break;
                 };
-                // SAFETY: we took it out of its queue.
-                unsafe { TaskRef::refuse(task) };
+                task.refuse();
                 self.outside_completed.add_shared(1);
             }
             std::thread::yield_now();
@@ -754,7 +729,7 @@ impl Driving {
 
     fn begin(&self, current: &Current) {
         context::with(|cx| {
-            let slab = Owner::slab(NonNull::from(&current.owner));
+            let slab = current.owner.slab();
             self.previous.set((
                 cx.driving.replace(ptr::from_ref(self)),
                 cx.slab.replace(Some(slab)),

@@ -9,9 +9,10 @@ use super::queue::Local;
 use super::stats::Counter;
 use crate::sys::Mutex;
 use crate::sys::atomic::{AtomicUsize, Ordering};
-use crate::task::Header;
+use crate::task::{Header, Ready};
 use std::collections::VecDeque;
 use std::ptr::NonNull;
+use std::vec::Drain;
 
 /// Fewest tasks fetched at once, to be worth the lock (seed 002's `MIN_GLOBAL_QUEUE_BATCH_SIZE`).
 pub(super) const MIN_BATCH: u32 = 4;
@@ -44,7 +45,7 @@ struct List {
     spare: Vec<NonNull<Header>>,
 }
 
-// SAFETY: the list holds queue entries of tasks that may run on any thread.
+// SAFETY: the list holds what `Ready::into_raw` gave, which is `Send`.
 unsafe impl Send for List {}
 
 impl Inject {
@@ -78,7 +79,7 @@ impl Inject {
     }
 
     /// Adds a task that a thread which is no worker made ready.
-    pub(crate) fn push_outside(&self, task: NonNull<Header>) {
+    pub(crate) fn push_outside(&self, task: Ready) {
         let mut list = self.list.lock();
         self.from_outside.bump();
         list.push(task);
@@ -87,23 +88,24 @@ impl Inject {
     }
 
     /// As [`push_outside`](Inject::push_outside), for many under one lock.
-    pub(crate) fn push_batch_outside(&self, tasks: &[NonNull<Header>]) {
+    pub(crate) fn push_batch_outside(&self, tasks: Drain<'_, Ready>) {
         let mut list = self.list.lock();
-        self.from_outside.add(tasks.len() as u64);
-        for &task in tasks {
+        let n = tasks.len();
+        self.from_outside.add(n as u64);
+        for task in tasks {
             list.push(task);
         }
         let len = self.len.load(Ordering::Relaxed);
-        self.len.store(len + tasks.len(), Ordering::Release);
+        self.len.store(len + n, Ordering::Release);
     }
 
     /// Adds a task at the end.
-    pub(crate) fn push(&self, task: NonNull<Header>) {
+    pub(crate) fn push(&self, task: Ready) {
         self.push_batch([task]);
     }
 
     /// Adds tasks, in order, under one lock.
-    pub(crate) fn push_batch(&self, tasks: impl IntoIterator<Item = NonNull<Header>>) {
+    pub(crate) fn push_batch(&self, tasks: impl IntoIterator<Item = Ready>) {
         let mut list = self.list.lock();
         let mut n = 0;
         for task in tasks {
@@ -116,7 +118,7 @@ impl Inject {
     }
 
     /// Takes the oldest task.
-    pub(crate) fn pop(&self) -> Option<NonNull<Header>> {
+    pub(crate) fn pop(&self) -> Option<Ready> {
         if self.is_empty() {
             return None;
         }
@@ -129,7 +131,7 @@ impl Inject {
 
     /// Takes all, in order.
     #[cold]
-    pub(crate) fn pop_all(&self, into: &mut VecDeque<NonNull<Header>>) {
+    pub(crate) fn pop_all(&self, into: &mut VecDeque<Ready>) {
         let mut list = self.list.lock();
         while let Some(task) = list.pop() {
             into.push_back(task);
@@ -144,7 +146,7 @@ impl Inject {
         into: &Local,
         workers: usize,
         most: u32,
-    ) -> Option<(NonNull<Header>, u32)> {
+    ) -> Option<(Ready, u32)> {
         if self.is_empty() {
             return None;
         }
@@ -159,7 +161,7 @@ impl Inject {
         while taken < share && taken <= room {
             let Some(task) = list.pop() else { break };
             let overflowed = into.push(task, self);
-            debug_assert!(!overflowed);
+            assert!(!overflowed, "a ring with room for a task has overflowed");
             taken += 1;
         }
         self.len.store(len - taken, Ordering::Release);
@@ -174,11 +176,11 @@ pub(super) fn share(len: usize, workers: usize) -> u32 {
 
 impl List {
     #[inline]
-    fn push(&mut self, task: NonNull<Header>) {
+    fn push(&mut self, task: Ready) {
         if self.last.len() == self.last.capacity() {
             self.begin_block();
         }
-        self.last.push(task);
+        self.last.push(task.into_raw());
     }
 
     /// The last block is full, or there is none yet.
@@ -193,13 +195,14 @@ impl List {
     }
 
     #[inline]
-    fn pop(&mut self) -> Option<NonNull<Header>> {
+    fn pop(&mut self) -> Option<Ready> {
         if self.taken == self.first.len() {
             self.end_block();
         }
         let task = *self.first.get(self.taken)?;
         self.taken += 1;
-        Some(task)
+        // SAFETY: `push` put it there, and it will not be looked at again.
+        Some(unsafe { Ready::from_raw(task) })
     }
 
     /// The first block is empty.
@@ -219,8 +222,19 @@ mod tests {
     use super::*;
 
     /// The queue only stores addresses.
-    fn task(n: usize) -> NonNull<Header> {
+    fn address(n: usize) -> NonNull<Header> {
         NonNull::new(std::ptr::without_provenance_mut(n + 1)).expect("not zero")
+    }
+
+    fn task(n: usize) -> Ready {
+        // SAFETY: no task at all, and nothing looks into it.
+        unsafe { Ready::from_raw(address(n)) }
+    }
+
+    fn empty(ring: Local) {
+        while let Some(task) = ring.pop() {
+            task.into_raw();
+        }
     }
 
     #[test]
@@ -237,12 +251,12 @@ mod tests {
             inject.push_batch((pushed..pushed + push).map(task));
             pushed += push;
             for _ in 0..pop {
-                assert_eq!(inject.pop(), Some(task(popped)));
+                assert_eq!(inject.pop().map(Ready::into_raw), Some(address(popped)));
                 popped += 1;
             }
             assert_eq!(inject.len(), pushed - popped);
         }
-        assert_eq!(inject.pop(), None);
+        assert!(inject.pop().is_none());
     }
 
     #[test]
@@ -259,10 +273,14 @@ mod tests {
             inject.push_batch((0..len).map(task));
             let (ring, _steal) = queue::ring();
             let (first, taken) = inject.pop_batch(&ring, workers, most).expect("not empty");
-            assert_eq!((first, taken), (task(0), expected), "of {len}");
+            assert_eq!(
+                (first.into_raw(), taken),
+                (address(0), expected),
+                "of {len}"
+            );
             assert_eq!(ring.len(), expected - 1);
             assert_eq!(inject.len(), len - expected as usize);
-            while ring.pop().is_some() {}
+            empty(ring);
         }
     }
 
@@ -274,9 +292,10 @@ mod tests {
         for n in 0..queue::CAPACITY - 3 {
             assert!(!ring.push(task(n), &inject));
         }
-        let (_, taken) = inject.pop_batch(&ring, 1, 64).expect("not empty");
+        let (first, taken) = inject.pop_batch(&ring, 1, 64).expect("not empty");
+        first.into_raw();
         assert_eq!(taken, 4);
         assert_eq!(inject.len(), 96);
-        while ring.pop().is_some() {}
+        empty(ring);
     }
 }

@@ -14,7 +14,7 @@ use super::queue::{self, Local, Steal};
 use crate::sys::Parker;
 use crate::sys::atomic::{AtomicBool, Ordering};
 use crate::task::model::{Depot, explore};
-use crate::task::{Header, JoinHandle, TaskRef};
+use crate::task::{Header, JoinHandle, Ready};
 use loom::thread;
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -37,7 +37,10 @@ unsafe impl Sync for Tasks {}
 impl Tasks {
     fn new(n: usize) -> Arc<Tasks> {
         let depot = Depot::new();
-        let made = (0..n).map(|_| depot.make(async {})).collect();
+        let made = (0..n)
+            .map(|_| depot.make(async {}))
+            .map(|(task, handle)| (task.into_raw(), handle))
+            .collect();
         Arc::new(Tasks {
             depot,
             made,
@@ -45,19 +48,22 @@ impl Tasks {
         })
     }
 
-    fn get(&self, index: usize) -> NonNull<Header> {
-        self.made[index].0
+    /// A task, to be queued once.
+    fn get(&self, index: usize) -> Ready {
+        // SAFETY: nobody else asks for it.
+        unsafe { Ready::from_raw(self.made[index].0) }
     }
 
-    fn index(&self, task: NonNull<Header>) -> usize {
+    fn index(&self, task: &Ready) -> usize {
         self.made
             .iter()
-            .position(|(made, _)| *made == task)
+            .position(|(made, _)| std::ptr::eq(made.as_ptr(), task.header()))
             .expect("a task of ours")
     }
 
-    fn saw(&self, task: NonNull<Header>) {
-        let index = self.index(task);
+    fn saw(&self, task: Ready) {
+        let index = self.index(&task);
+        task.into_raw();
         self.seen.lock().unwrap().push(index);
     }
 
@@ -70,7 +76,7 @@ impl Tasks {
         assert_eq!(seen, all, "lost, or seen twice");
         for (task, handle) in tasks.made {
             // SAFETY: it is in no queue any more.
-            unsafe { TaskRef::refuse(task) };
+            unsafe { Ready::from_raw(task) }.refuse();
             assert!(handle.is_finished());
         }
         tasks.depot.finish();
@@ -230,9 +236,13 @@ fn thieves_of_each_other() {
 }
 
 /// Writes to a task as whoever took it out of a queue may: loom finds what is not ordered.
-fn touch(task: NonNull<Header>) {
+fn touch(task: Ready) -> Ready {
+    let task = task.into_raw();
     // SAFETY: the caller has just taken it out of its queue, or not yet put it into one.
-    unsafe { Header::touch(task) };
+    unsafe {
+        Header::touch(task);
+        Ready::from_raw(task)
+    }
 }
 
 #[test]
@@ -245,17 +255,14 @@ fn lifo_replace_vs_take() {
             thread::spawn(move || {
                 for _ in 0..2 {
                     if let Some(task) = slot.take() {
-                        touch(task);
-                        tasks.saw(task);
+                        tasks.saw(touch(task));
                     }
                 }
             })
         };
         for i in 0..3 {
-            touch(tasks.get(i));
-            if let Some(older) = slot.replace(tasks.get(i)) {
-                touch(older);
-                tasks.saw(older);
+            if let Some(older) = slot.replace(touch(tasks.get(i))) {
+                tasks.saw(touch(older));
             }
         }
         if let Some(task) = slot.take() {
@@ -343,7 +350,7 @@ fn inject_pop_batch_vs_push_vs_thief() {
         tasks.saw(first);
         // The oldest comes first, and the others stay in order.
         if let Some(task) = ring.pop() {
-            assert!(tasks.index(task) > 0);
+            assert!(tasks.index(&task) > 0);
             tasks.saw(task);
         }
         thief.join().unwrap();
@@ -529,18 +536,19 @@ impl Floor {
     }
 
     /// `Worker::run_task`, with `run` for the poll. The one that runs the last task closes.
-    fn run_task(&self, hand: &Hand, task: NonNull<Header>, run: &impl Fn(&Floor, &Hand, usize)) {
+    fn run_task(&self, hand: &Hand, task: Ready, run: &impl Fn(&Floor, &Hand, usize)) {
         if hand.searching.take() && self.idle.stop_searching() && self.work_in_sight() {
             self.notify();
         }
+        let index = self.tasks.index(&task);
         self.tasks.saw(task);
-        run(self, hand, self.tasks.index(task));
+        run(self, hand, index);
         if self.done.fetch_add(1, SeqCst) + 1 == self.tasks.made.len() {
             self.close();
         }
     }
 
-    fn steal(&self, hand: &Hand) -> Option<NonNull<Header>> {
+    fn steal(&self, hand: &Hand) -> Option<Ready> {
         let own = hand.ring.as_ref()?;
         let others = self
             .rings

@@ -16,12 +16,12 @@ use super::worker::{Core, Worker};
 use crate::runtime::{Shared, context};
 use crate::sys::{CachePadded, Mutex, SeedGenerator};
 use crate::task::{
-    self, Header, Id, JoinHandle, Keep, Origin, Owner, OwnerVTable, Slab, Source, TaskRef,
+    self, AnyOwner, Id, JoinHandle, Origin, Owner, Parent, Ready, Roaming, Source, TaskRef, Woken,
 };
 use crate::time::{Armed, Timers};
 use std::future::Future;
 use std::io;
-use std::ptr::{self, NonNull};
+use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::time::Instant;
@@ -33,9 +33,9 @@ pub(crate) struct Multi {
     pub(crate) idle: IdleSet,
     pub(super) monitor: Monitor,
     /// Tasks spawned by threads that are no workers of this runtime.
-    pub(super) outside: Outside,
+    pub(super) outside: Outside<Multi>,
     /// Tasks of the blocking pool: shutdown leaves them to the pool.
-    blocking: Outside,
+    blocking: Outside<Multi>,
     /// Completed outside of a worker. Many writers.
     pub(crate) outside_completed: Counter,
     pub(super) monitor_timers_fired: Counter,
@@ -65,7 +65,7 @@ pub(crate) struct Remote {
     /// How many tasks are pinned to it, ready or not.
     #[cfg(all(feature = "coroutine", unix, not(loom)))]
     pub(super) pinned: Counter,
-    pub(super) owner: Owner,
+    pub(super) owner: Owner<Multi>,
     pub(crate) rest: Arc<Rest>,
     pub(crate) timers: Arc<Timers>,
     pub(crate) stats: WorkerStats,
@@ -103,36 +103,29 @@ impl Remote {
     }
 }
 
-static OWNER_VTABLE: OwnerVTable = OwnerVTable {
-    schedule,
-    keep: Keep { retain, release },
-};
+impl Parent for Multi {
+    type Whole = Shared;
 
-unsafe fn retain(slab: NonNull<Slab>) {
-    // SAFETY: an owner's parent is the `Arc<Shared>` it lives in, alive during the call.
-    unsafe { Arc::increment_strong_count(Owner::of_slab(slab).as_ref().parent::<Shared>()) }
-}
-
-unsafe fn release(slab: NonNull<Slab>) {
-    // SAFETY: pairs with a `retain`.
-    unsafe { Arc::decrement_strong_count(Owner::of_slab(slab).as_ref().parent::<Shared>()) }
-}
-
-unsafe fn schedule(owner: NonNull<Owner>, task: NonNull<Header>) {
-    // SAFETY: the task is unfinished, so its owner, and with it the runtime, is alive. Once the
-    // task is in a queue it may finish at any moment; `multi.push_outside` takes care of that.
-    unsafe {
-        let shared = owner.as_ref().parent::<Shared>();
-        let pinned = task.as_ref().pinned();
-        match current_worker(shared).and_then(|worker| Some((worker, worker.core()?))) {
-            Some((worker, core)) if pinned.is_none() => core.schedule(worker, task),
+    #[inline]
+    fn schedule(task: Woken<Multi>) {
+        let pinned = task.header().pinned();
+        match current_worker(task.parent()).and_then(|worker| Some((worker, worker.core()?))) {
+            Some((worker, core)) if pinned.is_none() => core.schedule(worker, task.into_ready()),
             Some((worker, core)) if pinned == Some(core.index()) => {
-                core.schedule_pinned(&worker.multi().remotes[core.index()], task);
+                core.schedule_pinned(&worker.multi().remotes[core.index()], task.into_ready());
             }
-            _ => push_outside(shared, task, pinned),
+            _ => {
+                // Subtle: as soon as the task is in the queue it can run, finish, and take the runtime's last
+                // reference with it, while we still have to wake a worker.
+                let shared = task.hold();
+                shared.multi().push_outside(task.into_ready(), pinned);
+            }
         }
     }
 }
+
+// SAFETY: what `spawn` takes is `Send`, or pinned to a worker, in whose queue alone it then is.
+unsafe impl Roaming for Multi {}
 
 /// The worker of this runtime that the calling thread is.
 #[inline]
@@ -142,29 +135,6 @@ pub(super) fn current_worker<'a>(shared: *const Shared) -> Option<&'a Worker> {
     // SAFETY: set by a worker thread for as long as its `Worker` lives on that thread's stack, below
     // everything that can call this.
     unsafe { worker.as_ref() }.filter(|worker| ptr::eq(worker.shared(), shared))
-}
-
-/// # Safety
-/// The runtime is alive by the unfinished task's owner.
-unsafe fn push_outside(shared: *const Shared, task: NonNull<Header>, pinned: Option<usize>) {
-    // Subtle: as soon as the task is in the queue it can run, finish, and take the runtime's last
-    // reference with it, while we still have to wake a worker.
-    // SAFETY: alive until the push, so the count can be raised.
-    let shared = unsafe {
-        Arc::increment_strong_count(shared);
-        Arc::from_raw(shared)
-    };
-    let multi = shared.multi();
-    match pinned {
-        None => {
-            multi.inject.push_outside(task);
-            multi.notify_from_outside();
-        }
-        Some(worker) => {
-            multi.remotes[worker].mail.push_outside(task);
-            multi.notify_worker(worker);
-        }
-    }
 }
 
 impl Multi {
@@ -186,7 +156,7 @@ impl Multi {
                     pinned_ready: Counter::default(),
                     #[cfg(all(feature = "coroutine", unix, not(loom)))]
                     pinned: Counter::default(),
-                    owner: Owner::new(&OWNER_VTABLE),
+                    owner: Owner::new(),
                     timers: Arc::new(Timers::new(start, rest.clone())),
                     rest,
                     stats: WorkerStats::default(),
@@ -201,8 +171,8 @@ impl Multi {
             monitor: Monitor::new(config.slow_polls.as_ref())?,
             remotes,
             inject: Inject::new(),
-            outside: Outside::new(&OWNER_VTABLE),
-            blocking: Outside::new(&OWNER_VTABLE),
+            outside: Outside::new(),
+            blocking: Outside::new(),
             outside_completed: Counter::default(),
             monitor_timers_fired: Counter::default(),
             closing: AtomicBool::new(false),
@@ -217,12 +187,26 @@ impl Multi {
     }
 
     /// Tells the owners what they are part of.
-    pub(crate) fn adopt(&self, shared: *const Shared) {
+    pub(crate) fn adopt(&self, shared: &Arc<Shared>) {
         for remote in &self.remotes {
-            remote.owner.set_parent(shared);
+            remote.owner.set_whole(shared);
         }
-        self.outside.owner().set_parent(shared);
-        self.blocking.owner().set_parent(shared);
+        self.outside.owner().set_whole(shared);
+        self.blocking.owner().set_whole(shared);
+    }
+
+    /// Queues a task that a thread which is no worker, or not the right one, has made ready.
+    fn push_outside(&self, task: Ready, pinned: Option<usize>) {
+        match pinned {
+            None => {
+                self.inject.push_outside(task);
+                self.notify_from_outside();
+            }
+            Some(worker) => {
+                self.remotes[worker].mail.push_outside(task);
+                self.notify_worker(worker);
+            }
+        }
     }
 
     #[inline]
@@ -247,10 +231,9 @@ impl Multi {
                 if !self.is_closing() {
                     let remote = &self.remotes[core.index()];
                     remote.stats.spawned.bump();
-                    let owner = NonNull::from(&remote.owner);
                     // SAFETY: the core makes this thread the owner of its slab.
                     let (task, handle) =
-                        unsafe { task::new(future, owner, Source::Page, id, origin) };
+                        unsafe { task::new(future, &remote.owner, Source::Page, id, origin) };
                     core.schedule(worker, task);
                     return handle;
                 }
@@ -269,18 +252,15 @@ impl Multi {
         origin: Origin,
     ) -> JoinHandle<F::Output> {
         self.need_a_thread();
-        // SAFETY: by the caller's promise. A refused task is in no queue, and its future may be
-        // dropped here, where it came from.
-        unsafe {
-            let (task, handle, accepted) = self.outside.make(future, id, origin);
-            if accepted {
-                self.inject.push_outside(task);
-                self.notify_from_outside();
-            } else {
-                TaskRef::refuse(task);
-            }
-            handle
+        // SAFETY: by the caller's promise.
+        let (task, handle, accepted) = unsafe { self.outside.make(future, id, origin) };
+        if accepted {
+            self.push_outside(task, None);
+        } else {
+            // Its future may be dropped here, where it came from.
+            task.refuse();
         }
+        handle
     }
 
     /// Spawns a task and runs it on this thread, whichever that is, up to its first suspension.
@@ -296,23 +276,18 @@ impl Multi {
     ) -> JoinHandle<F::Output> {
         // Before it runs: whoever wakes it later must find one.
         self.need_a_thread();
-        // SAFETY: by the caller's promise; the task is in no queue.
-        unsafe {
-            let (task, handle, accepted) = self.outside.make(future, id, origin);
-            if !accepted {
-                TaskRef::refuse(task);
-                return handle;
-            }
-            match task::run(task) {
-                task::Ran::Idle => {}
-                task::Ran::Complete => self.outside_completed.add_shared(1),
-                task::Ran::Requeue => {
-                    self.inject.push_outside(task);
-                    self.notify_from_outside();
-                }
-            }
-            handle
+        // SAFETY: by the caller's promise.
+        let (task, handle, accepted) = unsafe { self.outside.make(future, id, origin) };
+        if !accepted {
+            task.refuse();
+            return handle;
         }
+        match task.run() {
+            task::Ran::Idle => {}
+            task::Ran::Complete => self.outside_completed.add_shared(1),
+            task::Ran::Requeue(task) => self.push_outside(task, None),
+        }
+        handle
     }
 
     /// Sees to it that another worker looks after this one's I/O, if one can. For the worker itself.
@@ -348,7 +323,7 @@ impl Multi {
         future: F,
         id: Id,
         origin: Origin,
-    ) -> (NonNull<Header>, JoinHandle<F::Output>) {
+    ) -> (Ready, JoinHandle<F::Output>) {
         // SAFETY: by the caller's promise. If the pool is closed too it says so itself.
         let (task, handle, _) = unsafe { self.blocking.make(future, id, origin) };
         (task, handle)
@@ -493,15 +468,16 @@ impl Multi {
         let owners = self.remotes.iter().map(|r| &r.owner);
         owners
             .chain([self.outside.owner()])
-            .flat_map(Owner::live_tasks)
+            .flat_map(|owner| owner.live_tasks())
             .filter(|task| !task.is_complete())
             .collect()
     }
 
     /// Everything that owns tasks, blocking closures included.
-    pub(crate) fn owners(&self) -> impl Iterator<Item = &Owner> {
+    pub(crate) fn owners(&self) -> impl Iterator<Item = &AnyOwner> {
         let workers = self.remotes.iter().map(|r| &r.owner);
-        workers.chain([self.outside.owner(), self.blocking.owner()])
+        let others = [self.outside.owner(), self.blocking.owner()];
+        workers.chain(others).map(|owner| &**owner)
     }
 
     /// Refuses new tasks and sends the workers home. Steps 1 to 3 of `runtime/shutdown.rs`.
@@ -593,10 +569,9 @@ impl Multi {
     }
 
     /// Cancels a task taken out of a queue.
-    pub(super) fn drop_queued(&self, task: NonNull<Header>) {
-        // SAFETY: we took it out of its queue. A shielded one was uncovered by `shut_down`; one
-        // spawned after that walk is cancelled here.
-        unsafe { TaskRef::refuse(task) };
+    pub(super) fn drop_queued(&self, task: Ready) {
+        // A shielded one was uncovered by `shut_down`; one spawned after that walk is cancelled here.
+        task.refuse();
         self.outside_completed.add_shared(1);
     }
 }

@@ -3,31 +3,30 @@
 use super::batch::New;
 use super::stats::Counter;
 use crate::sys::Mutex;
-use crate::task::{self, Header, Id, JoinHandle, Origin, Owner, OwnerVTable, Source};
+use crate::task::{self, Id, JoinHandle, Origin, Owner, Parent, Ready, Source};
 use std::future::Future;
 use std::panic::Location;
-use std::ptr::NonNull;
 use std::vec::Drain;
 
 /// An owner that any thread may use, one at a time.
-pub(super) struct Outside {
-    owner: Owner,
+pub(super) struct Outside<P: Parent> {
+    owner: Owner<P>,
     /// Guards the owner's slab; true once no task may be added any more.
     closed: Mutex<bool>,
     /// Tasks accepted. Written under the lock.
     spawned: Counter,
 }
 
-impl Outside {
-    pub(super) fn new(vtable: &'static OwnerVTable) -> Outside {
+impl<P: Parent> Outside<P> {
+    pub(super) fn new() -> Outside<P> {
         Outside {
-            owner: Owner::new(vtable),
+            owner: Owner::new(),
             closed: Mutex::new(false),
             spawned: Counter::default(),
         }
     }
 
-    pub(super) fn owner(&self) -> &Owner {
+    pub(super) fn owner(&self) -> &Owner<P> {
         &self.owner
     }
 
@@ -44,8 +43,7 @@ impl Outside {
         future: F,
         id: Id,
         origin: Origin,
-    ) -> (NonNull<Header>, JoinHandle<F::Output>, bool) {
-        let owner = NonNull::from(&self.owner);
+    ) -> (Ready, JoinHandle<F::Output>, bool) {
         let closed = self.closed.lock();
         // The slab has been retired, or will be: the system allocator serves any thread.
         let source = if *closed {
@@ -55,7 +53,7 @@ impl Outside {
             Source::Page
         };
         // SAFETY: by the caller's promise; the lock makes this thread the slab's owner.
-        let (task, handle) = unsafe { task::new(future, owner, source, id, origin) };
+        let (task, handle) = unsafe { task::new(future, &self.owner, source, id, origin) };
         (task, handle, !*closed)
     }
 
@@ -69,7 +67,6 @@ impl Outside {
         at: &'static Location<'static>,
         batch: &mut New<F::Output>,
     ) -> bool {
-        let owner = NonNull::from(&self.owner);
         let closed = self.closed.lock();
         let source = if *closed {
             Source::System
@@ -78,7 +75,7 @@ impl Outside {
             Source::Page
         };
         // SAFETY: as in `make`.
-        unsafe { batch.make(futures, owner, source, at) };
+        unsafe { batch.make(futures, &self.owner, source, at) };
         !*closed
     }
 

@@ -126,13 +126,12 @@ impl Multi {
         let core = worker.core()?;
         let remote = &self.remotes[core.index()];
         remote.stats.spawned.bump();
-        let owner = NonNull::from(&remote.owner);
         let future = make(Pinned::to(worker, core));
         // SAFETY: the core makes this thread the owner of its slab. The task is pinned before it is
         // queued; while the runtime closes the worker drops it, since it has been counted.
         unsafe {
-            let (task, handle) = task::new(future, owner, Source::Page, id, origin);
-            task.as_ref().pin(core.index());
+            let (task, handle) = task::new(future, &remote.owner, Source::Page, id, origin);
+            task.header().pin(core.index());
             core.schedule_pinned(remote, task);
             Some(handle)
         }

@@ -23,7 +23,7 @@
 use super::inject::Inject;
 use crate::sys::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::sys::{Arc, CachePadded, UnsafeCell, prefetch};
-use crate::task::Header;
+use crate::task::{Header, Ready};
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -40,13 +40,10 @@ const AHEAD: u32 = 2;
 struct Ring {
     head: CachePadded<AtomicU64>,
     tail: CachePadded<AtomicU32>,
-    slots: Box<[UnsafeCell<MaybeUninit<NonNull<Header>>>]>,
+    slots: Box<[UnsafeCell<MaybeUninit<Ready>>]>,
 }
 
-// SAFETY: the slots hand queue entries of tasks from thread to thread, which a scheduler whose
-// tasks may run anywhere is allowed to do; who may touch which slot follows from head and tail.
-unsafe impl Send for Ring {}
-// SAFETY: as above.
+// SAFETY: what the slots hold is `Send`; who may touch which slot follows from head and tail.
 unsafe impl Sync for Ring {}
 
 /// The owner's half: may push and pop. Not shareable.
@@ -84,14 +81,25 @@ fn unpack(head: u64) -> (u32, u32) {
 impl Ring {
     /// # Safety
     /// The slot is the caller's and holds a task, which moves out.
-    unsafe fn read(&self, at: u32) -> NonNull<Header> {
+    unsafe fn read(&self, at: u32) -> Ready {
         // SAFETY: by the caller's promise.
-        unsafe { self.slots[(at & MASK) as usize].with(|slot| (*slot).assume_init()) }
+        unsafe { self.slots[(at & MASK) as usize].with(|slot| (*slot).assume_init_read()) }
+    }
+
+    /// The address of the task in a slot, which may be somebody else's by now.
+    ///
+    /// # Safety
+    /// The slot has been written, and nobody writes to it now.
+    unsafe fn address(&self, at: u32) -> NonNull<Header> {
+        // SAFETY: by the caller's promise. A `Ready` is nothing but that address.
+        unsafe {
+            self.slots[(at & MASK) as usize].with(|slot| slot.cast::<NonNull<Header>>().read())
+        }
     }
 
     /// # Safety
     /// The slot is the caller's.
-    unsafe fn write(&self, at: u32, task: NonNull<Header>) {
+    unsafe fn write(&self, at: u32, task: Ready) {
         // SAFETY: by the caller's promise.
         unsafe { self.slots[(at & MASK) as usize].with_mut(|slot| (*slot).write(task)) };
     }
@@ -119,7 +127,7 @@ impl Local {
 
     /// Adds a task at the tail. True if it had to move tasks to the inject queue.
     #[inline]
-    pub(crate) fn push(&self, task: NonNull<Header>, inject: &Inject) -> bool {
+    pub(crate) fn push(&self, mut task: Ready, inject: &Inject) -> bool {
         let tail = self.ring.tail.load(Ordering::Relaxed);
         loop {
             let head = self.ring.head.load(Ordering::Acquire);
@@ -137,16 +145,20 @@ impl Local {
                 inject.push(task);
                 return true;
             }
-            if self.overflow(task, head, real, inject) {
-                return true;
+            match self.overflow(task, head, real, inject) {
+                Ok(()) => return true,
+                // A thief came between: there is room now, or it is at work.
+                Err(back) => task = back,
             }
-            // A thief came between: there is room now, or it is at work.
         }
     }
 
-    /// Moves the older half and `task` to the inject queue, unless the head changed.
+    /// Moves the older half and `task` to the inject queue.
+    ///
+    /// # Errors
+    /// The head has changed: nothing has been moved, and the task comes back.
     #[cold]
-    fn overflow(&self, task: NonNull<Header>, head: u64, real: u32, inject: &Inject) -> bool {
+    fn overflow(&self, task: Ready, head: u64, real: u32, inject: &Inject) -> Result<(), Ready> {
         const HALF: u32 = CAPACITY as u32 / 2;
         let next = real.wrapping_add(HALF);
         if self
@@ -155,17 +167,17 @@ impl Local {
             .compare_exchange(head, pack(next, next), Ordering::AcqRel, Ordering::Relaxed)
             .is_err()
         {
-            return false;
+            return Err(task);
         }
         // SAFETY: the exchange took these slots out of everybody's reach, and each is read once.
         let older = (0..HALF).map(|i| unsafe { self.ring.read(real.wrapping_add(i)) });
         inject.push_batch(older.chain([task]));
-        true
+        Ok(())
     }
 
     /// Takes the oldest task.
     #[inline]
-    pub(crate) fn pop(&self) -> Option<NonNull<Header>> {
+    pub(crate) fn pop(&self) -> Option<Ready> {
         let mut head = self.ring.head.load(Ordering::Acquire);
         let tail = self.ring.tail.load(Ordering::Relaxed);
         loop {
@@ -189,7 +201,7 @@ impl Local {
                     if tail.wrapping_sub(real) > AHEAD {
                         // SAFETY: only we write to the slots, and this one has been written. Its
                         // task may be stolen and gone: the address is all that is used.
-                        prefetch(unsafe { self.ring.read(real.wrapping_add(AHEAD)) });
+                        prefetch(unsafe { self.ring.address(real.wrapping_add(AHEAD)) });
                     }
                     // SAFETY: `real` was ours to take and nobody else can any more. The slot is not
                     // overwritten before we push again.
@@ -211,7 +223,7 @@ impl Steal {
     }
 
     /// Moves half of the queue to `into`, returning the oldest of them, and how many were taken.
-    pub(crate) fn steal_into(&self, into: &Local) -> Option<(NonNull<Header>, u32)> {
+    pub(crate) fn steal_into(&self, into: &Local) -> Option<(Ready, u32)> {
         let to = &into.ring;
         let to_tail = to.tail.load(Ordering::Relaxed);
         let (to_steal, _) = unpack(to.head.load(Ordering::Acquire));

@@ -16,7 +16,7 @@ use super::{Config, call};
 use crate::runtime::context;
 use crate::runtime::{Shared, enter_driving};
 use crate::sys::{FastRand, guarded};
-use crate::task::{self, Header, Owner, Ran};
+use crate::task::{Header, Ran, Ready};
 use crate::time::Timers;
 use crate::trace::Recorder;
 use std::cell::{Cell, RefCell};
@@ -77,7 +77,7 @@ pub(crate) struct Core {
     pub(super) pinned: Cell<usize>,
     // D-SCHED-16
     /// Those of them that are ready. What others made ready comes by the mail.
-    pinned_ready: RefCell<VecDeque<NonNull<Header>>>,
+    pinned_ready: RefCell<VecDeque<Ready>>,
     /// It is their turn before the other local queues.
     pinned_first: Cell<bool>,
     /// How often it has found nothing else to do.
@@ -137,21 +137,19 @@ impl Core {
 
     /// Queues a task that is pinned to this worker, which `remote` is the other part of.
     #[inline]
-    pub(crate) fn schedule_pinned(&self, remote: &Remote, task: NonNull<Header>) {
+    pub(crate) fn schedule_pinned(&self, remote: &Remote, task: Ready) {
         remote.stats.local_schedules.bump();
-        // SAFETY: the task is READY in our hands.
-        unsafe { self.recorder.ready(task) };
+        self.recorder.ready(&task);
         self.push_pinned(remote, task);
     }
 
     /// Queues a task that was spawned or woken, and is not pinned, on this worker.
     #[inline]
-    pub(crate) fn schedule(&self, worker: &Worker, task: NonNull<Header>) {
+    pub(crate) fn schedule(&self, worker: &Worker, task: Ready) {
         let multi = worker.multi();
         let remote = &multi.remotes[self.index];
         remote.stats.local_schedules.bump();
-        // SAFETY: the task is READY in our hands.
-        unsafe { self.recorder.ready(task) };
+        self.recorder.ready(&task);
         // It is the newest, and its data are warm. A push into the empty slot wakes nobody: this worker
         // is about to run it. Waking a thief here is what cost others a quarter of their throughput.
         let pushed = if self.lifo_limit == 0 {
@@ -178,14 +176,10 @@ impl Core {
 
     /// Queues a task that ran here and is to run again: behind the others. It adds no work that was not
     /// there before, so nobody is told; the tick's end notifies.
-    ///
-    /// # Safety
-    /// The task is READY in the caller's hands.
     #[inline(always)]
-    unsafe fn requeue(&self, multi: &Multi, remote: &Remote, task: NonNull<Header>) {
+    fn requeue(&self, multi: &Multi, remote: &Remote, task: Ready) {
         remote.stats.local_schedules.bump();
-        // SAFETY: alive by the caller's promise.
-        if self.has_pinned(unsafe { task.as_ref() }) {
+        if self.has_pinned(task.header()) {
             self.push_pinned(remote, task);
         } else if self.ring.push(task, &multi.inject) {
             self.has_overflowed(multi, remote);
@@ -200,7 +194,7 @@ impl Core {
 
     /// The next task by the order of work: global now and then, LIFO slot, ring, global.
     #[inline(always)]
-    fn next(&self, multi: &Multi, remote: &Remote) -> Option<NonNull<Header>> {
+    fn next(&self, multi: &Multi, remote: &Remote) -> Option<Ready> {
         if self.global.is_now() {
             if let Some(task) = self.next_global(multi, remote) {
                 return Some(task);
@@ -250,7 +244,7 @@ impl Core {
 
     /// Nobody is told: we look there before we park.
     #[inline]
-    fn push_pinned(&self, remote: &Remote, task: NonNull<Header>) {
+    fn push_pinned(&self, remote: &Remote, task: Ready) {
         let mut ready = self.pinned_ready.borrow_mut();
         ready.push_back(task);
         remote.pinned_ready.set(ready.len() as u64);
@@ -258,7 +252,7 @@ impl Core {
 
     /// The next ready task that is pinned here. What came by the mail goes to the end first.
     #[inline]
-    fn pop_pinned(&self, remote: &Remote) -> Option<NonNull<Header>> {
+    fn pop_pinned(&self, remote: &Remote) -> Option<Ready> {
         let mut ready = self.pinned_ready.borrow_mut();
         if !remote.mail.is_empty() {
             remote.mail.pop_all(&mut ready);
@@ -290,7 +284,7 @@ impl Core {
     /// Fetches no more than a tick's worth: behind a long poll in a ring a task may wait while
     /// somebody else could run it. The global queue's turn is one batch's length all the same, and
     /// where polls are long it lasts a time (`turn.rs`).
-    fn next_global(&self, multi: &Multi, remote: &Remote) -> Option<NonNull<Header>> {
+    fn next_global(&self, multi: &Multi, remote: &Remote) -> Option<Ready> {
         let (task, taken) =
             multi
                 .inject
@@ -302,7 +296,7 @@ impl Core {
 
     /// Takes half of the ring of somebody who has at least `min` tasks, beginning with a random
     /// victim.
-    fn steal(&self, multi: &Multi, remote: &Remote, min: u32) -> Option<NonNull<Header>> {
+    fn steal(&self, multi: &Multi, remote: &Remote, min: u32) -> Option<Ready> {
         let n = multi.remotes.len();
         let start = self.rng.below(n as u32) as usize;
         remote.stats.steal_attempts.bump();
@@ -314,7 +308,7 @@ impl Core {
             .find_map(|(victim, ring)| self.steal_from(victim, ring, remote))
     }
 
-    fn steal_from(&self, victim: usize, ring: &Steal, remote: &Remote) -> Option<NonNull<Header>> {
+    fn steal_from(&self, victim: usize, ring: &Steal, remote: &Remote) -> Option<Ready> {
         let (task, taken) = ring.steal_into(&self.ring)?;
         remote.stats.steals.bump();
         remote.stats.stolen.add(u64::from(taken));
@@ -330,7 +324,7 @@ impl Core {
         remote: &Remote,
         now: Instant,
         seen: &mut [(u64, Instant)],
-    ) -> Option<NonNull<Header>> {
+    ) -> Option<Ready> {
         remote.stats.steal_attempts.bump();
         for (index, (polled, since)) in seen.iter_mut().enumerate() {
             let victim = &multi.remotes[index];
@@ -389,7 +383,7 @@ impl Worker {
     #[inline]
     pub(crate) fn core(&self) -> Option<&Core> {
         // SAFETY: set while this thread owns the box; only this thread unsets it, and never while
-        // a borrow from here is in use (`give_up` and `release_core` are called between them).
+        // a borrow from here is in use (`give_up` is called between them).
         self.core.get().map(|core| unsafe { core.as_ref() })
     }
 
@@ -409,7 +403,7 @@ impl Worker {
         *remote.thread.lock() = Some(std::thread::current().id());
         core.recorder.adopted();
         self.core.set(NonNull::new(Box::into_raw(core)));
-        context::with(|cx| cx.slab.set(Some(Owner::slab(NonNull::from(&remote.owner)))));
+        context::with(|cx| cx.slab.set(Some(remote.owner.slab())));
     }
 
     fn give_up(&self) -> Option<Box<Core>> {
@@ -557,26 +551,24 @@ impl Worker {
         core: &Core,
         multi: &Multi,
         remote: &Remote,
-        task: NonNull<Header>,
+        task: Ready,
     ) -> bool {
         if core.searching.get() {
             self.stop_searching(core);
         }
         remote.stats.polled.bump();
-        // SAFETY: the task came out of one of this scheduler's queues.
-        let ran = unsafe { task::run(task) };
+        let ran = task.run();
         match self.core() {
             Some(core) => {
                 match ran {
                     Ran::Idle => {}
                     Ran::Complete => remote.stats.completed.bump(),
-                    // SAFETY: READY in our hands.
-                    Ran::Requeue => unsafe {
+                    Ran::Requeue(task) => {
                         if RECORDED {
-                            core.recorder.ready(task);
+                            core.recorder.ready(&task);
                         }
                         core.requeue(multi, remote, task);
-                    },
+                    }
                 }
                 true
             }
@@ -586,7 +578,7 @@ impl Worker {
                 match ran {
                     Ran::Idle => {}
                     Ran::Complete => multi.outside_completed.add_shared(1),
-                    Ran::Requeue => {
+                    Ran::Requeue(task) => {
                         multi.inject.push(task);
                         multi.notify();
                     }
@@ -598,15 +590,8 @@ impl Worker {
 
     /// The same, with a record of it.
     #[cold]
-    fn run_recorded(
-        &self,
-        core: &Core,
-        multi: &Multi,
-        remote: &Remote,
-        task: NonNull<Header>,
-    ) -> bool {
-        // SAFETY: the task came out of one of this scheduler's queues.
-        let begun = unsafe { core.recorder.begin(task, remote.stats.polled.get()) };
+    fn run_recorded(&self, core: &Core, multi: &Multi, remote: &Remote, task: Ready) -> bool {
+        let begun = core.recorder.begin(&task, remote.stats.polled.get());
         let going_on = self.run_task::<true>(core, multi, remote, task);
         if going_on {
             core.recorder.end(begun);
@@ -635,7 +620,7 @@ impl Worker {
         multi: &Multi,
         remote: &Remote,
         awake_since: Instant,
-    ) -> (Option<NonNull<Header>>, Instant) {
+    ) -> (Option<Ready>, Instant) {
         let start = Instant::now();
         let awake = start - awake_since;
         remote.stats.busy_ns.add(awake.as_nanos() as u64);
@@ -761,7 +746,7 @@ enum Spun {
     Nothing,
     /// There is something to do; the worker's next round will find it.
     Something,
-    Task(NonNull<Header>),
+    Task(Ready),
 }
 
 /// The life of a worker thread.

@@ -3,7 +3,7 @@
 use super::error::JoinError;
 use super::header::{Header, Origin, VTable};
 use super::id::Id;
-use super::owner::Owner;
+use super::owner::AnyOwner;
 use super::slab::Class;
 use super::state::State;
 use crate::sys::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -65,13 +65,13 @@ impl<F: Future> Vtables<F> {
 /// Makes a task: READY, with the task's own reference and one for the `JoinHandle`.
 ///
 /// # Safety
-/// The owner is alive and has its parent; for `Source::Page` the caller owns its slab. If the
+/// The owner is alive and has its whole; for `Source::Page` the caller owns its slab. If the
 /// future is not `Send`, the task must stay on this thread; if it is not `'static`, it must be
 /// completed before what it borrows ends.
 #[inline]
 pub(super) unsafe fn new<F: Future>(
     future: F,
-    owner: NonNull<Owner>,
+    owner: NonNull<AnyOwner>,
     source: Source,
     id: Id,
     origin: Origin,
@@ -81,11 +81,11 @@ pub(super) unsafe fn new<F: Future>(
     unsafe {
         let (task, vtable) = match source {
             Source::Page => (
-                Owner::alloc(owner, Vtables::<F>::LAYOUT, Vtables::<F>::CLASS),
+                AnyOwner::alloc(owner, Vtables::<F>::LAYOUT, Vtables::<F>::CLASS),
                 Vtables::<F>::PAGE,
             ),
             Source::System => (
-                Owner::alloc_large(owner, Vtables::<F>::LAYOUT),
+                AnyOwner::alloc_large(owner, Vtables::<F>::LAYOUT),
                 Vtables::<F>::SYSTEM,
             ),
         };
@@ -221,7 +221,7 @@ unsafe fn free<F: Future, const IN_PAGE: bool>(task: NonNull<Header>) {
         std::ptr::drop_in_place(&raw mut (*header).join_waker);
         std::ptr::drop_in_place(&raw mut (*header).origin);
         let (layout, class) = (Vtables::<F>::LAYOUT, Vtables::<F>::CLASS);
-        Owner::free(owner, task, layout, class, IN_PAGE);
+        AnyOwner::free(owner, task, layout, class, IN_PAGE);
     }
 }
 

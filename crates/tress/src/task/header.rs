@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `state` | everybody, by the transitions in `state.rs` |
 //! | `vtable`, `owner`, `id`, `origin` | written at spawn, then read by everybody |
-//! | `polls`, `last_poll` | written by the thread that holds the task RUNNING, if polls are recorded; read by dumps |
+//! | `polls`, `last_poll` | written by the thread that runs the task, if polls are recorded; read by dumps |
 //! | `output_taken` | the join side, once COMPLETE |
 //! | `polling` | written by the thread that runs the task, read for reports |
 //! | `join_waker` | the `JoinHandle` or the completer, as `JOIN_WAKER` says |
@@ -15,7 +15,7 @@
 
 use super::id::Id;
 use super::name::Name;
-use super::owner::Owner;
+use super::owner::AnyOwner;
 use super::state::State;
 use crate::runtime::context;
 use crate::sys::UnsafeCell;
@@ -38,7 +38,7 @@ pub(crate) struct Header {
     pub(super) polling: AtomicBool,
     pub(super) polls: AtomicU16,
     pub(super) last_poll: AtomicU32,
-    pub(super) owner: NonNull<Owner>,
+    pub(super) owner: NonNull<AnyOwner>,
     pub(super) join_waker: UnsafeCell<Option<Waker>>,
     pub(super) id: Id,
     pub(super) origin: Origin,
@@ -110,10 +110,10 @@ impl Header {
     }
 
     /// What its owner is part of.
-    #[cfg(all(feature = "coroutine", unix, not(loom)))]
+    #[inline(always)]
     pub(crate) fn parent<T>(&self) -> *const T {
-        // SAFETY: an unfinished task's owner is alive.
-        unsafe { self.owner.as_ref() }.parent()
+        // SAFETY: an owner lives as long as its tasks' cells.
+        unsafe { self.owner.as_ref() }.whole()
     }
 
     pub(crate) fn name(&self) -> Option<&str> {
@@ -211,7 +211,7 @@ impl Origin {
         self.boxed().map(|named| unsafe { (*named).name.text() })
     }
 
-    /// Counts a poll of a task that has a name. The caller holds the task RUNNING.
+    /// Counts a poll of a task that has a name. The caller runs the task.
     fn note_poll(&self) {
         if let Some(named) = self.boxed() {
             // SAFETY: as in `name`.

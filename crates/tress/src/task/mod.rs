@@ -36,6 +36,8 @@ mod local;
 mod local_set;
 mod name;
 mod owner;
+mod parent;
+mod ready;
 mod run;
 pub mod scope;
 pub(crate) mod shield;
@@ -70,31 +72,34 @@ pub(crate) use local_set::Set as LocalSetShared;
 #[cfg(all(test, not(loom)))]
 pub(crate) use name::MAX_NAMES;
 pub(crate) use name::{Counted, Name, Names};
-pub(crate) use owner::{Owner, OwnerVTable};
-pub(crate) use run::{Ran, TaskRef, run};
-pub(crate) use slab::{Keep, Slab};
+pub(crate) use owner::{AnyOwner, Owner};
+pub(crate) use parent::{Parent, Roaming, Woken};
+pub(crate) use ready::Ready;
+pub(crate) use run::{Ran, TaskRef};
+pub(crate) use slab::Slab;
 pub(crate) use waker::task_id;
 
 use state::Wake;
 use std::future::Future;
 use std::ptr::NonNull;
 
-/// Makes a task of a future. See [`cell::new`] for what the caller promises.
+/// Makes a task of a future.
 ///
 /// # Safety
-/// As for [`cell::new`]. The caller must schedule the returned task or complete it.
+/// As for [`cell::new`].
 #[inline]
 pub(crate) unsafe fn new<F: Future>(
     future: F,
-    owner: NonNull<Owner>,
+    owner: &AnyOwner,
     source: Source,
     id: Id,
     origin: Origin,
-) -> (NonNull<Header>, JoinHandle<F::Output>) {
-    // SAFETY: by the caller's promise; the second reference is the handle's.
+) -> (Ready, JoinHandle<F::Output>) {
+    // SAFETY: by the caller's promise. The task's own reference goes with it to its queue, the second one is the
+    // handle's.
     unsafe {
-        let task = cell::new(future, owner, source, id, origin);
-        (task, JoinHandle::from_raw(task))
+        let task = cell::new(future, NonNull::from(owner), source, id, origin);
+        (Ready::from_raw(task), JoinHandle::from_raw(task))
     }
 }
 
@@ -121,7 +126,7 @@ unsafe fn wake_by_ref(task: NonNull<Header>) {
     // SAFETY: alive by the caller's reference; once submitted, by the task's own.
     unsafe {
         if task.as_ref().state.wake_by_ref() == Wake::Submit {
-            Owner::schedule(task);
+            AnyOwner::schedule(Ready::from_raw(task));
         }
     }
 }
@@ -132,7 +137,7 @@ unsafe fn cancel(task: NonNull<Header>) {
     // SAFETY: as above.
     unsafe {
         if task.as_ref().state.cancel() == Wake::Submit {
-            Owner::schedule(task);
+            AnyOwner::schedule(Ready::from_raw(task));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The races of a task's life, in every order (`ci/loom`).
 //!
-//! The tasks are real: cells from [`new`](super::new), run by [`run`](super::run), woken by their
+//! The tasks are real: cells from [`new`](super::new), run by [`Ready::run`], woken by their
 //! own wakers. Only their owner is a small one with a locked queue. Loom sees two threads in the
 //! future, the output or the join waker at once (they are its cells) and a leaked [`Probe`]; the
 //! counters see a future or an output dropped twice, and a cell that is not freed exactly once.
@@ -31,59 +31,66 @@ pub(crate) fn explore(preemptions: usize, f: impl Fn() + Sync + Send + 'static) 
 
 /// An owner with one locked queue.
 pub(crate) struct Depot {
-    owner: Owner,
-    queue: Mutex<VecDeque<Entry>>,
+    owner: Owner<Depot>,
+    queue: Mutex<VecDeque<Ready>>,
     /// Cells allocated and not freed.
     cells: AtomicIsize,
 }
 
-struct Entry(NonNull<Header>);
+impl Parent for Depot {
+    type Whole = Depot;
 
-// SAFETY: the entry of a task whose future is `Send`.
-unsafe impl Send for Entry {}
+    fn schedule(task: Woken<Depot>) {
+        let depot = task.hold();
+        depot.queue.lock().push_back(task.into_ready());
+    }
 
-static VTABLE: OwnerVTable = OwnerVTable {
-    schedule: |owner, task| {
-        // SAFETY: every owner here is part of a `Depot`, which outlives its tasks.
-        let depot = unsafe { &*owner.as_ref().parent::<Depot>() };
-        depot.queue.lock().push_back(Entry(task));
-    },
-    keep: Keep {
-        retain: |slab| count(slab, 1),
-        release: |slab| count(slab, -1),
-    },
-};
+    // Under the model every cell comes from the system, and is retained and released one by one.
 
-/// Under the model every cell comes from the system, and is retained and released one by one.
-fn count(slab: NonNull<Slab>, change: isize) {
-    // SAFETY: as in `VTABLE`.
-    let depot = unsafe { &*Owner::of_slab(slab).as_ref().parent::<Depot>() };
-    depot.cells.fetch_add(change, SeqCst);
+    unsafe fn retain(depot: *const Depot) {
+        // SAFETY: a depot outlives its tasks.
+        unsafe { &*depot }.cells.fetch_add(1, SeqCst);
+    }
+
+    unsafe fn release(depot: *const Depot) {
+        // SAFETY: as above.
+        unsafe { &*depot }.cells.fetch_sub(1, SeqCst);
+    }
+}
+
+// SAFETY: `make` takes only what is `Send`.
+unsafe impl Roaming for Depot {}
+
+/// How a step ended.
+#[derive(Debug, PartialEq, Eq)]
+enum Step {
+    Idle,
+    Requeued,
+    Complete,
 }
 
 impl Depot {
     pub(crate) fn new() -> StdArc<Depot> {
         let depot = StdArc::new(Depot {
-            owner: Owner::new(&VTABLE),
+            owner: Owner::new(),
             queue: Mutex::new(VecDeque::new()),
             cells: AtomicIsize::new(0),
         });
-        depot.owner.set_parent(StdArc::as_ptr(&depot));
+        depot.owner.set_whole(&depot);
         depot
     }
 
     /// A task that is in no queue.
     #[track_caller]
-    pub(crate) fn make<F>(&self, future: F) -> (NonNull<Header>, JoinHandle<F::Output>)
+    pub(crate) fn make<F>(&self, future: F) -> (Ready, JoinHandle<F::Output>)
     where
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
         let origin = Origin::unnamed(Location::caller());
-        let owner = NonNull::from(&self.owner);
         // SAFETY: the future is `Send` and `'static`; the depot outlives it, since `finish` is
         // called on every one.
-        unsafe { new(future, owner, Source::System, Id::next(), origin) }
+        unsafe { new(future, &self.owner, Source::System, Id::next(), origin) }
     }
 
     #[track_caller]
@@ -93,19 +100,21 @@ impl Depot {
         F::Output: Send + 'static,
     {
         let (task, handle) = self.make(future);
-        self.queue.lock().push_back(Entry(task));
+        self.queue.lock().push_back(task);
         handle
     }
 
     /// Runs the oldest queued task once.
-    fn step(&self) -> Option<Ran> {
-        let task = self.queue.lock().pop_front()?.0;
-        // SAFETY: taken out of its queue just now.
-        let ran = unsafe { run(task) };
-        if ran == Ran::Requeue {
-            self.queue.lock().push_back(Entry(task));
-        }
-        Some(ran)
+    fn step(&self) -> Option<Step> {
+        let task = self.queue.lock().pop_front()?;
+        Some(match task.run() {
+            Ran::Idle => Step::Idle,
+            Ran::Complete => Step::Complete,
+            Ran::Requeue(task) => {
+                self.queue.lock().push_back(task);
+                Step::Requeued
+            }
+        })
     }
 
     /// Runs what is queued, and what that queues.
@@ -260,7 +269,7 @@ fn two_wakes_vs_poll() {
             counted.fetch_add(1, SeqCst);
             registered.poll(cx)
         }));
-        assert_eq!(depot.step(), Some(Ran::Idle));
+        assert_eq!(depot.step(), Some(Step::Idle));
         let waker = event.waker().unwrap();
         let wakers: Vec<_> = (0..2)
             .map(|_| {
@@ -290,7 +299,7 @@ fn consuming_wake_vs_poll_vs_consuming_wake() {
         let depot = Depot::new();
         let event = Event::new();
         let handle = depot.spawn(event.wait());
-        assert_eq!(depot.step(), Some(Ran::Idle));
+        assert_eq!(depot.step(), Some(Step::Idle));
         let early = event.waker().unwrap();
         let worker = {
             let depot = depot.clone();
@@ -326,7 +335,7 @@ fn store_then_redundant_wake_vs_poll() {
                 false => Poll::Pending,
             }
         }));
-        assert_eq!(depot.step(), Some(Ran::Idle));
+        assert_eq!(depot.step(), Some(Step::Idle));
         let waker: Waker = kept.lock().take().unwrap();
         // Queued, and told once more.
         waker.wake_by_ref();
@@ -391,7 +400,7 @@ fn abort_vs_wake_of_an_idle_task() {
             wait.await;
             std::future::pending::<()>().await;
         });
-        assert_eq!(depot.step(), Some(Ran::Idle));
+        assert_eq!(depot.step(), Some(Step::Idle));
         let waker = {
             let event = event.clone();
             thread::spawn(move || event.happen())
@@ -419,7 +428,7 @@ fn two_aborts_of_an_idle_task_vs_its_handles_drop() {
             let _probe = probe;
             std::future::pending::<()>().await;
         });
-        assert_eq!(depot.step(), Some(Ran::Idle));
+        assert_eq!(depot.step(), Some(Step::Idle));
         let aborts: Vec<_> = (0..2)
             .map(|_| {
                 let (abort, depot) = (handle.abort_handle(), depot.clone());
@@ -568,7 +577,7 @@ fn last_waker_vs_completion_vs_handle() {
                 wait.await;
                 probe
             });
-            assert_eq!(depot.step(), Some(Ran::Idle));
+            assert_eq!(depot.step(), Some(Step::Idle));
             let waker = event.waker().unwrap();
             event.happen();
             let worker = {
@@ -601,7 +610,7 @@ fn shutdown_vs_wake_vs_run() {
             wait.await;
             std::future::pending::<()>().await;
         });
-        assert_eq!(depot.step(), Some(Ran::Idle));
+        assert_eq!(depot.step(), Some(Step::Idle));
         let closer = {
             let depot = depot.clone();
             thread::spawn(move || {
@@ -689,8 +698,7 @@ fn refusal_vs_abort() {
         });
         let abort = handle.abort_handle();
         let outside = thread::spawn(move || abort.abort());
-        // SAFETY: the task is in no queue.
-        unsafe { TaskRef::refuse(task) };
+        task.refuse();
         assert!(result(handle).unwrap_err().is_cancelled());
         outside.join().unwrap();
         assert_eq!(drops.load(SeqCst), 1);
@@ -757,7 +765,7 @@ fn abort_vs_shield_dropped_elsewhere() {
                 None => Poll::Pending,
             }
         }));
-        assert_eq!(depot.step(), Some(Ran::Idle));
+        assert_eq!(depot.step(), Some(Step::Idle));
         let dropper = thread::spawn(move || {
             let shielded = inner.lock().take();
             drop(shielded);
@@ -795,7 +803,7 @@ fn abort_vs_further_shields() {
             }
             Poll::<()>::Pending
         }));
-        assert_eq!(depot.step(), Some(Ran::Requeue));
+        assert_eq!(depot.step(), Some(Step::Requeued));
         let dropper = {
             let slots = slots.clone();
             thread::spawn(move || {
@@ -833,7 +841,7 @@ fn panic_vs_wake() {
             wait.await;
             std::panic::resume_unwind(Box::new("no message, no backtrace"));
         });
-        assert_eq!(depot.step(), Some(Ran::Idle));
+        assert_eq!(depot.step(), Some(Step::Idle));
         let waker = event.waker().unwrap();
         event.happen();
         let worker = {

@@ -2,32 +2,45 @@
 //!
 //! Every worker has an owner, every runtime one more for spawns from outside, every current-thread
 //! runtime and every `LocalSet` one. A task stays with its owner for life; wake-ups always go back
-//! through it. An owner is part of a larger structure held in an `Arc` (its *parent*) and keeps
+//! through it. An owner is part of a larger structure held in an `Arc` ([`Parent::Whole`]) and keeps
 //! that alive as long as it has cells: per page for small cells, per cell for large ones, so that
 //! an ordinary spawn touches no shared count.
 
 use super::header::Header;
+use super::parent::{Parent, Woken};
+use super::ready::Ready;
 use super::shield::Further;
 use super::slab::{Class, Keep, Slab};
 use crate::runtime::context;
 use crate::sys::{Mutex, MutexGuard};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::marker::PhantomData;
+use std::ops::Deref;
 use std::ptr::{self, NonNull};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-pub(crate) struct OwnerVTable {
-    /// Puts a task that is READY, spawned or woken, into a queue.
-    pub(crate) schedule: unsafe fn(NonNull<Owner>, NonNull<Header>),
-    pub(crate) keep: Keep,
+/// The functions that know the parent's type.
+struct VTable {
+    /// Puts a task into a queue. Its owner is one of that parent's.
+    schedule: unsafe fn(Ready),
+    keep: Keep,
 }
 
 /// See the module documentation.
+#[repr(transparent)]
+pub(crate) struct Owner<P: Parent> {
+    any: AnyOwner,
+    _parent: PhantomData<fn(P)>,
+}
+
+/// An owner, whatever it is part of.
 #[repr(C)]
-pub(crate) struct Owner {
+pub(crate) struct AnyOwner {
     // First, so that a pointer to one is a pointer to the other.
     slab: Slab,
-    vtable: &'static OwnerVTable,
-    parent: AtomicPtr<()>,
+    vtable: &'static VTable,
+    whole: AtomicPtr<()>,
     large: Mutex<LargeList>,
     /// Shields that its tasks' state words have no room for.
     pub(super) shields: Further,
@@ -35,9 +48,9 @@ pub(crate) struct Owner {
 
 // SAFETY: the slab's owner-only part is reached through unsafe functions whose callers promise to
 // be the one owning thread; everything else is atomic or behind a lock.
-unsafe impl Send for Owner {}
+unsafe impl Send for AnyOwner {}
 // SAFETY: as above.
-unsafe impl Sync for Owner {}
+unsafe impl Sync for AnyOwner {}
 
 struct LargeList {
     head: *mut Large,
@@ -50,59 +63,103 @@ struct Large {
     task: NonNull<Header>,
 }
 
-impl Owner {
-    pub(crate) fn new(vtable: &'static OwnerVTable) -> Owner {
+impl<P: Parent> Owner<P> {
+    const VTABLE: &'static VTable = &VTable {
+        schedule: schedule::<P>,
+        keep: Keep {
+            retain: retain::<P>,
+            release: release::<P>,
+        },
+    };
+
+    pub(crate) fn new() -> Owner<P> {
         Owner {
-            slab: Slab::new(),
-            vtable,
-            parent: AtomicPtr::new(ptr::null_mut()),
-            large: Mutex::new(LargeList {
-                head: ptr::null_mut(),
-            }),
-            shields: Further::new(),
+            any: AnyOwner {
+                slab: Slab::new(),
+                vtable: Self::VTABLE,
+                whole: AtomicPtr::new(ptr::null_mut()),
+                large: Mutex::new(LargeList {
+                    head: ptr::null_mut(),
+                }),
+                shields: Further::new(),
+            },
+            _parent: PhantomData,
         }
     }
 
     /// Says what the owner is part of, before the first task comes.
-    pub(crate) fn set_parent<T>(&self, parent: *const T) {
-        self.parent
-            .store(parent.cast_mut().cast(), Ordering::Relaxed);
+    pub(crate) fn set_whole(&self, whole: &Arc<P::Whole>) {
+        let whole = Arc::as_ptr(whole).cast_mut().cast();
+        self.any.whole.store(whole, Ordering::Relaxed);
     }
 
-    pub(crate) fn parent<T>(&self) -> *const T {
-        self.parent.load(Ordering::Relaxed).cast_const().cast()
+    /// What the owner is part of; null before that is said.
+    pub(crate) fn whole(&self) -> *const P::Whole {
+        self.any.whole()
+    }
+}
+
+impl<P: Parent> Deref for Owner<P> {
+    type Target = AnyOwner;
+
+    fn deref(&self) -> &AnyOwner {
+        &self.any
+    }
+}
+
+/// # Safety
+/// The task's owner is an `Owner<P>`.
+unsafe fn schedule<P: Parent>(task: Ready) {
+    // SAFETY: by the caller's promise.
+    P::schedule(unsafe { Woken::new(task) });
+}
+
+/// # Safety
+/// The slab is an `Owner<P>`'s, which has its whole.
+unsafe fn retain<P: Parent>(slab: NonNull<Slab>) {
+    // SAFETY: whoever asks an owner for memory keeps what it is part of.
+    unsafe { P::retain(AnyOwner::of_slab(slab).as_ref().whole()) }
+}
+
+/// # Safety
+/// As for `retain`, with which it pairs.
+unsafe fn release<P: Parent>(slab: NonNull<Slab>) {
+    // SAFETY: by the caller's promise.
+    unsafe { P::release(AnyOwner::of_slab(slab).as_ref().whole()) }
+}
+
+impl AnyOwner {
+    pub(super) fn whole<T>(&self) -> *const T {
+        self.whole.load(Ordering::Relaxed).cast_const().cast()
     }
 
     /// The owner whose slab this is.
-    pub(crate) fn of_slab(slab: NonNull<Slab>) -> NonNull<Owner> {
+    fn of_slab(slab: NonNull<Slab>) -> NonNull<AnyOwner> {
         slab.cast()
     }
 
-    pub(crate) fn slab(this: NonNull<Owner>) -> NonNull<Slab> {
-        this.cast()
+    pub(crate) fn slab(&self) -> NonNull<Slab> {
+        // A pointer to all of it: see `of_slab`.
+        NonNull::from(self).cast()
     }
 
-    /// Puts a READY task into the queue its owner chooses.
-    ///
-    /// # Safety
-    /// `task` is READY, in no queue, and belongs to an owner that is alive, as every owner of
-    /// an unfinished task is.
+    /// Puts a task into the queue that its owner chooses.
     #[inline]
-    pub(crate) unsafe fn schedule(task: NonNull<Header>) {
-        // SAFETY: by the caller's promise.
+    pub(super) fn schedule(task: Ready) {
+        // SAFETY: an unfinished task's owner is alive, and its vtable was made for the owner's parent.
         unsafe {
-            let owner = (*task.as_ptr()).owner;
-            (owner.as_ref().vtable.schedule)(owner, task);
+            let owner = task.header().owner;
+            (owner.as_ref().vtable.schedule)(task);
         }
     }
 
     /// Memory for a cell, from a page where the class allows it.
     ///
     /// # Safety
-    /// The owner has its parent, and the caller owns its slab.
+    /// The owner has its whole, and the caller owns its slab.
     #[inline]
     pub(super) unsafe fn alloc(
-        this: NonNull<Owner>,
+        this: NonNull<AnyOwner>,
         layout: Layout,
         class: Option<Class>,
     ) -> NonNull<Header> {
@@ -110,7 +167,7 @@ impl Owner {
         unsafe {
             match class {
                 Some(class) => Slab::alloc(this.cast(), class, &this.as_ref().vtable.keep).cast(),
-                None => Owner::alloc_large(this, layout),
+                None => AnyOwner::alloc_large(this, layout),
             }
         }
     }
@@ -118,11 +175,11 @@ impl Owner {
     /// Memory for a cell from the system allocator; any thread may ask.
     ///
     /// # Safety
-    /// The owner has its parent.
-    pub(super) unsafe fn alloc_large(this: NonNull<Owner>, cell: Layout) -> NonNull<Header> {
+    /// The owner has its whole.
+    pub(super) unsafe fn alloc_large(this: NonNull<AnyOwner>, cell: Layout) -> NonNull<Header> {
         let (layout, offset) = large_layout(cell);
         // SAFETY: the layout has a size; the cell lies behind the links inside the allocation. The
-        // parent is alive during the call, so its count may be raised.
+        // whole is alive during the call, so its count may be raised.
         unsafe {
             let Some(links) = NonNull::new(alloc(layout).cast::<Large>()) else {
                 handle_alloc_error(layout)
@@ -151,7 +208,7 @@ impl Owner {
     /// its fields have been dropped.
     #[inline]
     pub(super) unsafe fn free(
-        this: NonNull<Owner>,
+        this: NonNull<AnyOwner>,
         task: NonNull<Header>,
         layout: Layout,
         class: Option<Class>,
@@ -163,14 +220,14 @@ impl Owner {
                 let here = context::with(|cx| cx.slab.get());
                 Slab::free(task.cast(), here, &this.as_ref().vtable.keep);
             } else {
-                Owner::free_large(this, task, layout);
+                AnyOwner::free_large(this, task, layout);
             }
         }
     }
 
     /// # Safety
     /// As for `free`.
-    unsafe fn free_large(this: NonNull<Owner>, task: NonNull<Header>, cell: Layout) {
+    unsafe fn free_large(this: NonNull<AnyOwner>, task: NonNull<Header>, cell: Layout) {
         let (layout, offset) = large_layout(cell);
         // SAFETY: the links stand `offset` before the cell; the list's lock guards them all.
         unsafe {
@@ -198,7 +255,7 @@ impl Owner {
         // SAFETY: the counts were raised for us.
         self.slab
             .for_each(|task| tasks.push(unsafe { super::TaskRef::from_raw(task) }));
-        Owner::walk_large(&self.large.lock(), &mut tasks);
+        AnyOwner::walk_large(&self.large.lock(), &mut tasks);
         tasks
     }
 
@@ -210,7 +267,10 @@ impl Owner {
             .slab
             .try_for_each(|task| tasks.push(unsafe { super::TaskRef::from_raw(task) }));
         let large = self.large.lock_soon();
-        small && large.map(|list| Owner::walk_large(&list, tasks)).is_some()
+        small
+            && large
+                .map(|list| AnyOwner::walk_large(&list, tasks))
+                .is_some()
     }
 
     fn walk_large(list: &MutexGuard<'_, LargeList>, tasks: &mut Vec<super::TaskRef>) {
@@ -240,7 +300,7 @@ impl Owner {
     /// Ends the ownership of the slab, for good.
     ///
     /// # Safety
-    /// The caller owns the slab and holds a reference to the parent.
+    /// The caller owns the slab and holds a reference to the whole.
     pub(crate) unsafe fn retire(&self) {
         // SAFETY: by the caller's promise.
         unsafe { self.slab.retire(&self.vtable.keep) }

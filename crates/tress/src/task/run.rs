@@ -2,7 +2,8 @@
 
 use super::coop;
 use super::header::Header;
-use super::owner::Owner;
+use super::owner::AnyOwner;
+use super::ready::Ready;
 use super::state::{Complete, Park, ShutDown, Start};
 use super::waker;
 use crate::runtime::context;
@@ -13,55 +14,62 @@ use std::task::Context;
 
 /// How a run ended.
 #[must_use]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ran {
+#[derive(Debug)]
+pub(crate) enum Ran<R = Ready> {
     /// The task waits for a wake-up.
     Idle,
     /// It was woken meanwhile or yielded: the caller must queue it, at the tail.
-    Requeue,
+    Requeue(R),
     /// It finished, panicked or was cancelled.
     Complete,
 }
 
-/// Runs a task once.
-///
-/// # Safety
-/// The caller took `task` out of a queue (it is READY) and is a thread on which its owner lets
-/// tasks run. Unless the result is `Requeue` the task must not be touched afterwards.
-#[inline(always)]
-pub(crate) unsafe fn run(task: NonNull<Header>) -> Ran {
-    // SAFETY: not COMPLETE, so the task's own reference keeps it alive; whoever takes it out
-    // of its queue has the stage until `park` or `complete`.
-    unsafe {
-        let header = task.as_ref();
-        match header.state.start() {
-            Start::Cancel => {
-                tear_down(task);
-                Ran::Complete
-            }
-            Start::Poll => {
-                let _entered = context::enter_task(task);
-                let waker = waker::borrowed(task);
-                let mut cx = Context::from_waker(&waker);
-                header.polling.store(true, Ordering::Relaxed);
-                let ready = coop::with_fresh_budget(|| (header.vtable.poll)(task, &mut cx));
-                header.polling.store(false, Ordering::Relaxed);
-                if ready {
-                    complete(task);
-                    return Ran::Complete;
+impl Ready {
+    /// Runs the task once.
+    #[inline(always)]
+    pub(crate) fn run(self) -> Ran {
+        let task = self.into_raw();
+        // SAFETY: not COMPLETE, so the task's own reference keeps it alive; whoever has it in hand
+        // has the stage until `park` or `complete`.
+        unsafe {
+            let header = task.as_ref();
+            match header.state.start() {
+                Start::Cancel => {
+                    tear_down(task);
+                    Ran::Complete
                 }
-                let yielded = context::with(|cx| cx.yielded.get());
-                match header.state.park(yielded) {
-                    Park::Idle => Ran::Idle,
-                    Park::Requeue => Ran::Requeue,
-                    Park::Cancel => {
-                        (header.vtable.cancel)(task);
+                Start::Poll => {
+                    let _entered = context::enter_task(task);
+                    let waker = waker::borrowed(task);
+                    let mut cx = Context::from_waker(&waker);
+                    header.polling.store(true, Ordering::Relaxed);
+                    let ready = coop::with_fresh_budget(|| (header.vtable.poll)(task, &mut cx));
+                    header.polling.store(false, Ordering::Relaxed);
+                    if ready {
                         complete(task);
-                        Ran::Complete
+                        return Ran::Complete;
+                    }
+                    let yielded = context::with(|cx| cx.yielded.get());
+                    match header.state.park(yielded) {
+                        Park::Idle => Ran::Idle,
+                        Park::Requeue => Ran::Requeue(Ready::from_raw(task)),
+                        Park::Cancel => {
+                            (header.vtable.cancel)(task);
+                            complete(task);
+                            Ran::Complete
+                        }
                     }
                 }
             }
         }
+    }
+
+    /// Cancels the task instead of running it.
+    pub(crate) fn refuse(self) {
+        // It is ours, so that nobody else has to be told. A shield that was up is gone afterwards.
+        let _ = self.header().state.shut_down();
+        let ran = self.run();
+        assert!(matches!(ran, Ran::Complete), "a refused task has run");
     }
 }
 
@@ -150,24 +158,11 @@ impl TaskRef {
                     true
                 }
                 ShutDown::Submit => {
-                    Owner::schedule(self.0);
+                    AnyOwner::schedule(Ready::from_raw(self.0));
                     false
                 }
                 ShutDown::Nothing => false,
             }
-        }
-    }
-
-    /// Cancels a task that was made but never queued.
-    ///
-    /// # Safety
-    /// The task is READY and in no queue, and its future may be dropped on this thread.
-    pub(crate) unsafe fn refuse(task: NonNull<Header>) {
-        // SAFETY: by the caller's promise we are its queue.
-        unsafe {
-            let _ = (*task.as_ptr()).state.shut_down();
-            let ran = run(task);
-            debug_assert_eq!(ran, Ran::Complete);
         }
     }
 

@@ -1,5 +1,6 @@
 use super::header::Header;
-use super::owner::Owner;
+use super::owner::AnyOwner;
+use super::ready::Ready;
 use super::run::TaskRef;
 use super::state::{SHIELDS_APART, Shielding, Wake};
 use crate::runtime::context;
@@ -127,7 +128,7 @@ impl Drop for Raised {
         };
         if owed == Wake::Submit {
             // SAFETY: the transition made it READY, in no queue.
-            unsafe { Owner::schedule(self.task.as_raw()) };
+            AnyOwner::schedule(unsafe { Ready::from_raw(self.task.as_raw()) });
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use super::header::Header;
 use super::id::Id;
-use super::owner::Owner;
+use super::owner::AnyOwner;
+use super::ready::Ready;
 use super::state::Wake;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
@@ -62,7 +63,7 @@ unsafe fn wake(data: *const ()) {
     // SAFETY: see above. A submitted task is unfinished, so its own reference keeps it.
     unsafe {
         match task.as_ref().state.wake_by_val() {
-            Wake::Submit => Owner::schedule(task),
+            Wake::Submit => AnyOwner::schedule(Ready::from_raw(task)),
             Wake::Nothing => {}
             Wake::Free => super::free(task),
         }

@@ -12,9 +12,8 @@ use super::tracer::Tracer;
 use crate::scheduler::{MAX_TICK, WorkerStats};
 use crate::sys::atomic::Ordering;
 use crate::sys::clock;
-use crate::task::{self, Header, Label};
+use crate::task::{self, Header, Label, Ready};
 use std::cell::Cell;
-use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -143,13 +142,9 @@ impl Recorder {
         self.every.get()
     }
 
-    /// A poll begins that has to be recorded. `polled` is how many came before it.
-    ///
-    /// # Safety
-    /// The caller took the task out of a queue.
-    pub(crate) unsafe fn begin(&self, task: NonNull<Header>, polled: u64) -> Option<Begun> {
-        // SAFETY: READY in the caller's hands, and so alive.
-        let header = unsafe { task.as_ref() };
+    /// A poll of the task begins that has to be recorded. `polled` is how many came before it.
+    pub(crate) fn begin(&self, task: &Ready, polled: u64) -> Option<Begun> {
+        let header = task.header();
         let every = self.every.get();
         self.next.set(polled + u64::from(every));
         header.note_polls(every, self.tracer.ms_at(self.tick.get()));
@@ -194,15 +189,11 @@ impl Recorder {
         track.running.store(0, Ordering::Release);
     }
 
-    /// A task was queued by the poll under way.
-    ///
-    /// # Safety
-    /// The task is READY in the caller's hands.
+    /// A task is about to be queued by the poll under way.
     #[inline]
-    pub(crate) unsafe fn ready(&self, task: NonNull<Header>) {
+    pub(crate) fn ready(&self, task: &Ready) {
         if self.deep.get() {
-            // SAFETY: alive by the caller's promise.
-            self.note_ready(unsafe { task.as_ref() });
+            self.note_ready(task.header());
         }
     }
 

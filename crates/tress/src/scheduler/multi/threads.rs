@@ -248,7 +248,7 @@ impl Multi {
 
     /// The runtime this is part of.
     fn shared(&self) -> Arc<Shared> {
-        let raw = self.outside.owner().parent::<Shared>();
+        let raw = self.outside.owner().whole();
         // SAFETY: `self` is inside the `Arc`, which is therefore alive.
         unsafe {
             Arc::increment_strong_count(raw);
@@ -311,7 +311,7 @@ impl Multi {
         let before = self.remotes[worker]
             .core
             .swap(Box::into_raw(core), Ordering::AcqRel);
-        debug_assert!(before.is_null());
+        assert!(before.is_null(), "a worker has two cores");
         let Err(error) = self.start_thread(worker) else {
             return Ok(());
         };

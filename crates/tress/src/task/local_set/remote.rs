@@ -8,11 +8,12 @@
 //! empty, and a task is queued under the lock under which the wakers are taken out. Foreign code
 //! (cloning, waking and dropping wakers) never runs under it.
 
+use super::Set;
 use crate::sys::atomic::{AtomicUsize, Ordering};
 use crate::sys::{Mutex, Parker};
-use crate::task::Header;
+use crate::task::Woken;
+use crate::task::ready::LocalReady;
 use std::collections::VecDeque;
-use std::ptr::NonNull;
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -24,15 +25,11 @@ pub(super) struct Remote {
 }
 
 struct State {
-    queue: VecDeque<NonNull<Header>>,
+    queue: VecDeque<Woken<Set>>,
     wakers: Wakers,
     /// The set's thread, when it waits for a task that is on its way here.
     closing: Option<Arc<Parker>>,
 }
-
-// SAFETY: other threads put entries of tasks into the queue and never take one out; whoever does is
-// on the set's own thread, as the functions that do require.
-unsafe impl Send for State {}
 
 /// Wakers of drivers, by the driver's number. Nearly always there is one driver.
 #[derive(Default)]
@@ -89,7 +86,7 @@ impl Remote {
     }
 
     /// Queues a task and tells the drivers. From any thread.
-    pub(super) fn push(&self, task: NonNull<Header>) {
+    pub(super) fn push(&self, task: Woken<Set>) {
         let mut state = self.state.lock();
         state.queue.push_back(task);
         self.len.store(state.queue.len(), Ordering::Release);
@@ -111,25 +108,27 @@ impl Remote {
     /// Takes the oldest task.
     ///
     /// # Safety
-    /// The caller is on the set's thread: the entry is the right to run the task.
-    pub(super) unsafe fn pop(&self) -> Option<NonNull<Header>> {
+    /// The caller is on the set's thread.
+    pub(super) unsafe fn pop(&self) -> Option<LocalReady> {
         if self.len.load(Ordering::Acquire) == 0 {
             return None;
         }
         let mut state = self.state.lock();
         let task = state.queue.pop_front();
         self.len.store(state.queue.len(), Ordering::Release);
-        task
+        // SAFETY: by the caller's promise.
+        task.map(|task| unsafe { task.at_home() })
     }
 
     /// Moves everything to the end of `local`.
     ///
     /// # Safety
     /// As for `pop`.
-    pub(super) unsafe fn drain_into(&self, local: &mut VecDeque<NonNull<Header>>) {
+    pub(super) unsafe fn drain_into(&self, local: &mut VecDeque<LocalReady>) {
         if self.len.load(Ordering::Acquire) != 0 {
             let mut state = self.state.lock();
-            local.append(&mut state.queue);
+            // SAFETY: by the caller's promise.
+            local.extend(state.queue.drain(..).map(|task| unsafe { task.at_home() }));
             self.len.store(0, Ordering::Release);
         }
     }
@@ -183,6 +182,8 @@ mod model {
     use super::*;
     use crate::sys::Arc;
     use crate::sys::atomic::AtomicBool;
+    use crate::task::Ready;
+    use std::ptr::NonNull;
     use std::task::Wake;
 
     struct Flag(AtomicBool);
@@ -194,8 +195,16 @@ mod model {
     }
 
     /// A task that nobody looks into.
-    fn task() -> NonNull<Header> {
-        NonNull::dangling()
+    fn task() -> Woken<Set> {
+        // SAFETY: as said.
+        unsafe { Woken::new(Ready::from_raw(NonNull::dangling())) }
+    }
+
+    /// Is there one? If so it is taken out, and forgotten.
+    fn pop(remote: &Remote) -> bool {
+        // SAFETY: nothing is done with the task.
+        let task = unsafe { remote.pop() };
+        task.map(std::mem::forget).is_some()
     }
 
     /// A driver that went to sleep has been woken, or it saw the task.
@@ -209,8 +218,7 @@ mod model {
             let slept = remote.register(1, &Waker::from(flag.clone()));
             thread.join().unwrap();
             assert!(!slept || flag.0.load(Ordering::SeqCst));
-            // SAFETY: nothing is done with the entry.
-            assert!(unsafe { remote.pop() }.is_some());
+            assert!(pop(&remote));
         });
     }
 
@@ -228,6 +236,7 @@ mod model {
             remote.forget(1);
             thread.join().unwrap();
             assert!(stays.0.load(Ordering::SeqCst));
+            assert!(pop(&remote));
         });
     }
 
@@ -238,8 +247,7 @@ mod model {
             let other = remote.clone();
             let thread = loom::thread::spawn(move || other.push(task()));
             remote.wait_for_push();
-            // SAFETY: nothing is done with the entry.
-            assert!(unsafe { remote.pop() }.is_some());
+            assert!(pop(&remote));
             thread.join().unwrap();
         });
     }

@@ -14,9 +14,8 @@
 use super::remote::Remote;
 use crate::runtime::context::{self, Enter, Held};
 use crate::task::home::Home;
-use crate::task::{
-    self, Header, Id, JoinHandle, Keep, Origin, Owner, OwnerVTable, Ran, Slab, Source, TaskRef,
-};
+use crate::task::ready::LocalReady;
+use crate::task::{self, Id, JoinHandle, Origin, Owner, Parent, Ran, Slab, Source, TaskRef, Woken};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::Future;
@@ -36,7 +35,7 @@ const BEFORE_PAGES: usize = 32;
 
 /// See the module documentation.
 pub(crate) struct Set {
-    owner: Owner,
+    owner: Owner<Set>,
     home: Home,
     local: Local,
     remote: Remote,
@@ -50,7 +49,7 @@ unsafe impl Send for Set {}
 unsafe impl Sync for Set {}
 
 struct Local {
-    queue: RefCell<VecDeque<NonNull<Header>>>,
+    queue: RefCell<VecDeque<LocalReady>>,
     until_remote: Cell<u32>,
     spawned: Cell<usize>,
     /// Tasks that are not complete.
@@ -61,40 +60,30 @@ struct Local {
     closed: Cell<bool>,
 }
 
-static OWNER_VTABLE: OwnerVTable = OwnerVTable {
-    schedule,
-    keep: Keep { retain, release },
-};
+impl Parent for Set {
+    type Whole = Set;
 
-unsafe fn retain(slab: NonNull<Slab>) {
-    // SAFETY: an owner's parent is the `Arc<Set>` it lives in, alive during the call.
-    unsafe { Arc::increment_strong_count(Owner::of_slab(slab).as_ref().parent::<Set>()) }
-}
-
-unsafe fn release(slab: NonNull<Slab>) {
-    // SAFETY: pairs with a `retain`.
-    unsafe { Arc::decrement_strong_count(Owner::of_slab(slab).as_ref().parent::<Set>()) }
-}
-
-unsafe fn schedule(owner: NonNull<Owner>, task: NonNull<Header>) {
-    // SAFETY: the task is unfinished, so its owner, and with it the set, is alive.
-    unsafe {
-        let set = owner.as_ref().parent::<Set>();
-        if (*set).home.is_here() && (*set).local().driven.get() {
-            (*set).local().queue.borrow_mut().push_back(task);
+    fn schedule(task: Woken<Set>) {
+        let set = ptr::from_ref(task.parent());
+        if task.parent().home.is_here() && task.parent().local().driven.get() {
+            // SAFETY: this is the set's thread, where a driver is being polled, which holds the set.
+            unsafe {
+                let task = task.at_home();
+                (*set).local.queue.borrow_mut().push_back(task);
+            }
             return;
         }
         // Subtle: once the task is queued or a waker is called, everything that kept the set alive
         // may go.
-        Arc::increment_strong_count(set);
-        Arc::from_raw(set).schedule_slow(task);
+        let set = task.hold();
+        set.schedule_slow(task);
     }
 }
 
 impl Set {
     pub(super) fn new() -> Arc<Set> {
         let set = Arc::new(Set {
-            owner: Owner::new(&OWNER_VTABLE),
+            owner: Owner::new(),
             home: Home::here(),
             local: Local {
                 queue: RefCell::new(VecDeque::new()),
@@ -107,7 +96,7 @@ impl Set {
             },
             remote: Remote::new(),
         });
-        set.owner.set_parent(Arc::as_ptr(&set));
+        set.owner.set_whole(&set);
         set
     }
 
@@ -123,8 +112,10 @@ impl Set {
     }
 
     /// Queues a task from outside of a poll of the set, and tells its drivers.
-    fn schedule_slow(&self, task: NonNull<Header>) {
+    fn schedule_slow(&self, task: Woken<Set>) {
         if self.home.is_here() {
+            // SAFETY: this is the set's thread.
+            let task = unsafe { task.at_home() };
             self.local().queue.borrow_mut().push_back(task);
             self.remote.notify();
         } else {
@@ -144,16 +135,14 @@ impl Set {
         F::Output: 'static,
     {
         let local = self.local();
-        let owner = NonNull::from(&self.owner);
         let (id, origin) = (Id::next(), Origin::new(at, name));
         if local.closed.get() {
             // SAFETY: the system allocator needs no slab. The future is dropped here and now, on
             // the thread it was made on.
-            return unsafe {
-                let (task, handle) = task::new(future, owner, Source::System, id, origin);
-                TaskRef::refuse(task);
-                handle
-            };
+            let (task, handle) =
+                unsafe { task::new(future, &self.owner, Source::System, id, origin) };
+            task.refuse();
+            return handle;
         }
         local.spawned.set(local.spawned.get() + 1);
         local.alive.set(local.alive.get() + 1);
@@ -163,15 +152,15 @@ impl Set {
         };
         // SAFETY: this thread owns the slab until `close`. The future stays here: only this thread
         // takes tasks out of the queues, and `close` completes those that are left.
-        let (task, handle) = unsafe { task::new(future, owner, source, id, origin) };
-        local.queue.borrow_mut().push_back(task);
+        let (task, handle) = unsafe { task::new(future, &self.owner, source, id, origin) };
+        local.queue.borrow_mut().push_back(task.into());
         if !local.driven.get() {
             self.remote.notify();
         }
         handle
     }
 
-    fn next(&self) -> Option<NonNull<Header>> {
+    fn next(&self) -> Option<LocalReady> {
         let local = self.local();
         let until = local.until_remote.get();
         // SAFETY (for both accesses): we are on the set's thread.
@@ -211,11 +200,10 @@ impl Set {
         let _ticking = Ticking(&local.ticking);
         for _ in 0..TICK {
             let Some(task) = self.next() else { break };
-            // SAFETY: the task came out of the set's queue, on the set's thread.
-            match unsafe { task::run(task) } {
+            match task.run() {
                 Ran::Idle => {}
                 Ran::Complete => local.alive.set(local.alive.get() - 1),
-                Ran::Requeue => local.queue.borrow_mut().push_back(task),
+                Ran::Requeue(task) => local.queue.borrow_mut().push_back(task),
             }
         }
     }
@@ -257,7 +245,7 @@ impl Set {
 
     fn drop_tasks(&self) {
         enum Doomed {
-            Queued(NonNull<Header>),
+            Queued(LocalReady),
             Live(TaskRef),
         }
 
@@ -269,8 +257,7 @@ impl Set {
             unsafe { self.remote.drain_into(&mut queued) };
             let mut doomed: Vec<(Id, Doomed)> = Vec::with_capacity(local.alive.get());
             for task in queued {
-                // SAFETY: a queued task is not complete, so it is alive.
-                doomed.push((unsafe { task.as_ref() }.id(), Doomed::Queued(task)));
+                doomed.push((task.header().id(), Doomed::Queued(task)));
             }
             for task in self.owner.live_tasks() {
                 if !task.is_complete() {
@@ -284,8 +271,7 @@ impl Set {
             for (_, task) in doomed {
                 let completed = match task {
                     Doomed::Queued(task) => {
-                        // SAFETY: we are on the set's thread and took it out of its queue.
-                        unsafe { TaskRef::refuse(task) };
+                        task.refuse();
                         true
                     }
                     // SAFETY: we are on the set's thread.
@@ -363,7 +349,7 @@ struct Entered<'a> {
 
 impl<'a> Entered<'a> {
     fn new(set: &'a Arc<Set>) -> Entered<'a> {
-        let slab = Owner::slab(NonNull::from(&set.owner));
+        let slab = set.owner.slab();
         context::with(|cx| {
             let enter = cx.enter();
             if let Enter::Driving { .. } = enter {

@@ -3,10 +3,10 @@
 //!
 //! - A task that is queued while fewer drains than the limit are under way owes one more
 //!   ([`Queued::SendDrain`]), which is counted in the same step.
-//! - A drain that finds nothing is counted out in the same step ([`Ready::next`]): whoever queues after
+//! - A drain that finds nothing is counted out in the same step ([`Queue::next`]): whoever queues after
 //!   that owes a new one, and whoever queued before it was seen.
 //! - A task that yields goes to the end of the queue of the drain that ran it, which looks there again.
-//! - [`close`](Ready::close) gives back what is queued and refuses everything that comes later.
+//! - [`close`](Queue::close) gives back what is queued and refuses everything that comes later.
 
 use crate::sys::Mutex;
 use std::collections::VecDeque;
@@ -16,7 +16,7 @@ mod model;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
-pub(super) struct Ready<T> {
+pub(super) struct Queue<T> {
     state: Mutex<State<T>>,
     limit: usize,
 }
@@ -40,9 +40,9 @@ pub(super) enum Queued<T> {
     Refused(T),
 }
 
-impl<T> Ready<T> {
-    pub(super) fn new(limit: usize) -> Ready<T> {
-        Ready {
+impl<T> Queue<T> {
+    pub(super) fn new(limit: usize) -> Queue<T> {
+        Queue {
             state: Mutex::new(State {
                 queue: VecDeque::new(),
                 drains: 0,

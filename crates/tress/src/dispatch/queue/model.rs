@@ -1,6 +1,6 @@
 //! The races between those who queue, drains that end, and the end of the runtime.
 
-use super::{Queued, Ready};
+use super::{Queue, Queued};
 use crate::task::model::explore;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// A view's queue, what happened to each task, and how many drains run.
 struct Scene {
-    ready: Ready<usize>,
+    queue: Queue<usize>,
     /// Per task: how often it ran, plus 100 if it was refused or given back.
     seen: Vec<AtomicUsize>,
     inside: AtomicUsize,
@@ -17,7 +17,7 @@ struct Scene {
 impl Scene {
     fn new(limit: usize, tasks: usize) -> Arc<Scene> {
         Arc::new(Scene {
-            ready: Ready::new(limit),
+            queue: Queue::new(limit),
             seen: (0..tasks).map(|_| AtomicUsize::new(0)).collect(),
             inside: AtomicUsize::new(0),
         })
@@ -25,7 +25,7 @@ impl Scene {
 
     /// Queues a task, and runs the drain that this owes on a thread of its own or here.
     fn push(self: &Arc<Self>, task: usize, elsewhere: bool) -> Option<thread::JoinHandle<()>> {
-        match self.ready.push(task) {
+        match self.queue.push(task) {
             Queued::Nothing => None,
             Queued::SendDrain if elsewhere => {
                 let scene = self.clone();
@@ -44,13 +44,13 @@ impl Scene {
 
     /// Runs tasks to the end; each yields once if it is to.
     fn drain(&self, yields: bool) {
-        while let Some(task) = self.ready.next() {
+        while let Some(task) = self.queue.next() {
             let others = self.inside.fetch_add(1, Ordering::AcqRel);
-            assert!(others < self.ready.limit(), "more at a time than the limit");
+            assert!(others < self.queue.limit(), "more at a time than the limit");
             let times = self.seen[task].fetch_add(1, Ordering::Relaxed);
             self.inside.fetch_sub(1, Ordering::AcqRel);
             if yields && times == 0 {
-                if let Err(task) = self.ready.requeue(task) {
+                if let Err(task) = self.queue.requeue(task) {
                     self.seen[task].fetch_add(100, Ordering::Relaxed);
                 }
             }
@@ -58,7 +58,7 @@ impl Scene {
     }
 
     fn close(&self) {
-        for task in self.ready.close() {
+        for task in self.queue.close() {
             self.seen[task].fetch_add(100, Ordering::Relaxed);
         }
     }
@@ -109,7 +109,7 @@ fn limit_of_two() {
 fn requeue_vs_push_vs_close() {
     explore(3, || {
         let scene = Scene::new(1, 2);
-        assert_eq!(scene.ready.push(0), Queued::SendDrain);
+        assert_eq!(scene.queue.push(0), Queued::SendDrain);
         let other = scene.clone();
         let drain = thread::spawn(move || other.drain(true));
         let other = scene.clone();
@@ -121,7 +121,7 @@ fn requeue_vs_push_vs_close() {
         assert!([2, 100, 101].contains(&first), "{first}");
         // It may have been run by the drain that makes tasks yield.
         assert!([1, 2, 100, 101].contains(&second), "{second}");
-        assert_eq!(scene.ready.push(0), Queued::Refused(0));
+        assert_eq!(scene.queue.push(0), Queued::Refused(0));
     });
 }
 
@@ -130,14 +130,14 @@ fn requeue_vs_push_vs_close() {
 fn lost_drain_vs_push() {
     explore(3, || {
         let scene = Scene::new(1, 2);
-        assert_eq!(scene.ready.push(0), Queued::SendDrain);
+        assert_eq!(scene.queue.push(0), Queued::SendDrain);
         let other = scene.clone();
         let loser = thread::spawn(move || {
-            other.ready.lose_drain();
+            other.queue.lose_drain();
             other.close();
         });
-        if scene.ready.push(1) == Queued::SendDrain {
-            scene.ready.lose_drain();
+        if scene.queue.push(1) == Queued::SendDrain {
+            scene.queue.lose_drain();
             scene.close();
         }
         loser.join().unwrap();
@@ -146,6 +146,6 @@ fn lost_drain_vs_push() {
             // Refused ones are left to the pusher here.
             assert!(seen == 100 || (task == 1 && seen == 0), "{seen}");
         }
-        assert_eq!(scene.ready.next(), None);
+        assert_eq!(scene.queue.next(), None);
     });
 }
