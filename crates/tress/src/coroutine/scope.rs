@@ -3,10 +3,9 @@
 use super::builder::STACK_SIZE;
 use super::fiber::{self, Cancelled, Fiber};
 use super::{wait, wait_as};
-use crate::runtime::Scheduler;
 use crate::scheduler::Pinned;
 use crate::sys::guarded;
-use crate::task::{Home, Id, JoinError, JoinHandle, Origin};
+use crate::task::{self, Home, Id, JoinError, JoinHandle, Origin};
 use std::any::Any;
 use std::cell::RefCell;
 use std::fmt;
@@ -218,20 +217,17 @@ impl<'scope> Scope<'scope, '_> {
             home: Home::here(),
             _pinned: pinned,
         };
-        // SAFETY: the runtime runs the coroutine that calls this, and its task keeps it alive. The shell is not
-        // `Send`: it is pinned to the worker before it is queued, or belongs to a current-thread runtime; there
-        // it leaves what it shares alone on every other thread.
-        let task = unsafe {
-            match &(*control.shared).scheduler {
-                Scheduler::Multi(multi) => {
-                    multi.spawn_pinned(&*control.shared, |pinned| future(Some(pinned)), id, origin)
-                }
-                Scheduler::Current(current) => {
-                    Some(current.spawn(&*control.shared, future(None), id, origin))
-                }
-            }
-        };
-        let task = task.expect("a started coroutine runs on its worker");
+        // SAFETY: the runtime runs the coroutine that calls this, whose task keeps it alive.
+        let shared = unsafe { &*control.shared };
+        let (place, pinned) = shared
+            .scheduler
+            .place_bound(shared)
+            .expect("a started coroutine runs on its worker");
+        let (owner, source) = (place.owner(), place.source());
+        // SAFETY: the place says that this thread owns the slab. The shell is not `Send`: it is bound to the worker before
+        // it is queued, or belongs to a current-thread runtime; there it leaves what it shares alone on every other thread.
+        let (ready, task) = unsafe { task::new(future(pinned), owner, source, id, origin) };
+        place.queue(ready);
         self.children.borrow_mut().push(Child { slot, task });
         ScopedJoinHandle {
             outcome,

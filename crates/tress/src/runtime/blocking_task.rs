@@ -3,6 +3,7 @@
 use super::Shared;
 use super::context;
 use crate::blocking::{Job, SpawnError};
+use crate::scheduler::Rest;
 use crate::sys::Mutex;
 use crate::task::coop;
 use crate::task::{JoinHandle, Ran, Ready};
@@ -30,11 +31,9 @@ pub(crate) struct Busy(Arc<Shared>);
 impl Drop for Busy {
     fn drop(&mut self) {
         self.0.clock.leave_busy();
-        if let super::Scheduler::Current(current) = &self.0.scheduler {
-            // It may be waiting for nothing but the clock.
-            if self.0.clock.is_paused() {
-                current.poke();
-            }
+        if self.0.clock.is_paused() {
+            // Whoever drives the runtime may be waiting for nothing but the clock.
+            self.0.rests().for_each(Rest::unpark);
         }
     }
 }

@@ -2,9 +2,9 @@ use super::diagnostics::Diagnostics;
 use super::handle::Id;
 use super::local_runtime::{LocalOptions, LocalRuntime};
 use super::runtime::Runtime;
-use super::{Scheduler, Shared, context, shutdown};
+use super::{Shared, context, shutdown};
 use crate::blocking;
-use crate::scheduler::{self, Config, Counter, Current, Hook, Io, Multi};
+use crate::scheduler::{self, Config, Counter, Current, Hook, Io, Multi, Scheduler};
 use crate::sys::SeedGenerator;
 use crate::task::coop::Budget;
 use crate::task::{Home, Names};
@@ -498,13 +498,10 @@ impl Builder {
             home,
         });
         let _ = place.set(Arc::downgrade(&shared));
-        match &shared.scheduler {
-            Scheduler::Multi(multi) => multi.adopt(&shared),
-            Scheduler::Current(current) => current.adopt(&shared),
-        }
-        let started = match &shared.scheduler {
-            Scheduler::Multi(multi) if self.eager_start => multi.start_all(),
-            _ => Ok(()),
+        shared.scheduler.adopt(&shared);
+        let started = match self.eager_start {
+            true => shared.scheduler.start(),
+            false => Ok(()),
         };
         if let Err(error) = started.and_then(|()| diagnostics.install(&shared)) {
             // Threads that run already hold it, and would for ever.

@@ -1,6 +1,8 @@
 //! How sources of I/O find a driver.
 
-use super::{Scheduler, Shared, context, no_runtime};
+#[cfg(all(feature = "fs", target_os = "linux"))]
+use super::RuntimeFlavor;
+use super::{Shared, context, no_runtime};
 use crate::words;
 use std::io;
 #[cfg(all(unix, feature = "process"))]
@@ -23,10 +25,8 @@ pub(super) struct Options {
 #[cfg(all(feature = "fs", target_os = "linux"))]
 pub(crate) fn with_current_driver<R>(f: impl FnOnce(&Arc<Driver>) -> R) -> Option<R> {
     let runtime = context::runtime().filter(|shared| shared.io_enabled)?;
-    if let Scheduler::Current(current) = &runtime.scheduler {
-        if !current.is_driven_here(&runtime) {
-            return None;
-        }
+    if runtime.flavor() == RuntimeFlavor::CurrentThread && !runtime.runs_here() {
+        return None;
     }
     IoHandle(runtime).with_driver(|driver| Ok(f(driver))).ok()
 }
@@ -61,10 +61,7 @@ impl IoHandle {
 
     /// Has the runtime shut down, or is it about to?
     pub(crate) fn is_closing(&self) -> bool {
-        match &self.0.scheduler {
-            Scheduler::Multi(multi) => multi.is_closing(),
-            Scheduler::Current(current) => current.is_closing(),
-        }
+        self.0.scheduler.frame().is_closing()
     }
 
     /// Spawns a task that nobody waits for. In a runtime that has shut down it is dropped.
@@ -83,10 +80,7 @@ impl IoHandle {
         f: impl FnOnce(&Arc<Driver>) -> io::Result<R>,
     ) -> io::Result<R> {
         let shared = &*self.0;
-        match &shared.scheduler {
-            Scheduler::Multi(multi) => multi.with_io(shared, |io| f(&io.driver()?)),
-            Scheduler::Current(current) => current.with_io(shared, |io| f(&io.driver()?)),
-        }
+        shared.scheduler.with_io(shared, |io| f(&io.driver()?))
     }
 }
 
@@ -102,14 +96,9 @@ impl IoHandle {
         f: impl FnOnce(&crate::net::pooled::Pool) -> R,
     ) -> io::Result<R> {
         let shared = &*self.0;
-        match &shared.scheduler {
-            Scheduler::Multi(multi) => {
-                multi.with_kept_io(shared, |io| io.pool().map(|pool| f(&pool)))
-            }
-            Scheduler::Current(current) => {
-                current.with_io(shared, |io| io.pool().map(|pool| f(&pool)))
-            }
-        }
+        shared
+            .scheduler
+            .with_kept_io(shared, |io| io.pool().map(|pool| f(&pool)))
     }
 }
 

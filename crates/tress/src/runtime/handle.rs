@@ -1,6 +1,6 @@
 use super::blocking_task::SpawnBlockingError;
 use super::metrics::RuntimeMetrics;
-use super::{Scheduler, Shared, context, enter_driving, park_thread};
+use super::{Shared, context, enter_driving, park_thread};
 use crate::task::{Batch, JoinHandle};
 use crate::trace::{Section, SectionGuard, Trace};
 use crate::words;
@@ -321,10 +321,7 @@ impl fmt::Debug for Handle {
 
 impl Shared {
     pub(crate) fn config(&self) -> &crate::scheduler::Config {
-        match &self.scheduler {
-            Scheduler::Multi(multi) => &multi.config,
-            Scheduler::Current(current) => &current.config,
-        }
+        &self.scheduler.frame().config
     }
 }
 

@@ -7,7 +7,7 @@ mod tests;
 
 pub use samples::Samples;
 
-use super::{Scheduler, Shared};
+use super::Shared;
 use crate::scheduler::{Io, WorkerStats};
 use crate::task::Name;
 use std::fmt;
@@ -171,10 +171,7 @@ impl RuntimeMetrics {
 
     /// Workers: configured, whether their threads have started or not.
     pub fn num_workers(&self) -> usize {
-        match &self.shared.scheduler {
-            Scheduler::Multi(multi) => multi.remotes.len(),
-            Scheduler::Current(_) => 1,
-        }
+        self.shared.scheduler.workers()
     }
 
     /// Everything about one worker.
@@ -188,10 +185,7 @@ impl RuntimeMetrics {
     }
 
     fn io_of(&self, worker: usize) -> &Io {
-        match &self.shared.scheduler {
-            Scheduler::Multi(multi) => &multi.rests().nth(worker).expect("checked").io,
-            Scheduler::Current(current) => &current.rest().io,
-        }
+        &self.shared.scheduler.station(worker).rest.io
     }
 
     #[track_caller]
@@ -201,13 +195,11 @@ impl RuntimeMetrics {
             worker < n,
             "there is no worker {worker}: the runtime has {n}"
         );
-        match &self.shared.scheduler {
-            Scheduler::Multi(multi) => {
-                let remote = &multi.remotes[worker];
-                (&remote.stats, remote.queue_depth())
-            }
-            Scheduler::Current(current) => (&current.stats, current.queue_depth.get() as usize),
-        }
+        let scheduler = &self.shared.scheduler;
+        (
+            &scheduler.station(worker).stats,
+            scheduler.queue_depth(worker),
+        )
     }
 
     fn workers(&self) -> impl Iterator<Item = WorkerMetrics> {
@@ -228,14 +220,8 @@ impl RuntimeMetrics {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn dispatchers(&self) -> Vec<DispatcherMetrics> {
-        let awake = match &self.shared.scheduler {
-            Scheduler::Multi(multi) => multi.awake(),
-            Scheduler::Current(current) => usize::from(current.stats.park_unpark.get() & 1 == 0),
-        };
-        let completed = match &self.shared.scheduler {
-            Scheduler::Multi(multi) => multi.outside_completed.get(),
-            Scheduler::Current(current) => current.outside_completed.get(),
-        };
+        let awake = self.shared.scheduler.awake();
+        let completed = self.shared.scheduler.frame().outside_completed.get();
         #[cfg_attr(loom, allow(unused_mut))]
         let mut all = vec![DispatcherMetrics {
             name: "default".into(),
@@ -304,18 +290,12 @@ impl RuntimeMetrics {
 
     /// Tasks that have been spawned and have not finished.
     pub fn num_alive_tasks(&self) -> usize {
-        match &self.shared.scheduler {
-            Scheduler::Multi(multi) => multi.alive() as usize,
-            Scheduler::Current(current) => current.alive() as usize,
-        }
+        self.shared.scheduler.alive() as usize
     }
 
     /// Tasks spawned since the runtime was built.
     pub fn spawned_tasks_count(&self) -> u64 {
-        let outside = match &self.shared.scheduler {
-            Scheduler::Multi(multi) => multi.outside_spawned(),
-            Scheduler::Current(current) => current.outside_spawned(),
-        };
+        let outside = self.shared.scheduler.frame().outside_spawned();
         outside + self.workers().map(|w| w.tasks_submitted).sum::<u64>()
     }
 
@@ -351,18 +331,12 @@ impl RuntimeMetrics {
 
     /// Tasks in the global queue now.
     pub fn global_queue_depth(&self) -> usize {
-        match &self.shared.scheduler {
-            Scheduler::Multi(multi) => multi.inject.len(),
-            Scheduler::Current(current) => current.inject.len(),
-        }
+        self.shared.scheduler.frame().inject.len()
     }
 
     /// Tasks queued by threads that are no workers of the runtime.
     pub fn remote_schedule_count(&self) -> u64 {
-        match &self.shared.scheduler {
-            Scheduler::Multi(multi) => multi.inject.outside_pushes(),
-            Scheduler::Current(current) => current.inject.outside_pushes(),
-        }
+        self.shared.scheduler.frame().inject.outside_pushes()
     }
 
     /// Times a task was made to yield because its budget was used up.
@@ -372,10 +346,7 @@ impl RuntimeMetrics {
 
     /// Times a worker thread could not be started.
     pub fn worker_start_failures(&self) -> u64 {
-        match &self.shared.scheduler {
-            Scheduler::Multi(multi) => multi.start_failures(),
-            Scheduler::Current(_) => 0,
-        }
+        self.shared.scheduler.start_failures()
     }
 
     /// Threads of the blocking pool.
@@ -433,10 +404,7 @@ impl RuntimeMetrics {
     #[track_caller]
     pub fn worker_thread_id(&self, worker: usize) -> Option<ThreadId> {
         let _ = self.stats(worker);
-        match &self.shared.scheduler {
-            Scheduler::Multi(multi) => *multi.remotes[worker].thread.lock(),
-            Scheduler::Current(current) => *current.thread.lock(),
-        }
+        *self.shared.scheduler.station(worker).thread.lock()
     }
 }
 

@@ -45,7 +45,7 @@ pub(crate) use blocking_task::Busy;
 pub use blocking_task::SpawnBlockingError;
 
 use crate::blocking::Pool;
-use crate::scheduler::{Counter, Current, Multi, New, Rest};
+use crate::scheduler::{Counter, Current, Multi, Rest, Scheduler};
 use crate::sys::SeedGenerator;
 use crate::task::{self, Batch, Counted, JoinHandle, Names, Origin, Ready, TaskRef};
 use crate::time::{Armed, Clock, Timers};
@@ -88,11 +88,6 @@ pub(crate) struct Shared {
     pub(crate) home: Option<task::Home>,
 }
 
-pub(crate) enum Scheduler {
-    Multi(Multi),
-    Current(Current),
-}
-
 impl fmt::Debug for Shared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Runtime")
@@ -133,7 +128,7 @@ impl Shared {
     #[cfg(all(feature = "coroutine", unix, not(loom)))]
     pub(crate) fn enter_of_tasks(&self) -> Enter {
         Enter::Driving {
-            allow_block_in_place: matches!(self.scheduler, Scheduler::Multi(_)),
+            allow_block_in_place: self.flavor() == RuntimeFlavor::MultiThread,
         }
     }
 
@@ -179,14 +174,12 @@ impl Shared {
     /// As for `spawn_unchecked`.
     #[inline]
     unsafe fn submit<F: Future>(&self, future: F, origin: Origin) -> JoinHandle<F::Output> {
-        let id = task::Id::next();
-        // SAFETY: by the caller's promise.
-        unsafe {
-            match &self.scheduler {
-                Scheduler::Multi(multi) => multi.spawn(self, future, id, origin),
-                Scheduler::Current(current) => current.spawn(self, future, id, origin),
-            }
-        }
+        let place = self.scheduler.place(self, 1);
+        let (owner, source, id) = (place.owner(), place.source(), task::Id::next());
+        // SAFETY: by the caller's promise; the place says that this thread owns the slab.
+        let (task, handle) = unsafe { task::new(future, owner, source, id, origin) };
+        place.queue(task);
+        handle
     }
 
     /// Spawns each of many futures. None of the runtime's locks is held while the iterator runs.
@@ -201,28 +194,29 @@ impl Shared {
     {
         let mut futures = futures.into_iter();
         let (least, _) = futures.size_hint();
-        let mut new = New::with_capacity(BATCH, least.min(MAX_RESERVED));
+        let mut handles = Vec::with_capacity(least.min(MAX_RESERVED));
+        let mut tasks = Vec::with_capacity(BATCH);
         let mut chunk = Vec::with_capacity(BATCH);
         loop {
             let given = catch_unwind(AssertUnwindSafe(|| {
                 chunk.extend(futures.by_ref().take(BATCH));
             }));
             let last = chunk.len() < BATCH;
-            match &self.scheduler {
-                // SAFETY: the bounds are what the scheduler needs.
-                Scheduler::Multi(multi) => unsafe {
-                    multi.spawn_batch(self, chunk.drain(..), at, &mut new)
-                },
-                Scheduler::Current(_) => {
-                    let tasks = chunk.drain(..).map(|future| self.spawn(future, None, at));
-                    new.handles.extend(tasks);
-                }
+            let place = self.scheduler.place(self, chunk.len());
+            for future in chunk.drain(..) {
+                let (id, origin) = (task::Id::next(), Origin::unnamed(at));
+                // SAFETY: the bounds are what the scheduler needs; the place says that this thread owns the slab.
+                let (task, handle) =
+                    unsafe { task::new(future, place.owner(), place.source(), id, origin) };
+                tasks.push(task);
+                handles.push(handle);
             }
+            place.queue_all(&mut tasks);
             if let Err(payload) = given {
                 resume_unwind(payload);
             }
             if last {
-                return Batch::new(new.handles);
+                return Batch::new(handles);
             }
         }
     }
@@ -253,13 +247,9 @@ impl Shared {
         F::Output: Send + 'static,
     {
         let id = task::Id::next();
-        // SAFETY: the bounds are what the pool's threads need; the caller runs or refuses it.
-        unsafe {
-            match &self.scheduler {
-                Scheduler::Multi(multi) => multi.new_blocking(future, id, origin),
-                Scheduler::Current(current) => current.new_blocking(future, id, origin),
-            }
-        }
+        let door = self.scheduler.frame().place_blocking();
+        // SAFETY: the bounds are what the pool's threads need; the door says that this thread owns the slab.
+        unsafe { task::new(future, door.owner(), door.source(), id, origin) }
     }
 
     /// Spawns a future and runs it on this thread up to its first suspension.
@@ -273,32 +263,24 @@ impl Shared {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        let id = task::Id::next();
-        let origin = Origin::unnamed(at);
-        // SAFETY: the bounds are what any thread needs.
-        unsafe {
-            match &self.scheduler {
-                Scheduler::Multi(multi) => multi.spawn_and_run(future, id, origin),
-                Scheduler::Current(current) => current.spawn_and_run(future, id, origin),
-            }
-        }
+        let (id, origin) = (task::Id::next(), Origin::unnamed(at));
+        let place = self.scheduler.place_outside(1);
+        // SAFETY: the bounds are what any thread needs; the place says that this thread owns the slab.
+        let (task, handle) =
+            unsafe { task::new(future, place.owner(), place.source(), id, origin) };
+        place.run(task);
+        handle
     }
 
     /// Is this thread a worker of this runtime, or does it drive it?
     #[cfg(not(loom))]
     pub(crate) fn runs_here(&self) -> bool {
-        match &self.scheduler {
-            Scheduler::Multi(multi) => multi.runs_here(self),
-            Scheduler::Current(current) => current.runs_here(self),
-        }
+        self.scheduler.runs_here(self)
     }
 
     pub(crate) fn live_tasks(&self) -> Vec<TaskRef> {
         #[cfg_attr(loom, allow(unused_mut))]
-        let mut tasks = match &self.scheduler {
-            Scheduler::Multi(multi) => multi.live_tasks(),
-            Scheduler::Current(current) => current.live_tasks(),
-        };
+        let mut tasks = self.scheduler.live_tasks();
         #[cfg(not(loom))]
         tasks.extend(self.views.live_tasks());
         tasks
@@ -306,19 +288,11 @@ impl Shared {
 
     /// Where the workers sleep, and their I/O is.
     pub(crate) fn rests(&self) -> impl Iterator<Item = &Rest> {
-        let (multi, current) = match &self.scheduler {
-            Scheduler::Multi(multi) => (Some(multi), None),
-            Scheduler::Current(current) => (None, Some(current)),
-        };
-        let multi = multi.into_iter().flat_map(Multi::rests);
-        multi.chain(current.into_iter().map(Current::rest))
+        (0..self.scheduler.workers()).map(|worker| &*self.scheduler.station(worker).rest)
     }
 
     fn with_timers(&self, f: impl FnOnce(&Arc<Timers>) -> Armed) -> Armed {
-        match &self.scheduler {
-            Scheduler::Multi(multi) => multi.with_timers(self, f),
-            Scheduler::Current(current) => current.with_timers(self, f),
-        }
+        self.scheduler.with_timers(self, f)
     }
 }
 
@@ -488,11 +462,7 @@ pub(crate) fn current_clock(f: impl FnOnce(&Clock)) {
 
 /// Fires what a change of the clock made due.
 pub(crate) fn fire_timers() {
-    context::with_runtime(|shared| {
-        if let Scheduler::Current(current) = &shared.scheduler {
-            current.fire_timers(shared);
-        }
-    });
+    context::with_runtime(|shared| shared.scheduler.fire_timers(shared));
 }
 
 pub(crate) fn count_forced_yield() {

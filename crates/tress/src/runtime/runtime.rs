@@ -1,7 +1,8 @@
 use super::handle::{EnterGuard, Handle};
 use super::metrics::RuntimeMetrics;
 use super::shutdown::{self, ShutdownReport};
-use super::{Builder, Scheduler, Shared, enter_driving, park_thread};
+use super::{Builder, Shared, enter_driving, park_thread};
+use crate::scheduler::Scheduler;
 use crate::task::JoinHandle;
 use std::future::Future;
 use std::io;

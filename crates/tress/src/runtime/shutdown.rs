@@ -1,8 +1,8 @@
 //! The end of a runtime. The order is documented at `Runtime::shutdown_timeout`.
 
+use super::Shared;
 use super::context::{self, Enter};
 use super::diagnostics;
-use super::{Scheduler, Shared};
 use crate::{task, words};
 use std::fmt;
 use std::panic::Location;
@@ -82,35 +82,15 @@ pub(super) fn run(shared: &Arc<Shared>, timeout: Option<Duration>) -> ShutdownRe
     let _entered = context::Within::enter(shared.clone());
     #[cfg(not(loom))]
     shared.views.close();
-    let stopped = match &shared.scheduler {
-        Scheduler::Multi(multi) => {
-            multi.close();
-            // On a worker of this runtime we would wait for ourselves.
-            let on_worker = context::with(|cx| {
-                // SAFETY: set by this thread for as long as the worker lives.
-                let worker = unsafe { cx.worker.get().as_ref() };
-                worker.is_some_and(|w| std::ptr::eq(w.shared(), Arc::as_ptr(shared)))
-            });
-            let stopped = !on_worker && multi.wait_closed(deadline);
-            if !on_worker && !stopped {
-                // The workers are stuck, but what waits behind them need not be.
-                multi.drop_everything(false);
-            }
-            stopped.then_some(multi)
-        }
-        Scheduler::Current(current) => {
-            current.close();
-            None
-        }
-    };
+    let stopped = shared.scheduler.stop(shared, deadline);
     let left = || deadline.map(|at| at.saturating_duration_since(Instant::now()));
     let operations = shared
         .rests()
         .map(|rest| rest.io.close(left().unwrap_or(Duration::MAX)))
         .sum();
-    if let (Some(multi), 0) = (stopped, operations) {
+    if stopped && operations == 0 {
         // With operations left it could take for ever: a thread exits when those it handed over end.
-        multi.join_threads();
+        shared.scheduler.join_threads();
     }
     let pool = shared.blocking.shutdown(left());
     let tasks = shared
@@ -134,11 +114,7 @@ pub(super) fn run(shared: &Arc<Shared>, timeout: Option<Duration>) -> ShutdownRe
 }
 
 pub(super) fn on_drop(shared: &Arc<Shared>) {
-    let already = match &shared.scheduler {
-        Scheduler::Multi(multi) => multi.is_closing(),
-        Scheduler::Current(current) => current.is_closing(),
-    };
-    if already {
+    if shared.scheduler.frame().is_closing() {
         return;
     }
     let driving = context::with(|cx| cx.enter() != Enter::No);

@@ -1,34 +1,34 @@
 //! The current-thread scheduler: tasks run on the thread that calls `block_on`, in the order in
 //! which they became ready.
 
-use super::Config;
 use super::adapt::{Adapt, WAIT};
-use super::inject::{Inject, MIN_BATCH, share};
-use super::monitor::Monitor;
-use super::outside::Outside;
+use super::frame::{Frame, Loop, Seat, Station};
+use super::inject::{MIN_BATCH, share};
+#[cfg(all(feature = "coroutine", unix, not(loom)))]
+use super::pinned::Pinned;
+use super::place::Place;
 use super::rest::{Io, Rest};
 use super::spin::Spin;
-use super::stats::{Counter, WorkerStats};
+use super::stats::Counter;
 use super::turn::{GlobalTurn, LONG_TICK};
+use super::{Config, Scheduler};
 use crate::runtime::{Shared, context};
-use crate::sys::Mutex;
 use crate::task::coop;
-use crate::task::{
-    self, AnyOwner, Id, JoinHandle, Origin, Owner, Parent, Ran, Ready, Roaming, Slab, Source,
-    TaskRef, Woken,
-};
-use crate::time::{Armed, Clock, Timers};
+use crate::task::{Ran, Ready, Slab, Woken};
+use crate::time::{Clock, Timers};
 use crate::trace::Recorder;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::Future;
 use std::io;
+use std::ops::Deref;
 use std::pin::Pin;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
+use std::vec::Drain;
 
 /// Polls between two looks at timers and I/O, at most.
 const EVENT_INTERVAL: u32 = 61;
@@ -40,25 +40,22 @@ const CLOCK_AT: u64 = 1 << 4 | 1 << 16;
 const LOOKS_PER_TURN: u32 = 8;
 
 pub(crate) struct Current {
-    pub(crate) config: Config,
-    /// Tasks spawned by the driving thread.
-    owner: Owner<Current>,
-    outside: Outside<Current>,
-    /// Tasks of the blocking pool: shutdown leaves them to the pool.
-    blocking: Outside<Current>,
-    pub(crate) inject: Inject,
-    pub(crate) timers: Arc<Timers>,
+    frame: Frame,
+    /// That of the driving thread.
+    station: Station,
     root: Arc<Root>,
-    pub(crate) stats: WorkerStats,
-    pub(crate) outside_completed: Counter,
-    pub(crate) thread: Mutex<Option<std::thread::ThreadId>>,
     pub(crate) queue_depth: Counter,
-    closing: AtomicBool,
     slot: std::sync::Mutex<CoreSlot>,
-    /// Looks for slow polls, if that was asked for.
-    monitor: Option<Monitor>,
     /// Somebody drives the runtime and is not asleep.
     awake: AtomicBool,
+}
+
+impl Deref for Current {
+    type Target = Frame;
+
+    fn deref(&self) -> &Frame {
+        &self.frame
+    }
 }
 
 struct CoreSlot {
@@ -114,29 +111,22 @@ impl Wake for Root {
     }
 }
 
-impl Parent for Current {
-    type Whole = Shared;
-
-    fn schedule(task: Woken<Current>) {
-        match driving(task.parent()) {
-            Some(driving) => {
-                task.parent().current().stats.local_schedules.bump();
-                let task = task.into_ready();
-                driving.core().recorder.ready(&task);
-                driving.core().queue.borrow_mut().push_back(task);
-            }
-            None => {
-                // Subtle: once queued the task may finish and take the runtime with it.
-                let shared = task.hold();
-                shared.current().push_outside(task.into_ready());
-            }
+/// Queues a task that was woken, at once if this thread drives the runtime.
+pub(super) fn schedule(task: Woken<Scheduler>) {
+    match driving(task.parent()) {
+        Some(driving) => {
+            task.parent().current().station.stats.local_schedules.bump();
+            let task = task.into_ready();
+            driving.core().recorder.ready(&task);
+            driving.queue(task);
+        }
+        None => {
+            // Subtle: once queued the task may finish and take the runtime with it.
+            let shared = task.hold();
+            shared.current().push_outside(task.into_ready());
         }
     }
 }
-
-// SAFETY: what `spawn` takes is `Send`, or the runtime is a `LocalRuntime`, which takes tasks out of its queues on its
-// own thread only.
-unsafe impl Roaming for Current {}
 
 /// How this thread drives that runtime, if it does.
 fn driving<'a>(shared: *const Shared) -> Option<&'a Driving> {
@@ -153,8 +143,6 @@ impl Current {
         clock: Arc<Clock>,
         io: Io,
     ) -> io::Result<Current> {
-        let slow_polls = config.slow_polls.as_ref();
-        let monitor = slow_polls.map(|slow| Monitor::new(Some(slow)));
         let rest = Arc::new(Rest::new(io));
         let core = Core {
             queue: RefCell::new(VecDeque::new()),
@@ -171,151 +159,28 @@ impl Current {
             noted: Cell::new(0),
         };
         Ok(Current {
-            config,
-            owner: Owner::new(),
-            outside: Outside::new(),
-            blocking: Outside::new(),
-            inject: Inject::new(),
-            timers: Arc::new(Timers::with_clock(start, rest.clone(), clock)),
+            frame: Frame::new(config, false)?,
+            station: Station::new(rest.clone(), Timers::with_clock(start, rest.clone(), clock)),
             root: Arc::new(Root {
                 woken: AtomicBool::new(false),
                 rest,
             }),
-            stats: WorkerStats::default(),
-            outside_completed: Counter::default(),
-            thread: Mutex::new(None),
             queue_depth: Counter::default(),
-            closing: AtomicBool::new(false),
             slot: std::sync::Mutex::new(CoreSlot {
                 core: Some(Box::new(core)),
                 waiting: Vec::new(),
             }),
-            monitor: monitor.transpose()?,
             awake: AtomicBool::new(false),
         })
     }
 
-    /// Starts the monitor's thread, if there is to be one.
-    pub(crate) fn start_monitor(&self, shared: &Arc<Shared>) {
-        if let Some(monitor) = &self.monitor {
-            monitor.start(shared);
-        }
-    }
-
-    pub(crate) fn is_awake(&self) -> bool {
-        self.awake.load(Ordering::Acquire)
-    }
-
     fn set_awake(&self, awake: bool) {
-        if let Some(monitor) = &self.monitor {
+        if self.is_monitored() {
             self.awake.store(awake, Ordering::Release);
             if awake {
-                monitor.watch();
+                self.watch();
             }
         }
-    }
-
-    pub(crate) fn adopt(&self, shared: &Arc<Shared>) {
-        self.owner.set_whole(shared);
-        self.outside.owner().set_whole(shared);
-        self.blocking.owner().set_whole(shared);
-    }
-
-    pub(crate) fn is_closing(&self) -> bool {
-        self.closing.load(Ordering::Acquire)
-    }
-
-    /// Makes the driving thread look around.
-    pub(crate) fn poke(&self) {
-        self.root.rest.unpark();
-    }
-
-    fn push_outside(&self, task: Ready) {
-        self.inject.push_outside(task);
-        self.root.rest.unpark();
-    }
-
-    /// # Safety
-    /// `future` is `Send + 'static`, or the caller answers for what that would have ensured.
-    pub(crate) unsafe fn spawn<F: Future>(
-        &self,
-        shared: &Shared,
-        future: F,
-        id: Id,
-        origin: Origin,
-    ) -> JoinHandle<F::Output> {
-        if let Some(driving) = driving(shared) {
-            self.stats.spawned.bump();
-            // SAFETY: driving makes this thread the owner of the slab.
-            let (task, handle) =
-                unsafe { task::new(future, &self.owner, Source::Page, id, origin) };
-            driving.core().queue.borrow_mut().push_back(task);
-            return handle;
-        }
-        // SAFETY: by the caller's promise.
-        let (task, handle, accepted) = unsafe { self.outside.make(future, id, origin) };
-        if accepted {
-            self.push_outside(task);
-        } else {
-            // Its future may be dropped here, where it came from.
-            task.refuse();
-        }
-        handle
-    }
-
-    /// Spawns a task and runs it on this thread, whichever that is, up to its first suspension.
-    ///
-    /// # Safety
-    /// As for `spawn`, and the future is `Send`.
-    #[cfg(not(loom))]
-    pub(crate) unsafe fn spawn_and_run<F: Future>(
-        &self,
-        future: F,
-        id: Id,
-        origin: Origin,
-    ) -> JoinHandle<F::Output> {
-        // SAFETY: by the caller's promise.
-        let (task, handle, accepted) = unsafe { self.outside.make(future, id, origin) };
-        if !accepted {
-            task.refuse();
-            return handle;
-        }
-        match task.run() {
-            Ran::Idle => {}
-            Ran::Complete => self.outside_completed.add_shared(1),
-            Ran::Requeue(task) => self.push_outside(task),
-        }
-        handle
-    }
-
-    #[cfg(not(loom))]
-    pub(crate) fn runs_here(&self, shared: &Shared) -> bool {
-        driving(shared).is_some()
-    }
-
-    /// # Safety
-    /// As for `spawn`; the caller must run or refuse the task.
-    pub(crate) unsafe fn new_blocking<F: Future>(
-        &self,
-        future: F,
-        id: Id,
-        origin: Origin,
-    ) -> (Ready, JoinHandle<F::Output>) {
-        // SAFETY: by the caller's promise. If the pool is closed too it says so itself.
-        let (task, handle, _) = unsafe { self.blocking.make(future, id, origin) };
-        (task, handle)
-    }
-
-    pub(crate) fn with_timers(
-        &self,
-        shared: &Shared,
-        f: impl FnOnce(&Arc<Timers>) -> Armed,
-    ) -> Armed {
-        let armed = f(&self.timers);
-        if armed == Armed::First && driving(shared).is_none() {
-            self.root.rest.unpark();
-        }
-        armed
     }
 
     /// Drives the runtime until `future` is ready; or, while another thread drives it, waits for
@@ -399,7 +264,7 @@ impl Current {
         let core = driving.core();
         core.recorder.adopted();
         self.set_awake(true);
-        *self.thread.lock() = Some(std::thread::current().id());
+        *self.station.thread.lock() = Some(std::thread::current().id());
         self.root.woken.store(true, Ordering::Release);
         let waker = Waker::from(self.root.clone());
         let mut cx = Context::from_waker(&waker);
@@ -470,7 +335,7 @@ impl Current {
             if is_dry {
                 self.park(shared, core);
             } else {
-                self.root.rest.turn();
+                self.station.rest.turn();
             }
             self.fire_timers(shared);
         }
@@ -481,14 +346,14 @@ impl Current {
         let now = Instant::now();
         let took = now - since;
         let ns = took.as_nanos() as u64;
-        self.stats.busy_ns.add(ns);
-        let polled = self.stats.polled.get();
+        self.station.stats.busy_ns.add(ns);
+        let polled = self.station.stats.polled.get();
         let polls = polled - core.noted.replace(polled);
         core.spin.record_polls(&core.adapt, polls as u32, took);
-        self.stats.mean_poll_ns.set(core.adapt.average_ns());
+        self.station.stats.mean_poll_ns.set(core.adapt.average_ns());
         // Of one poll, or else no more than the longest of them.
         let mean = if polls > 1 { ns / polls } else { ns };
-        self.stats.max_poll_ns.raise(mean);
+        self.station.stats.max_poll_ns.raise(mean);
         now
     }
 
@@ -519,10 +384,10 @@ impl Current {
     }
 
     fn run_task(&self, core: &Core, task: Ready) {
-        self.stats.polled.bump();
+        self.station.stats.polled.bump();
         match task.run() {
             Ran::Idle => {}
-            Ran::Complete => self.stats.completed.bump(),
+            Ran::Complete => self.station.stats.completed.bump(),
             Ran::Requeue(task) => core.queue.borrow_mut().push_back(task),
         }
     }
@@ -530,29 +395,21 @@ impl Current {
     /// A tick begins with a poll. Which of its polls, counted from 1, is the first to be recorded? 0:
     /// none is.
     fn begin_recording(&self, core: &Core, now: Instant) -> u32 {
-        let io = || self.root.rest.io.events();
-        core.recorder.begin_tick(now, &self.stats, io)
+        let io = || self.station.rest.io.events();
+        core.recorder.begin_tick(now, &self.station.stats, io)
     }
 
     /// The same, with a record of it.
     #[cold]
     fn run_recorded(&self, core: &Core, task: Ready) {
-        let begun = core.recorder.begin(&task, self.stats.polled.get());
+        let begun = core.recorder.begin(&task, self.station.stats.polled.get());
         self.run_task(core, task);
         core.recorder.end(begun);
     }
 
-    /// Fires what is due.
-    pub(crate) fn fire_timers(&self, shared: &Shared) {
-        if self.timers.next_due().is_some() {
-            self.timers
-                .fire(shared.clock.now(), &self.stats.timers_fired);
-        }
-    }
-
     /// Nothing is left to run: waits for a wake-up or the next timer.
     fn park(&self, shared: &Shared, core: &Core) {
-        self.root.rest.turn();
+        self.station.rest.turn();
         if self.has_work(core) {
             return;
         }
@@ -571,8 +428,8 @@ impl Current {
     }
 
     fn sleep(&self, shared: &Shared, core: &Core) {
-        let rest = &self.root.rest;
-        let due = self.timers.next_due();
+        let rest = &self.station.rest;
+        let due = self.station.timers.next_due();
         if let Some(due) = due {
             // A paused clock jumps instead of waiting, unless a token says that something came.
             if shared.clock.jump_to(due, || rest.is_notified()) {
@@ -587,27 +444,27 @@ impl Current {
         };
         let start = Instant::now();
         core.spin.look_around(start);
-        self.stats.park_unpark.bump();
+        self.station.stats.park_unpark.bump();
         let short = timeout.is_some_and(|t| t < Duration::from_millis(1));
         if short || !self.spin(core, start) {
             // SAFETY: driving makes this thread the owner of the slab.
-            unsafe { self.owner.tidy() };
-            self.stats.parked.bump();
+            unsafe { self.station.owner.tidy() };
+            self.station.stats.parked.bump();
             let parked = Instant::now();
             self.set_awake(false);
             core.recorder.park(|| rest.park(timeout));
             self.set_awake(true);
             core.spin.record_park(start, parked, Instant::now());
         } else {
-            self.stats.spin_hits.bump();
+            self.station.stats.spin_hits.bump();
             rest.take_token();
         }
-        self.stats.park_unpark.bump();
+        self.station.stats.park_unpark.bump();
     }
 
     /// Looks around for a moment before sleeping. True if there is something to do.
     fn spin(&self, core: &Core, start: Instant) -> bool {
-        let rest = &self.root.rest;
+        let rest = &self.station.rest;
         let mut looks = 0u32;
         core.spin.wait(start, || {
             looks += 1;
@@ -621,59 +478,10 @@ impl Current {
         })
     }
 
-    pub(crate) fn rest(&self) -> &Rest {
-        &self.root.rest
-    }
-
-    /// Is this the thread that drives the runtime?
-    #[cfg(feature = "driver")]
-    pub(crate) fn is_driven_here(&self, shared: &Shared) -> bool {
-        driving(shared).is_some()
-    }
-
-    /// Calls `f` with the runtime's I/O.
-    #[cfg(feature = "driver")]
-    pub(crate) fn with_io<R>(&self, shared: &Shared, f: impl FnOnce(&Io) -> R) -> R {
-        let result = f(&self.root.rest.io);
-        if !self.is_driven_here(shared) {
-            // It may have to move to its driver.
-            self.root.rest.unpark();
-        }
-        result
-    }
-
-    pub(crate) fn outside_spawned(&self) -> u64 {
-        self.outside.spawned()
-    }
-
-    pub(crate) fn alive(&self) -> u64 {
-        let completed = self.stats.completed.get() + self.outside_completed.get();
-        let spawned = self.stats.spawned.get() + self.outside.spawned();
-        spawned.saturating_sub(completed)
-    }
-
-    pub(crate) fn live_tasks(&self) -> Vec<TaskRef> {
-        [&self.owner, self.outside.owner()]
-            .into_iter()
-            .flat_map(|owner| owner.live_tasks())
-            .filter(|task| !task.is_complete())
-            .collect()
-    }
-
-    /// Everything that owns tasks, blocking closures included.
-    pub(crate) fn owners(&self) -> impl Iterator<Item = &AnyOwner> {
-        let owners = [&self.owner, self.outside.owner(), self.blocking.owner()];
-        owners.into_iter().map(|owner| &**owner)
-    }
-
     /// Refuses new tasks and drops all there are, on this thread.
-    pub(crate) fn close(&self) {
-        if self.closing.swap(true, Ordering::AcqRel) {
+    fn close(&self) {
+        if !self.begin_closing() {
             return;
-        }
-        self.outside.close();
-        if let Some(monitor) = &self.monitor {
-            monitor.stop();
         }
         // Nobody drives any more: the runtime is being dropped.
         let Some(core) = self.take_core() else { return };
@@ -696,12 +504,104 @@ impl Current {
             }
             std::thread::yield_now();
         }
-        self.timers.close();
+        self.station.timers.close();
         // SAFETY: nobody drives, and the caller holds the runtime.
-        unsafe { self.owner.retire() };
-        self.outside.retire();
-        self.blocking.retire();
+        unsafe { self.station.owner.retire() };
+        self.retire();
     }
+}
+
+impl Loop for Current {
+    fn frame(&self) -> &Frame {
+        &self.frame
+    }
+
+    fn workers(&self) -> usize {
+        1
+    }
+
+    fn station(&self, _: usize) -> &Station {
+        &self.station
+    }
+
+    fn queue_depth(&self, _: usize) -> usize {
+        self.queue_depth.get() as usize
+    }
+
+    fn is_awake(&self, _: usize) -> bool {
+        self.station.stats.park_unpark.get() & 1 == 0
+    }
+
+    fn all_are_asleep(&self) -> bool {
+        !self.awake.load(Ordering::Acquire)
+    }
+
+    fn runs_here(&self, shared: &Shared) -> bool {
+        driving(shared).is_some()
+    }
+
+    fn place<'a>(&'a self, shared: &Shared, tasks: usize) -> Place<'a> {
+        match driving(shared) {
+            Some(driving) => {
+                self.station.stats.spawned.add(tasks as u64);
+                Place::driving(&self.station.owner, driving)
+            }
+            None => self.place_outside(tasks),
+        }
+    }
+
+    fn place_outside(&self, tasks: usize) -> Place<'_> {
+        Place::outside(self.outside.enter(tasks), self)
+    }
+
+    #[cfg(all(feature = "coroutine", unix, not(loom)))]
+    fn place_bound<'a>(&'a self, shared: &Shared) -> Option<(Place<'a>, Option<Pinned>)> {
+        Some((self.place(shared, 1), None))
+    }
+
+    fn push_outside(&self, task: Ready) {
+        self.inject.push_outside(task);
+        self.station.rest.unpark();
+    }
+
+    fn push_batch_outside(&self, tasks: Drain<'_, Ready>) {
+        self.inject.push_batch_outside(tasks);
+        self.station.rest.unpark();
+    }
+
+    fn seat<'a>(&'a self, shared: &Shared) -> io::Result<Seat<'a>> {
+        match driving(shared) {
+            Some(_) => Ok(Seat::here(&self.station)),
+            None => Ok(Seat::elsewhere(&self.station)),
+        }
+    }
+
+    fn start(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn start_failures(&self) -> u64 {
+        0
+    }
+
+    fn fire_timers(&self, shared: &Shared) {
+        if self.station.timers.next_due().is_some() {
+            self.station
+                .timers
+                .fire(shared.clock.now(), &self.station.stats.timers_fired);
+        }
+    }
+
+    fn look_after_the_stuck(&self, _: &mut Vec<Option<u64>>) {
+        // Nobody else could run what waits.
+    }
+
+    fn stop(&self, _: &Arc<Shared>, _: Option<Instant>) -> bool {
+        self.close();
+        true
+    }
+
+    fn join_threads(&self) {}
 }
 
 /// Has a tick that began then lasted long enough?
@@ -727,9 +627,14 @@ impl Driving {
         self.core.as_ref().expect("there until dropped")
     }
 
+    /// Queues a task that is ready, at the tail.
+    pub(super) fn queue(&self, task: Ready) {
+        self.core().queue.borrow_mut().push_back(task);
+    }
+
     fn begin(&self, current: &Current) {
         context::with(|cx| {
-            let slab = current.owner.slab();
+            let slab = current.station.owner.slab();
             self.previous.set((
                 cx.driving.replace(ptr::from_ref(self)),
                 cx.slab.replace(Some(slab)),
@@ -741,7 +646,7 @@ impl Driving {
 impl Drop for Driving {
     fn drop(&mut self) {
         // SAFETY: `drive` borrows the runtime for longer than this.
-        unsafe { (*self.shared).current() }.root.rest.depart();
+        unsafe { (*self.shared).current() }.station.rest.depart();
         context::with(|cx| {
             let (driving, slab) = self.previous.get();
             cx.driving.set(driving);

@@ -4,6 +4,7 @@ mod adapt;
 mod batch;
 mod crowd;
 mod current;
+mod frame;
 mod idle;
 mod inject;
 mod lifo;
@@ -12,6 +13,7 @@ mod multi;
 mod outside;
 #[cfg(all(feature = "coroutine", unix, not(loom)))]
 mod pinned;
+mod place;
 mod queue;
 mod rest;
 mod spin;
@@ -23,20 +25,138 @@ mod worker;
 mod model;
 
 pub(crate) use adapt::MAX_TICK;
-pub(crate) use batch::New;
 pub(crate) use current::{Current, Driving};
+pub(crate) use frame::{Loop, Seat, Station};
 pub(crate) use multi::Multi;
 #[cfg(all(feature = "coroutine", unix, not(loom)))]
 pub(crate) use pinned::{Pinned, Spread, spread};
+pub(crate) use place::Place;
 pub(crate) use rest::{Io, Rest};
 pub(crate) use spin::Spin;
 pub(crate) use stats::{Counter, WorkerStats};
 pub(crate) use worker::{MAX_LIFO_STREAK, Worker, block_in_place};
 
+use crate::runtime::Shared;
 use crate::sys::guarded;
+use crate::task::{Parent, Roaming, Woken};
+use crate::time::{Armed, Timers};
 use crate::trace::{SlowPolls, Tracer};
+use std::io;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// A scheduler, by its loop. What all of them can answer is asked of the [`Loop`] that this derefs to.
+pub(crate) enum Scheduler {
+    Multi(Multi),
+    Current(Current),
+}
+
+impl Deref for Scheduler {
+    type Target = dyn Loop;
+
+    fn deref(&self) -> &(dyn Loop + 'static) {
+        match self {
+            Scheduler::Multi(multi) => multi,
+            Scheduler::Current(current) => current,
+        }
+    }
+}
+
+impl Parent for Scheduler {
+    type Whole = Shared;
+
+    #[inline]
+    fn schedule(task: Woken<Scheduler>) {
+        match task.parent().scheduler {
+            Scheduler::Multi(_) => multi::schedule(task),
+            Scheduler::Current(_) => current::schedule(task),
+        }
+    }
+}
+
+// SAFETY: what is spawned on a runtime is `Send`; or it is bound to a worker, in whose own queue alone it then is; or the
+// runtime is a `LocalRuntime`, which takes tasks out of its queues on its own thread only.
+unsafe impl Roaming for Scheduler {}
+
+impl Scheduler {
+    /// As [`Loop::place`], without a call through a table.
+    #[inline]
+    pub(crate) fn place<'a>(&'a self, shared: &Shared, tasks: usize) -> Place<'a> {
+        match self {
+            Scheduler::Multi(multi) => multi.place(shared, tasks),
+            Scheduler::Current(current) => current.place(shared, tasks),
+        }
+    }
+
+    /// As [`Loop::seat`], without a call through a table.
+    #[inline]
+    fn seat<'a>(&'a self, shared: &Shared) -> io::Result<Seat<'a>> {
+        match self {
+            Scheduler::Multi(multi) => multi.seat(shared),
+            Scheduler::Current(current) => current.seat(shared),
+        }
+    }
+
+    /// Calls `f` with the timers that this thread should use: its own worker's, or another's.
+    pub(crate) fn with_timers(
+        &self,
+        shared: &Shared,
+        f: impl FnOnce(&Arc<Timers>) -> Armed,
+    ) -> Armed {
+        let seat = self.seat(shared).unwrap_or_else(|e| panic!("{e}"));
+        let armed = f(&seat.station.timers);
+        // A worker looks at its timers before it parks.
+        if armed == Armed::First && !seat.is_here {
+            seat.station.rest.unpark();
+        }
+        armed
+    }
+
+    /// Calls `f` with the I/O that this thread should use: its own worker's, or another's.
+    ///
+    /// # Errors
+    /// There is no worker with a thread, and none can be started; or as `f`.
+    #[cfg(feature = "driver")]
+    pub(crate) fn with_io<R>(
+        &self,
+        shared: &Shared,
+        f: impl FnOnce(&Io) -> io::Result<R>,
+    ) -> io::Result<R> {
+        let seat = self.seat(shared)?;
+        use_io(&seat, seat.station, f)
+    }
+
+    /// As `with_io`, but if that worker has lent its driver it is the keeper's.
+    #[cfg(feature = "net")]
+    pub(crate) fn with_kept_io<R>(
+        &self,
+        shared: &Shared,
+        f: impl FnOnce(&Io) -> io::Result<R>,
+    ) -> io::Result<R> {
+        let seat = self.seat(shared)?;
+        let keeper = seat.station.rest.keeper();
+        use_io(
+            &seat,
+            keeper.map_or(seat.station, |keeper| self.station(keeper)),
+            f,
+        )
+    }
+}
+
+#[cfg(feature = "driver")]
+fn use_io<R>(
+    seat: &Seat<'_>,
+    station: &Station,
+    f: impl FnOnce(&Io) -> io::Result<R>,
+) -> io::Result<R> {
+    let result = f(&station.rest.io);
+    if !seat.is_here {
+        // It may have to move to its driver.
+        station.rest.unpark();
+    }
+    result
+}
 
 /// A user's function, called by worker threads.
 pub(crate) type Hook = Arc<dyn Fn() + Send + Sync>;

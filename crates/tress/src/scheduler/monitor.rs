@@ -14,7 +14,7 @@
 //! runtime, which has none otherwise.
 
 use super::multi::Multi;
-use crate::runtime::{Scheduler, Shared};
+use crate::runtime::Shared;
 use crate::sys::{Ticker, full_fence};
 use crate::trace::{Detector, SlowPolls};
 use std::io;
@@ -114,11 +114,11 @@ impl Watch {
             if self.stopped.load(Ordering::Acquire) {
                 return;
             }
-            if all_are_parked(&shared) {
+            if shared.scheduler.all_are_asleep() {
                 polled.clear();
                 self.asleep.store(true, Ordering::Release);
                 full_fence();
-                if all_are_parked(&shared) && !self.stopped.load(Ordering::Acquire) {
+                if shared.scheduler.all_are_asleep() && !self.stopped.load(Ordering::Acquire) {
                     continue;
                 }
                 if !self.asleep.swap(false, Ordering::AcqRel) {
@@ -131,12 +131,10 @@ impl Watch {
                     tell_of_slow_polls(&shared, detector);
                 }
                 let now = Instant::now();
-                if let Scheduler::Multi(multi) = &shared.scheduler {
-                    // Slow polls may have to be noticed sooner than it is worth helping them.
-                    if last.is_none_or(|last| now - last >= PERIOD) {
-                        last = Some(now);
-                        look(multi, &mut polled);
-                    }
+                // Slow polls may have to be noticed sooner than it is worth helping them.
+                if last.is_none_or(|last| now - last >= PERIOD) {
+                    last = Some(now);
+                    shared.scheduler.look_after_the_stuck(&mut polled);
                 }
             }
             self.ticker.arm(self.period);
@@ -144,26 +142,15 @@ impl Watch {
     }
 }
 
-fn all_are_parked(shared: &Shared) -> bool {
-    match &shared.scheduler {
-        Scheduler::Multi(multi) => multi.idle.all_are_parked(),
-        Scheduler::Current(current) => !current.is_awake(),
-    }
-}
-
 fn tell_of_slow_polls(shared: &Shared, detector: &mut Detector) {
-    match &shared.scheduler {
-        Scheduler::Multi(multi) => {
-            for (index, remote) in multi.remotes.iter().enumerate() {
-                detector.look(shared, index, remote.stats.polled.get());
-            }
-        }
-        Scheduler::Current(current) => detector.look(shared, 0, current.stats.polled.get()),
+    for worker in 0..shared.scheduler.workers() {
+        let polled = shared.scheduler.station(worker).stats.polled.get();
+        detector.look(shared, worker, polled);
     }
 }
 
 /// Compares each worker's progress with the last look.
-fn look(multi: &Multi, polled: &mut Vec<Option<u64>>) {
+pub(super) fn look(multi: &Multi, polled: &mut Vec<Option<u64>>) {
     polled.resize(multi.remotes.len(), None);
     let mut stuck = false;
     for (index, remote) in multi.remotes.iter().enumerate() {

@@ -1,24 +1,46 @@
 //! Tasks made by threads that own no slab of the runtime: other threads' spawns, blocking closures.
 
-use super::batch::New;
+use super::Scheduler;
 use super::stats::Counter;
-use crate::sys::Mutex;
-use crate::task::{self, Id, JoinHandle, Origin, Owner, Parent, Ready, Source};
-use std::future::Future;
-use std::panic::Location;
-use std::vec::Drain;
+use crate::sys::{Mutex, MutexGuard};
+use crate::task::{AnyOwner, Owner, Source};
 
 /// An owner that any thread may use, one at a time.
-pub(super) struct Outside<P: Parent> {
-    owner: Owner<P>,
+pub(super) struct Outside {
+    owner: Owner<Scheduler>,
     /// Guards the owner's slab; true once no task may be added any more.
     closed: Mutex<bool>,
     /// Tasks accepted. Written under the lock.
     spawned: Counter,
 }
 
-impl<P: Parent> Outside<P> {
-    pub(super) fn new() -> Outside<P> {
+/// Lets one thread at a time make tasks of an [`Outside`].
+pub(crate) struct Door<'a> {
+    owner: &'a Owner<Scheduler>,
+    closed: MutexGuard<'a, bool>,
+}
+
+impl<'a> Door<'a> {
+    pub(crate) fn owner(&self) -> &'a AnyOwner {
+        self.owner
+    }
+
+    pub(crate) fn source(&self) -> Source {
+        match *self.closed {
+            false => Source::Page,
+            // The slab has been retired, or will be: the system allocator serves any thread.
+            true => Source::System,
+        }
+    }
+
+    /// Lets the next one in. False: the tasks came too late, and must be refused instead of queued.
+    pub(super) fn leave(self) -> bool {
+        !*self.closed
+    }
+}
+
+impl Outside {
+    pub(super) fn new() -> Outside {
         Outside {
             owner: Owner::new(),
             closed: Mutex::new(false),
@@ -26,7 +48,7 @@ impl<P: Parent> Outside<P> {
         }
     }
 
-    pub(super) fn owner(&self) -> &Owner<P> {
+    pub(super) fn owner(&self) -> &Owner<Scheduler> {
         &self.owner
     }
 
@@ -34,49 +56,16 @@ impl<P: Parent> Outside<P> {
         self.spawned.get()
     }
 
-    /// Makes a task. False: it came too late, and must be refused instead of queued.
-    ///
-    /// # Safety
-    /// As for `task::new`, except for the slab.
-    pub(super) unsafe fn make<F: Future>(
-        &self,
-        future: F,
-        id: Id,
-        origin: Origin,
-    ) -> (Ready, JoinHandle<F::Output>, bool) {
+    /// Comes in to make that many tasks.
+    pub(super) fn enter(&self, tasks: usize) -> Door<'_> {
         let closed = self.closed.lock();
-        // The slab has been retired, or will be: the system allocator serves any thread.
-        let source = if *closed {
-            Source::System
-        } else {
-            self.spawned.bump();
-            Source::Page
-        };
-        // SAFETY: by the caller's promise; the lock makes this thread the slab's owner.
-        let (task, handle) = unsafe { task::new(future, &self.owner, source, id, origin) };
-        (task, handle, !*closed)
-    }
-
-    /// Makes a task of each future, under one lock. False: they came too late, and must be refused.
-    ///
-    /// # Safety
-    /// As for `make`.
-    pub(super) unsafe fn make_batch<F: Future>(
-        &self,
-        futures: Drain<'_, F>,
-        at: &'static Location<'static>,
-        batch: &mut New<F::Output>,
-    ) -> bool {
-        let closed = self.closed.lock();
-        let source = if *closed {
-            Source::System
-        } else {
-            self.spawned.add(futures.len() as u64);
-            Source::Page
-        };
-        // SAFETY: as in `make`.
-        unsafe { batch.make(futures, &self.owner, source, at) };
-        !*closed
+        if !*closed {
+            self.spawned.add(tasks as u64);
+        }
+        Door {
+            owner: &self.owner,
+            closed,
+        }
     }
 
     /// Accepts no more tasks.

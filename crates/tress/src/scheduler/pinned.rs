@@ -6,11 +6,10 @@
 //! worker has such tasks it keeps its thread (`block_in_place` does not hand its core over), and when the
 //! runtime closes it drops them itself.
 
-use super::multi::{Multi, current_worker};
+use super::multi::current_worker;
 use super::worker::{Core, Worker};
 use crate::runtime::{Shared, context};
-use crate::task::{self, Header, Id, JoinHandle, Origin, Source};
-use std::future::Future;
+use crate::task::{Header, Ready};
 use std::ptr::NonNull;
 
 /// A pin's place in its worker's count. As long as it lives the worker keeps its thread, and a runtime
@@ -23,7 +22,7 @@ pub(crate) struct Pinned {
 }
 
 impl Pinned {
-    fn to(worker: &Worker, core: &Core) -> Pinned {
+    pub(super) fn to(worker: &Worker, core: &Core) -> Pinned {
         core.count_pinned(worker, core.pinned.get() + 1);
         Pinned {
             shared: worker.shared(),
@@ -107,33 +106,12 @@ impl Core {
             .pinned
             .set(pinned as u64);
     }
-}
 
-impl Multi {
-    /// Spawns a task that stays on the worker that this thread is. None, and nothing happens, if it
-    /// is none.
-    ///
-    /// # Safety
-    /// As for `spawn`, except that the future need not be `Send`; it must own the [`Pinned`].
-    pub(crate) unsafe fn spawn_pinned<F: Future>(
-        &self,
-        shared: &Shared,
-        make: impl FnOnce(Pinned) -> F,
-        id: Id,
-        origin: Origin,
-    ) -> Option<JoinHandle<F::Output>> {
-        let worker = current_worker(shared)?;
-        let core = worker.core()?;
-        let remote = &self.remotes[core.index()];
-        remote.stats.spawned.bump();
-        let future = make(Pinned::to(worker, core));
-        // SAFETY: the core makes this thread the owner of its slab. The task is pinned before it is
-        // queued; while the runtime closes the worker drops it, since it has been counted.
-        unsafe {
-            let (task, handle) = task::new(future, &remote.owner, Source::Page, id, origin);
-            task.header().pin(core.index());
-            core.schedule_pinned(remote, task);
-            Some(handle)
-        }
+    /// Binds a task that was made here to this worker, and queues it. Its future owns a [`Pinned`], so that while the
+    /// runtime closes the worker drops it.
+    pub(super) fn schedule_bound(&self, worker: &Worker, task: Ready) {
+        // SAFETY: it has been made just now and not been queued.
+        unsafe { task.header().pin(self.index()) };
+        self.schedule_pinned(&worker.multi().remotes[self.index()], task);
     }
 }

@@ -710,7 +710,7 @@ impl Worker {
             // woke nobody; when it takes one of their tasks it must look after the others.
             multi.idle.claim_worker(core.index);
             core.searching.set(true);
-            multi.monitor.watch();
+            multi.watch();
             return Instant::now();
         }
         call(&multi.config.on_park);
@@ -734,7 +734,7 @@ impl Worker {
         if multi.idle.unpark(core.index) == Unparked::Claimed {
             core.searching.set(true);
         }
-        multi.monitor.watch();
+        multi.watch();
         let now = Instant::now();
         core.spin.record_park(start, parked, now);
         now
@@ -766,7 +766,7 @@ pub(super) fn thread_main(shared: Arc<Shared>, index: usize) {
     let mut core = multi.take_core(index);
     while let Some(held) = core.or_else(|| multi.wait_for_core()) {
         worker.adopt(held);
-        multi.monitor.start(&shared);
+        multi.start_monitor(&shared);
         if guarded(|| worker.run()).is_none() {
             // Foreign code is guarded where it is called, so this is ours: I/O cannot be waited for any more, or
             // a bug. Without this worker tasks would wait for ever; so they are told that it is over.

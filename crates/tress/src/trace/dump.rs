@@ -4,10 +4,9 @@
 //! that are held for moments only; if one cannot be had in 256 looks the dump says so and goes on.
 
 use super::event::EventKind;
-use crate::runtime::{Scheduler, Shared};
-use crate::scheduler::{Current, Multi, Rest, WorkerStats};
+use crate::runtime::Shared;
+use crate::scheduler::{Current, Loop, Multi, Scheduler, Station};
 use crate::task::TaskRef;
-use crate::time::Timers;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::time::Duration;
@@ -73,13 +72,13 @@ impl Shared {
                 Some(None) => "no thread yet".into(),
                 None => BUSY.into(),
             };
-            let doing = match multi.worker_is_parked(index) {
-                true => "parked".to_owned(),
-                false => self.doing(index),
+            let doing = match multi.is_awake(index) {
+                true => self.doing(index),
+                false => "parked".to_owned(),
             };
             writeln!(out, "worker {index}, {thread}: {doing}")?;
             writeln!(out, "  queues: {}", remote.queues())?;
-            self.dump_worker(out, &remote.stats, &remote.timers, &remote.rest)?;
+            self.dump_worker(out, remote)?;
         }
         Ok(())
     }
@@ -87,14 +86,14 @@ impl Shared {
     fn dump_current(&self, out: &mut dyn Write, current: &Current) -> io::Result<()> {
         writeln!(out, "{} tasks alive", current.alive())?;
         writeln!(out, "queue from outside: {} tasks", current.inject.len())?;
-        let doing = match current.stats.park_unpark.get() & 1 {
-            1 => "parked".to_owned(),
-            _ => self.doing(0),
+        let doing = match current.is_awake(0) {
+            true => self.doing(0),
+            false => "parked".to_owned(),
         };
         writeln!(out, "worker 0, the thread in block_on: {doing}")?;
-        let queued = current.queue_depth.get();
+        let queued = current.queue_depth(0);
         writeln!(out, "  queue: {queued} tasks at its last tick")?;
-        self.dump_worker(out, &current.stats, &current.timers, current.rest())
+        self.dump_worker(out, current.station(0))
     }
 
     /// What a worker that is awake does.
@@ -105,13 +104,8 @@ impl Shared {
         }
     }
 
-    fn dump_worker(
-        &self,
-        out: &mut dyn Write,
-        stats: &WorkerStats,
-        timers: &Timers,
-        rest: &Rest,
-    ) -> io::Result<()> {
+    fn dump_worker(&self, out: &mut dyn Write, station: &Station) -> io::Result<()> {
+        let stats = &station.stats;
         writeln!(
             out,
             "  {} polls, {} parks, {} stolen, {} timers fired, mean poll {:?}, longest timed {:?}, seen stuck {} times",
@@ -123,10 +117,10 @@ impl Shared {
             Duration::from_nanos(stats.max_poll_ns.get()),
             stats.slow_polls.get(),
         )?;
-        if let Some(io) = rest.io.describe() {
+        if let Some(io) = station.rest.io.describe() {
             writeln!(out, "  I/O: {io}")?;
         }
-        let Some((waiting, len)) = timers.look(MOST_TIMERS) else {
+        let Some((waiting, len)) = station.timers.look(MOST_TIMERS) else {
             return writeln!(out, "  timers: {BUSY}");
         };
         writeln!(out, "  timers: {len}")?;
@@ -181,16 +175,8 @@ impl Shared {
 
     /// All tasks of the runtime, blocking closures included; false if some could not be had.
     pub(crate) fn try_live_tasks(&self, tasks: &mut Vec<TaskRef>) -> bool {
-        let (multi, current) = match &self.scheduler {
-            Scheduler::Multi(multi) => (Some(multi), None),
-            Scheduler::Current(current) => (None, Some(current)),
-        };
-        let multi = multi.into_iter().flat_map(Multi::owners);
-        let owners = multi.chain(current.into_iter().flat_map(Current::owners));
-        let mut whole = true;
-        for owner in owners {
-            whole &= owner.try_live_tasks(tasks);
-        }
+        #[cfg_attr(loom, allow(unused_mut))]
+        let mut whole = self.scheduler.try_live_tasks(tasks);
         #[cfg(not(loom))]
         {
             whole &= self.views.try_live_tasks(tasks);

@@ -110,6 +110,23 @@ impl Threads {
         self.lock().closed = true;
         self.changed.notify_all();
     }
+
+    pub(super) fn start_failures(&self) -> u64 {
+        self.lock().start_failures
+    }
+
+    /// Waits until the threads that have done their work are gone. That takes as long as the kernel has
+    /// operations that they handed over.
+    pub(super) fn join(&self) {
+        let handles = std::mem::take(&mut self.lock().handles);
+        for handle in handles {
+            if handle.thread().id() != std::thread::current().id() {
+                // A worker thread catches every panic of its tasks; its own would be a bug that
+                // has been printed already.
+                let _ = handle.join();
+            }
+        }
+    }
 }
 
 /// Why the first thread could not be started, and what to do about it.
@@ -167,7 +184,7 @@ impl Multi {
     ///
     /// # Errors
     /// If there is none at all.
-    pub(crate) fn start_all(&self) -> io::Result<()> {
+    pub(super) fn start_all(&self) -> io::Result<()> {
         self.try_start_first()?;
         for worker in 1..self.remotes.len() {
             self.gets_a_thread(worker);
@@ -360,12 +377,8 @@ impl Multi {
         self.threads.changed.notify_all();
     }
 
-    pub(crate) fn start_failures(&self) -> u64 {
-        self.threads.lock().start_failures
-    }
-
     /// Waits until all worker threads have done their work, or the deadline. True if they have.
-    pub(crate) fn wait_closed(&self, deadline: Option<Instant>) -> bool {
+    pub(super) fn wait_closed(&self, deadline: Option<Instant>) -> bool {
         let mut threads = self.threads.lock();
         while threads.running > 0 {
             threads = match deadline {
@@ -384,18 +397,5 @@ impl Multi {
             };
         }
         true
-    }
-
-    /// Waits until the threads that have done their work are gone. That takes as long as the kernel has
-    /// operations that they handed over.
-    pub(crate) fn join_threads(&self) {
-        let handles = std::mem::take(&mut self.threads.lock().handles);
-        for handle in handles {
-            if handle.thread().id() != std::thread::current().id() {
-                // A worker thread catches every panic of its tasks; its own would be a bug that
-                // has been printed already.
-                let _ = handle.join();
-            }
-        }
     }
 }

@@ -1,0 +1,267 @@
+//! What every scheduler has, whatever loop runs its tasks.
+//!
+//! A scheduler is a [`Frame`], a [`Station`] for each worker, and a *loop* that decides which task runs where and
+//! when. There are two loops: [`Multi`](super::Multi), whose workers are threads that steal from each other, and
+//! [`Current`](super::Current), whose one worker is the thread in `block_on`. What a loop has to provide is the trait
+//! [`Loop`]; whatever can be answered from frame and stations is answered there once, for all of them.
+//!
+//! A loop knows tasks only as [`Ready`](crate::task::Ready). To make one of a future is the caller's business: it asks
+//! for a [`Place`] and gives the task to that.
+
+use super::inject::Inject;
+use super::monitor::Monitor;
+use super::outside::{Door, Outside};
+use super::place::Place;
+use super::rest::Rest;
+use super::stats::{Counter, WorkerStats};
+use super::{Config, Scheduler};
+use crate::runtime::Shared;
+use crate::sys::Mutex;
+use crate::task::{Owner, Ready, TaskRef};
+use crate::time::Timers;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::ThreadId;
+use std::time::Instant;
+use std::vec::Drain;
+
+/// See the module documentation.
+pub(crate) struct Frame {
+    pub(crate) config: Config,
+    pub(crate) inject: Inject,
+    /// Tasks spawned by threads that run none of this scheduler.
+    pub(super) outside: Outside,
+    /// Tasks of the blocking pool: shutdown leaves them to the pool.
+    blocking: Outside,
+    /// Completed outside of a worker. Many writers.
+    pub(crate) outside_completed: Counter,
+    closing: AtomicBool,
+    monitor: Option<Monitor>,
+}
+
+impl Frame {
+    /// `monitored`: also if slow polls need not be told of.
+    pub(super) fn new(config: Config, monitored: bool) -> io::Result<Frame> {
+        let slow_polls = config.slow_polls.as_ref();
+        let monitor = (monitored || slow_polls.is_some()).then(|| Monitor::new(slow_polls));
+        Ok(Frame {
+            monitor: monitor.transpose()?,
+            config,
+            inject: Inject::new(),
+            outside: Outside::new(),
+            blocking: Outside::new(),
+            outside_completed: Counter::default(),
+            closing: AtomicBool::new(false),
+        })
+    }
+
+    #[inline]
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Acquire)
+    }
+
+    /// Refuses new tasks from outside, and stops the monitor. False if that has been done before.
+    pub(super) fn begin_closing(&self) -> bool {
+        if self.closing.swap(true, Ordering::AcqRel) {
+            return false;
+        }
+        self.outside.close();
+        if let Some(monitor) = &self.monitor {
+            monitor.stop();
+        }
+        true
+    }
+
+    /// All tasks are over: ends the ownership of what no worker owns. The caller holds the runtime.
+    pub(super) fn retire(&self) {
+        self.outside.retire();
+        self.blocking.retire();
+    }
+
+    pub(super) fn is_monitored(&self) -> bool {
+        self.monitor.is_some()
+    }
+
+    /// Starts the monitor's thread, if there is to be one.
+    pub(crate) fn start_monitor(&self, shared: &Arc<Shared>) {
+        if let Some(monitor) = &self.monitor {
+            monitor.start(shared);
+        }
+    }
+
+    /// A worker is awake.
+    #[inline]
+    pub(super) fn watch(&self) {
+        if let Some(monitor) = &self.monitor {
+            monitor.watch();
+        }
+    }
+
+    /// Where a task of the blocking pool is made. If the pool is closed it says so itself.
+    pub(crate) fn place_blocking(&self) -> Door<'_> {
+        self.blocking.enter(1)
+    }
+
+    pub(crate) fn outside_spawned(&self) -> u64 {
+        self.outside.spawned()
+    }
+}
+
+/// What everybody may see of a worker, whatever loop it runs.
+pub(crate) struct Station {
+    pub(super) owner: Owner<Scheduler>,
+    pub(crate) rest: Arc<Rest>,
+    pub(crate) timers: Arc<Timers>,
+    pub(crate) stats: WorkerStats,
+    /// The thread that runs it, for metrics.
+    pub(crate) thread: Mutex<Option<ThreadId>>,
+}
+
+impl Station {
+    pub(super) fn new(rest: Arc<Rest>, timers: Timers) -> Station {
+        Station {
+            owner: Owner::new(),
+            rest,
+            timers: Arc::new(timers),
+            stats: WorkerStats::default(),
+            thread: Mutex::new(None),
+        }
+    }
+}
+
+/// The worker whose timers and I/O a thread uses: its own, or else one that is told of what is added.
+pub(crate) struct Seat<'a> {
+    pub(super) station: &'a Station,
+    pub(super) is_here: bool,
+}
+
+impl<'a> Seat<'a> {
+    pub(super) fn here(station: &'a Station) -> Seat<'a> {
+        Seat {
+            station,
+            is_here: true,
+        }
+    }
+
+    pub(super) fn elsewhere(station: &'a Station) -> Seat<'a> {
+        Seat {
+            station,
+            is_here: false,
+        }
+    }
+}
+
+/// What a loop has to provide, and what then is known of any.
+pub(crate) trait Loop {
+    fn frame(&self) -> &Frame;
+
+    fn workers(&self) -> usize;
+
+    fn station(&self, worker: usize) -> &Station;
+
+    /// Ready tasks that a worker has queued for itself.
+    fn queue_depth(&self, worker: usize) -> usize;
+
+    fn is_awake(&self, worker: usize) -> bool;
+
+    /// The monitor's question: is there nobody to watch?
+    fn all_are_asleep(&self) -> bool;
+
+    /// Does this thread run tasks of this scheduler?
+    fn runs_here(&self, shared: &Shared) -> bool;
+
+    /// Where this thread makes that many tasks.
+    fn place<'a>(&'a self, shared: &Shared, tasks: usize) -> Place<'a>;
+
+    /// As `place`, as if this thread ran no tasks of this scheduler.
+    fn place_outside(&self, tasks: usize) -> Place<'_>;
+
+    /// As `place`, for a task that must stay with the worker that this thread is; none if it is none.
+    #[cfg(all(feature = "coroutine", unix, not(loom)))]
+    fn place_bound<'a>(
+        &'a self,
+        shared: &Shared,
+    ) -> Option<(Place<'a>, Option<super::pinned::Pinned>)>;
+
+    /// Queues a task that another thread has made ready.
+    fn push_outside(&self, task: Ready);
+
+    /// The same for many.
+    fn push_batch_outside(&self, tasks: Drain<'_, Ready>);
+
+    /// Whose timers and I/O this thread uses.
+    ///
+    /// # Errors
+    /// There is no worker that could look after them.
+    fn seat<'a>(&'a self, shared: &Shared) -> io::Result<Seat<'a>>;
+
+    /// Starts the workers' threads now, those that can be. Otherwise they start when they are needed.
+    ///
+    /// # Errors
+    /// There is none at all.
+    fn start(&self) -> io::Result<()>;
+
+    /// Worker threads that could not be started.
+    fn start_failures(&self) -> u64;
+
+    /// Fires what a change of the clock has made due.
+    fn fire_timers(&self, shared: &Shared);
+
+    /// Helps workers that have been in one poll since the last look. `polled` is what that saw.
+    fn look_after_the_stuck(&self, polled: &mut Vec<Option<u64>>);
+
+    /// Refuses new tasks, drops all that can be, and waits for the worker threads until the deadline. True if they have
+    /// done their work.
+    fn stop(&self, shared: &Arc<Shared>, deadline: Option<Instant>) -> bool;
+
+    /// Waits until threads that have done their work are gone.
+    fn join_threads(&self);
+
+    /// Everything that owns tasks that a worker may run.
+    fn owners(&self) -> Vec<&Owner<Scheduler>> {
+        let workers = (0..self.workers()).map(|worker| &self.station(worker).owner);
+        workers.chain([self.frame().outside.owner()]).collect()
+    }
+
+    /// Tells the owners what they are part of.
+    fn adopt(&self, shared: &Arc<Shared>) {
+        for owner in self.owners() {
+            owner.set_whole(shared);
+        }
+        self.frame().blocking.owner().set_whole(shared);
+    }
+
+    /// Workers that are not asleep.
+    fn awake(&self) -> usize {
+        let awake = |worker: &usize| self.is_awake(*worker);
+        (0..self.workers()).filter(awake).count()
+    }
+
+    /// Tasks spawned and not completed.
+    fn alive(&self) -> u64 {
+        let sum = |count: fn(&WorkerStats) -> u64| {
+            let workers = (0..self.workers()).map(|worker| count(&self.station(worker).stats));
+            workers.sum::<u64>()
+        };
+        // Completions first: a task completed between the two sums must not be missing from both.
+        let completed = sum(|stats| stats.completed.get()) + self.frame().outside_completed.get();
+        let spawned = sum(|stats| stats.spawned.get()) + self.frame().outside_spawned();
+        spawned.saturating_sub(completed)
+    }
+
+    fn live_tasks(&self) -> Vec<TaskRef> {
+        let owners = self.owners().into_iter();
+        owners
+            .flat_map(|owner| owner.live_tasks())
+            .filter(|task| !task.is_complete())
+            .collect()
+    }
+
+    /// As `live_tasks`, with those of the blocking pool, for one who must not wait: false if some could not be had.
+    fn try_live_tasks(&self, tasks: &mut Vec<TaskRef>) -> bool {
+        let blocking = self.frame().blocking.owner();
+        let owners = self.owners().into_iter().chain([blocking]);
+        owners.fold(true, |whole, owner| owner.try_live_tasks(tasks) && whole)
+    }
+}
