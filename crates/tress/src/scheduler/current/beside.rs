@@ -1,0 +1,100 @@
+//! Several threads in `block_on`: one of them drives, the others wait beside it.
+
+use super::Current;
+use super::drive::Core;
+use crate::runtime::Shared;
+use crate::task::coop;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+
+/// Where the core is while nobody drives.
+pub(super) struct CoreSlot {
+    /// The core, while nobody drives the runtime.
+    pub(super) core: Option<Box<Core>>,
+    /// Threads to tell when it is back.
+    pub(super) waiting: Vec<std::thread::Thread>,
+}
+
+impl Current {
+    /// Drives the runtime until `future` is ready; or, while another thread drives it, waits for
+    /// that one to make progress for us. The caller has entered the runtime.
+    pub(crate) fn block_on<F: Future>(
+        &self,
+        shared: &Shared,
+        mut future: Pin<&mut F>,
+    ) -> F::Output {
+        loop {
+            if let Some(core) = self.take_core() {
+                return self.drive(shared, core, future);
+            }
+            // Somebody else drives. Poll our future as an ordinary thread, until it is ready or
+            // the core is free.
+            if let Some(output) = self.wait_beside(future.as_mut()) {
+                return output;
+            }
+        }
+    }
+
+    fn wait_beside<F: Future>(&self, mut future: Pin<&mut F>) -> Option<F::Output> {
+        let beside = Arc::new(Beside {
+            woken: AtomicBool::new(true),
+            thread: std::thread::current(),
+        });
+        let waker = Waker::from(beside.clone());
+        let mut cx = Context::from_waker(&waker);
+        loop {
+            if beside.woken.swap(false, Ordering::AcqRel) {
+                let polled = coop::with_fresh_budget(|| future.as_mut().poll(&mut cx));
+                if let Poll::Ready(output) = polled {
+                    return Some(output);
+                }
+            }
+            let mut slot = self.lock_slot();
+            if slot.core.is_some() {
+                return None;
+            }
+            if !slot.waiting.iter().any(|t| t.id() == beside.thread.id()) {
+                slot.waiting.push(beside.thread.clone());
+            }
+            drop(slot);
+            if !beside.woken.load(Ordering::Acquire) {
+                std::thread::park();
+            }
+        }
+    }
+
+    fn lock_slot(&self) -> std::sync::MutexGuard<'_, CoreSlot> {
+        self.slot.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn take_core(&self) -> Option<Box<Core>> {
+        self.lock_slot().core.take()
+    }
+
+    pub(super) fn put_core(&self, core: Box<Core>) {
+        let waiting = {
+            let mut slot = self.lock_slot();
+            slot.core = Some(core);
+            std::mem::take(&mut slot.waiting)
+        };
+        for thread in waiting {
+            thread.unpark();
+        }
+    }
+}
+
+/// A thread that waits in `block_on` while another one drives.
+struct Beside {
+    woken: AtomicBool,
+    thread: std::thread::Thread,
+}
+
+impl Wake for Beside {
+    fn wake(self: Arc<Self>) {
+        self.woken.store(true, Ordering::Release);
+        self.thread.unpark();
+    }
+}

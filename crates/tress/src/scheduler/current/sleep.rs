@@ -1,0 +1,84 @@
+//! How the driving thread waits for something to do.
+
+use super::Current;
+use super::drive::Core;
+use crate::runtime::Shared;
+use crate::scheduler::call;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// Looks at the mail, while it spins, between two at its I/O.
+const LOOKS_PER_TURN: u32 = 8;
+
+impl Current {
+    /// Nothing is left to run: waits for a wake-up or the next timer.
+    pub(super) fn park(&self, shared: &Shared, core: &Core) {
+        self.station.rest.turn();
+        if self.has_work(core) {
+            return;
+        }
+        call(&self.config.on_park);
+        // The hook may have made something ready.
+        if !self.has_work(core) {
+            self.sleep(shared, core);
+        }
+        call(&self.config.on_unpark);
+    }
+
+    fn has_work(&self, core: &Core) -> bool {
+        !core.queue.borrow().is_empty()
+            || !self.inject.is_empty()
+            || self.root.woken.load(Ordering::Acquire)
+    }
+
+    fn sleep(&self, shared: &Shared, core: &Core) {
+        let rest = &self.station.rest;
+        let due = self.station.timers.next_due();
+        if let Some(due) = due {
+            // A paused clock jumps instead of waiting, unless a token says that something came.
+            if shared.clock.jump_to(due, || rest.is_notified()) {
+                return;
+            }
+        }
+        let timeout = match due {
+            // While it is paused and may not jump, time does not pass: wait to be told.
+            Some(_) if shared.clock.is_paused() => None,
+            Some(due) => Some(due.saturating_duration_since(shared.clock.now())),
+            None => None,
+        };
+        let start = Instant::now();
+        core.spin.look_around(start);
+        self.station.stats.park_unpark.bump();
+        let short = timeout.is_some_and(|t| t < Duration::from_millis(1));
+        if short || !self.spin(core, start) {
+            // SAFETY: driving makes this thread the owner of the slab.
+            unsafe { self.station.owner.tidy() };
+            self.station.stats.parked.bump();
+            let parked = Instant::now();
+            self.set_awake(false);
+            core.recorder.park(|| rest.park(timeout));
+            self.set_awake(true);
+            core.spin.record_park(start, parked, Instant::now());
+        } else {
+            self.station.stats.spin_hits.bump();
+            rest.take_token();
+        }
+        self.station.stats.park_unpark.bump();
+    }
+
+    /// Looks around for a moment before sleeping. True if there is something to do.
+    fn spin(&self, core: &Core, start: Instant) -> bool {
+        let rest = &self.station.rest;
+        let mut looks = 0u32;
+        core.spin.wait(start, || {
+            looks += 1;
+            if looks % LOOKS_PER_TURN == 0 && rest.has_io() {
+                rest.turn();
+                if self.has_work(core) {
+                    return true;
+                }
+            }
+            rest.is_notified()
+        })
+    }
+}

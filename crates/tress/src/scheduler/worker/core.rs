@@ -1,0 +1,345 @@
+//! The core: what makes a thread a worker, and the order in which it takes tasks out of its queues.
+
+use super::{Worker, help};
+use crate::scheduler::Config;
+use crate::scheduler::adapt::Adapt;
+use crate::scheduler::inject::MIN_BATCH;
+use crate::scheduler::multi::{Multi, Remote};
+use crate::scheduler::queue::{Local, Steal};
+use crate::scheduler::spin::Spin;
+use crate::scheduler::turn::GlobalTurn;
+use crate::sys::FastRand;
+use crate::task::{Header, Ready};
+use crate::trace::Recorder;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// A spinning thief takes the only task of a ring whose owner has been in one poll this long. Before
+/// that the owner is most likely about to run it, and taking it would only make it change cores.
+const LONE_AGE: Duration = Duration::from_micros(2);
+/// The same for a task in a LIFO slot.
+const LIFO_AGE: Duration = Duration::from_micros(20);
+/// A worker that has nothing ready but pinned tasks tries to steal so often. It is not idle; but what it
+/// could take may be coroutines that have not started, and where they start they stay.
+const LOOKS_PER_THEFT: u32 = 8;
+/// A worker with tiny tasks that has run dry lets so many tasks gather in the global queue before
+/// it takes them. It waits for so many pauses of the processor, about half a microsecond, and again if that
+/// has brought so many more.
+const GATHERED: usize = 64;
+const GATHERING: usize = 4;
+const GATHER_PAUSES: u32 = 30;
+const GATHER_POLL: Duration = Duration::from_micros(1);
+
+/// What only the thread that runs the worker touches. Owning it is being the worker.
+pub(crate) struct Core {
+    pub(super) index: usize,
+    pub(super) ring: Local,
+    rng: FastRand,
+    pub(super) adapt: Adapt,
+    pub(super) spin: Spin,
+    lifo_limit: u8,
+    lifo_streak: Cell<u8>,
+    pub(super) global: GlobalTurn,
+    /// When it last looked after its I/O.
+    pub(super) last_turn: Cell<Instant>,
+    /// There is no core for another worker, and polls are short: one is woken for a long queue only.
+    pub(super) holds_back: Cell<bool>,
+    /// When it last woke another one all the same, and how long it waits before it does so again.
+    pub(super) last_help: Cell<Instant>,
+    pub(super) help_every: Cell<Duration>,
+    /// Counted in the idle set's searching number.
+    pub(super) searching: Cell<bool>,
+    /// Tasks alive that are pinned to this worker, and with it to its thread.
+    pub(in crate::scheduler) pinned: Cell<usize>,
+    /// Those of them that are ready. What others made ready comes by the mail.
+    pinned_ready: RefCell<VecDeque<Ready>>,
+    /// It is their turn before the other local queues.
+    pinned_first: Cell<bool>,
+    /// How often it has found nothing else to do.
+    pinned_looks: Cell<u32>,
+    pub(super) recorder: Recorder,
+    /// Used while it spins: how many polls each of the others had begun, and when that changed.
+    pub(super) seen: RefCell<Vec<(u64, Instant)>>,
+}
+
+impl Core {
+    pub(in crate::scheduler) fn new(index: usize, ring: Local, seed: u64, config: &Config) -> Core {
+        Core {
+            index,
+            ring,
+            rng: FastRand::new(seed),
+            adapt: Adapt::new(config.global_interval, config.event_interval),
+            spin: Spin::new(config.spin, config.cores),
+            lifo_limit: config.lifo_limit,
+            lifo_streak: Cell::new(0),
+            global: GlobalTurn::after(0),
+            last_turn: Cell::new(Instant::now()),
+            holds_back: Cell::new(false),
+            last_help: Cell::new(Instant::now()),
+            help_every: Cell::new(help::FIRST_HELP),
+            // Its thread is started by whoever claimed it from the idle set.
+            searching: Cell::new(true),
+            pinned: Cell::new(0),
+            pinned_ready: RefCell::default(),
+            pinned_first: Cell::new(false),
+            pinned_looks: Cell::new(0),
+            recorder: Recorder::new(config.tracer.clone(), index),
+            seen: RefCell::new(Vec::new()),
+        }
+    }
+
+    pub(crate) fn index(&self) -> usize {
+        self.index
+    }
+
+    /// One of so many workers, by chance, and not this one.
+    #[cfg(all(feature = "coroutine", unix, not(loom)))]
+    pub(in crate::scheduler) fn another_worker(&self, workers: usize) -> Option<usize> {
+        let others = workers.checked_sub(1).filter(|others| *others > 0)?;
+        let other = self.rng.below(others as u32) as usize;
+        Some(other + usize::from(other >= self.index))
+    }
+
+    pub(in crate::scheduler) fn ring(&self) -> &Local {
+        &self.ring
+    }
+
+    /// Queues a task that is pinned to this worker, which `remote` is the other part of.
+    #[inline]
+    pub(crate) fn schedule_pinned(&self, remote: &Remote, task: Ready) {
+        remote.stats.local_schedules.bump();
+        self.recorder.ready(&task);
+        self.push_pinned(remote, task);
+    }
+
+    /// Queues a task that was spawned or woken, and is not pinned, on this worker.
+    #[inline]
+    pub(crate) fn schedule(&self, worker: &Worker, task: Ready) {
+        let multi = worker.multi();
+        let remote = &multi.remotes[self.index];
+        remote.stats.local_schedules.bump();
+        self.recorder.ready(&task);
+        // It is the newest, and its data are warm. A push into the empty slot wakes nobody: this worker
+        // is about to run it. Waking a thief here is what cost others a quarter of their throughput.
+        let pushed = if self.lifo_limit == 0 {
+            task
+        } else {
+            match remote.lifo.replace(task) {
+                None => return,
+                Some(older) => older,
+            }
+        };
+        if self.ring.push(pushed, &multi.inject) {
+            self.has_overflowed(multi, remote);
+        } else if multi.config.stealing && !self.holds_back.get() {
+            // Where there is no core to spare another worker would only take this one's place: the tick's
+            // end notifies.
+            multi.notify();
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn record(&self, polls: u32, took: Duration) {
+        self.spin.record_polls(&self.adapt, polls, took);
+    }
+
+    /// Queues a task that ran here and is to run again: behind the others. It adds no work that was not
+    /// there before, so nobody is told; the tick's end notifies.
+    #[inline(always)]
+    pub(super) fn requeue(&self, multi: &Multi, remote: &Remote, task: Ready) {
+        remote.stats.local_schedules.bump();
+        if self.has_pinned(task.header()) {
+            self.push_pinned(remote, task);
+        } else if self.ring.push(task, &multi.inject) {
+            self.has_overflowed(multi, remote);
+        }
+    }
+
+    /// Is a task that ran here pinned here?
+    #[inline]
+    fn has_pinned(&self, task: &Header) -> bool {
+        self.pinned.get() > 0 && task.pinned().is_some()
+    }
+
+    /// The next task by the order of work: global now and then, LIFO slot, ring, global.
+    #[inline(always)]
+    pub(super) fn next(&self, multi: &Multi, remote: &Remote) -> Option<Ready> {
+        if self.global.is_now() {
+            if let Some(task) = self.next_global(multi, remote) {
+                return Some(task);
+            }
+            self.global.end(&self.adapt);
+        }
+        // Each of them is counted from its pin to its future's end.
+        let has_pinned = self.pinned.get() > 0;
+        if has_pinned && self.pinned_first.replace(!self.pinned_first.get()) {
+            if let Some(task) = self.pop_pinned(remote) {
+                return Some(task);
+            }
+        }
+        if let Some(task) = remote.lifo.take_own(multi.remotes.len() == 1) {
+            let streak = self.lifo_streak.get();
+            // At the end of a streak it goes to the tail. Of an empty ring, that is its head.
+            let next = if streak < self.lifo_limit {
+                Some(streak + 1)
+            } else {
+                (self.ring.len() == 0).then_some(0)
+            };
+            if let Some(streak) = next {
+                self.lifo_streak.set(streak);
+                remote.stats.lifo_hits.bump();
+                return Some(task);
+            }
+            if self.ring.push(task, &multi.inject) {
+                remote.stats.overflows.bump();
+            }
+        }
+        self.lifo_streak.set(0);
+        if let Some(task) = self.ring.pop() {
+            return Some(task);
+        }
+        if has_pinned {
+            let looked = self.pinned_looks.get().wrapping_add(1);
+            self.pinned_looks.set(looked);
+            let thief = looked % LOOKS_PER_THEFT == 0 && multi.config.stealing;
+            let stolen = (thief && multi.remotes.len() > 1).then(|| self.steal(multi, remote, 2));
+            if let Some(task) = stolen.flatten().or_else(|| self.pop_pinned(remote)) {
+                return Some(task);
+            }
+        }
+        self.let_gather(multi);
+        self.next_global(multi, remote)
+    }
+
+    /// Nobody is told: we look there before we park.
+    #[inline]
+    fn push_pinned(&self, remote: &Remote, task: Ready) {
+        let mut ready = self.pinned_ready.borrow_mut();
+        ready.push_back(task);
+        remote.pinned_ready.set(ready.len() as u64);
+    }
+
+    /// The next ready task that is pinned here. What came by the mail goes to the end first.
+    #[inline]
+    pub(super) fn pop_pinned(&self, remote: &Remote) -> Option<Ready> {
+        let mut ready = self.pinned_ready.borrow_mut();
+        if !remote.mail.is_empty() {
+            remote.mail.pop_all(&mut ready);
+        }
+        let task = ready.pop_front();
+        remote.pinned_ready.set(ready.len() as u64);
+        task
+    }
+
+    /// Waits a moment for the rest of a burst from outside, and again while more of it comes. Its tasks
+    /// come one at a time; taking each as it comes would make the queue's cache lines change cores twice
+    /// for every one.
+    fn let_gather(&self, multi: &Multi) {
+        let mut len = multi.inject.len();
+        if len == 0 || self.adapt.average() > GATHER_POLL {
+            return;
+        }
+        while len < GATHERED {
+            for _ in 0..GATHER_PAUSES {
+                std::hint::spin_loop();
+            }
+            let before = std::mem::replace(&mut len, multi.inject.len());
+            if len < before + GATHERING {
+                return;
+            }
+        }
+    }
+
+    /// Fetches no more than a tick's worth: behind a long poll in a ring a task may wait while
+    /// somebody else could run it. The global queue's turn is one batch's length all the same, and
+    /// where polls are long it lasts a time (`turn.rs`).
+    fn next_global(&self, multi: &Multi, remote: &Remote) -> Option<Ready> {
+        let (task, taken) =
+            multi
+                .inject
+                .pop_batch(&self.ring, multi.remotes.len(), self.adapt.tick())?;
+        remote.stats.global_batches.bump();
+        self.global.took(taken, MIN_BATCH, &self.adapt);
+        Some(task)
+    }
+
+    /// Takes half of the ring of somebody who has at least `min` tasks, beginning with a random
+    /// victim.
+    pub(super) fn steal(&self, multi: &Multi, remote: &Remote, min: u32) -> Option<Ready> {
+        let n = multi.remotes.len();
+        let start = self.rng.below(n as u32) as usize;
+        remote.stats.steal_attempts.bump();
+        (start..n)
+            .chain(0..start)
+            .filter(|&victim| victim != self.index)
+            .map(|victim| (victim, &multi.remotes[victim].steal))
+            .filter(|(_, ring)| ring.len() >= min)
+            .find_map(|(victim, ring)| self.steal_from(victim, ring, remote))
+    }
+
+    fn steal_from(&self, victim: usize, ring: &Steal, remote: &Remote) -> Option<Ready> {
+        let (task, taken) = ring.steal_into(&self.ring)?;
+        remote.stats.steals.bump();
+        remote.stats.stolen.add(u64::from(taken));
+        self.recorder.steal(taken, victim);
+        Some(task)
+    }
+
+    /// A spinning thief's look at the others: something worth stealing, or something that its owner
+    /// has not got round to for too long. `seen` is how many polls each had begun, and when.
+    pub(super) fn scan(
+        &self,
+        multi: &Multi,
+        remote: &Remote,
+        now: Instant,
+        seen: &mut [(u64, Instant)],
+    ) -> Option<Ready> {
+        remote.stats.steal_attempts.bump();
+        for (index, (polled, since)) in seen.iter_mut().enumerate() {
+            let victim = &multi.remotes[index];
+            if index == self.index {
+                continue;
+            }
+            let begun = victim.stats.polled.get();
+            if begun != *polled {
+                (*polled, *since) = (begun, now);
+            }
+            let age = now - *since;
+            let len = victim.steal.len();
+            if len >= 2 || (len == 1 && age >= LONE_AGE) {
+                if let Some(task) = self.steal_from(index, &victim.steal, remote) {
+                    return Some(task);
+                }
+            }
+            if age >= LIFO_AGE {
+                if let Some(task) = victim.lifo.take() {
+                    remote.stats.steals.bump();
+                    remote.stats.stolen.bump();
+                    self.recorder.steal(1, index);
+                    return Some(task);
+                }
+            }
+        }
+        None
+    }
+
+    /// A tick begins. Which of its polls, counted from 1, is the first to be recorded? 0: none is.
+    #[inline]
+    pub(super) fn begin_recording(&self, remote: &Remote, now: Instant) -> u32 {
+        let io = || remote.rest.io.events();
+        self.recorder.begin_tick(now, &remote.stats, io)
+    }
+
+    /// Is there anything a worker could take?
+    pub(super) fn work_in_sight(&self, multi: &Multi) -> bool {
+        if !multi.inject.is_empty() {
+            return true;
+        }
+        if multi.config.stealing {
+            multi.remotes.iter().any(|r| !r.steal.is_empty())
+        } else {
+            self.ring.len() > 0
+        }
+    }
+}
