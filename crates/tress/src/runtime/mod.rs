@@ -45,7 +45,7 @@ pub(crate) use blocking_task::Busy;
 pub use blocking_task::SpawnBlockingError;
 
 use crate::blocking::Pool;
-use crate::scheduler::{Counter, Current, Multi, Rest, Scheduler};
+use crate::scheduler::{Counter, Current, Multi, Rest, Scheduler, Worker};
 use crate::sys::SeedGenerator;
 use crate::task::{self, Batch, Counted, JoinHandle, Names, Origin, Ready, TaskRef};
 use crate::time::{Armed, Clock, Timers};
@@ -436,9 +436,7 @@ pub(crate) fn with_timers(
 
 /// Calls `f` with the timers of the worker that this thread is. False if it is none.
 pub(crate) fn with_own_timers(f: impl FnOnce(&Arc<Timers>) -> Armed) -> bool {
-    let armed = context::with(|cx| {
-        // SAFETY: set by this thread for as long as the worker lives.
-        let worker = unsafe { cx.worker.get().as_ref() }?;
+    let armed = Worker::here().and_then(|worker| {
         let timers = worker.timers()?;
         // It may have entered another runtime.
         let entered = context::with_runtime(|shared| std::ptr::eq(shared, worker.shared()));
@@ -506,13 +504,8 @@ pub fn is_shutdown_error(error: &std::io::Error) -> bool {
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn worker_index() -> Option<usize> {
-    context::with(|cx| {
-        // SAFETY: both are set by this thread for as long as what they point to lives.
-        unsafe {
-            if !cx.driving.get().is_null() {
-                return Some(0);
-            }
-            cx.worker.get().as_ref()?.core().map(|core| core.index())
-        }
-    })
+    if context::with(|cx| !cx.driving.get().is_null()) {
+        return Some(0);
+    }
+    Some(Worker::here()?.core()?.index())
 }

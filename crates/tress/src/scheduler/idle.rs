@@ -130,7 +130,7 @@ impl IdleSet {
     pub(crate) fn park(&self, worker: usize, was_searching: bool) {
         let (word, mask) = self.bit(worker);
         let before = word.fetch_or(mask, Ordering::AcqRel);
-        debug_assert_eq!(before & mask, 0);
+        assert!(before & mask == 0, "a worker that is parked parks again");
         let change = if was_searching {
             PARKED.wrapping_sub(SEARCHING)
         } else {

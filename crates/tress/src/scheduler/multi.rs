@@ -16,7 +16,7 @@ use super::rest::{Io, Rest};
 use super::stats::Counter;
 use super::worker::{Core, Worker};
 use super::{Config, Scheduler};
-use crate::runtime::{Shared, context};
+use crate::runtime::Shared;
 use crate::sys::{CachePadded, Mutex, SeedGenerator};
 use crate::task::{Ready, Woken};
 use crate::time::Timers;
@@ -128,11 +128,7 @@ pub(super) fn schedule(task: Woken<Scheduler>) {
 /// The worker of this runtime that the calling thread is.
 #[inline]
 pub(super) fn current_worker<'a>(shared: *const Shared) -> Option<&'a Worker> {
-    // The closure stays this small so that it is inlined: a call through the key costs nanoseconds.
-    let worker = context::with(|cx| cx.worker.get());
-    // SAFETY: set by a worker thread for as long as its `Worker` lives on that thread's stack, below
-    // everything that can call this.
-    unsafe { worker.as_ref() }.filter(|worker| ptr::eq(worker.shared(), shared))
+    Worker::here().filter(|worker| ptr::eq(worker.shared(), shared))
 }
 
 impl Multi {

@@ -8,7 +8,7 @@
 
 use super::multi::current_worker;
 use super::worker::{Core, Worker};
-use crate::runtime::{Shared, context};
+use crate::runtime::Shared;
 use crate::task::{Header, Ready};
 use std::ptr::NonNull;
 
@@ -74,13 +74,8 @@ pub(crate) enum Spread {
 }
 
 pub(crate) fn spread() -> Spread {
-    let (worker, task) = context::with(|cx| (cx.worker.get(), cx.task.get()));
-    // SAFETY: set by this thread for as long as its worker lives, and the running task is alive.
-    let (worker, pinned) = unsafe {
-        let pinned = task.is_none_or(|task| task.as_ref().pinned().is_some());
-        (worker.as_ref(), pinned)
-    };
-    let Some(worker) = worker.filter(|_| !pinned) else {
+    let pinned = Header::with_running(|task| task.pinned().is_some());
+    let Some(worker) = Worker::here().filter(|_| pinned == Some(false)) else {
         return Spread::Even;
     };
     let multi = worker.multi();

@@ -35,6 +35,16 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
+    /// The worker that the calling thread is, of whichever runtime.
+    #[inline]
+    pub(crate) fn here<'a>() -> Option<&'a Worker> {
+        // The closure stays this small so that it is inlined: a call through the key costs nanoseconds.
+        let worker = context::with(|cx| cx.worker.get());
+        // SAFETY: set by a worker thread for as long as its `Worker` lives on that thread's stack, below
+        // everything that can call this.
+        unsafe { worker.as_ref() }
+    }
+
     pub(crate) fn shared(&self) -> *const Shared {
         Arc::as_ptr(&self.shared)
     }

@@ -1,8 +1,7 @@
-use super::header::Header;
 use super::id::Id;
+use super::run::TaskRef;
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
-use std::ptr::NonNull;
 
 /// The right to cancel a task, without the right to its result.
 ///
@@ -18,58 +17,32 @@ use std::ptr::NonNull;
 /// assert!(abort.is_finished());
 /// # });
 /// ```
+#[derive(Clone)]
 pub struct AbortHandle {
-    task: NonNull<Header>,
+    task: TaskRef,
 }
-
-// SAFETY: only the atomic state word and immutable fields are reached through the handle.
-unsafe impl Send for AbortHandle {}
-// SAFETY: as above.
-unsafe impl Sync for AbortHandle {}
 
 impl UnwindSafe for AbortHandle {}
 impl RefUnwindSafe for AbortHandle {}
 
 impl AbortHandle {
-    /// # Safety
-    /// The caller gives up a reference.
-    pub(super) unsafe fn from_raw(task: NonNull<Header>) -> AbortHandle {
+    pub(super) fn new(task: TaskRef) -> AbortHandle {
         AbortHandle { task }
-    }
-
-    fn header(&self) -> &Header {
-        // SAFETY: the handle holds a reference.
-        unsafe { self.task.as_ref() }
     }
 
     /// Cancels the task; see [`JoinHandle::abort`](super::JoinHandle::abort).
     pub fn abort(&self) {
-        // SAFETY: the handle holds a reference.
-        unsafe { super::cancel(self.task) }
+        self.task.cancel();
     }
 
     /// True once the task has finished, panicked, or been dropped after a cancellation.
     pub fn is_finished(&self) -> bool {
-        self.header().state.load().is_complete()
+        self.task.is_complete()
     }
 
     /// The task's id.
     pub fn id(&self) -> Id {
-        self.header().id
-    }
-}
-
-impl Clone for AbortHandle {
-    fn clone(&self) -> Self {
-        self.header().state.ref_inc();
-        AbortHandle { task: self.task }
-    }
-}
-
-impl Drop for AbortHandle {
-    fn drop(&mut self) {
-        // SAFETY: the reference is the handle's.
-        unsafe { super::drop_ref(self.task) }
+        self.task.header().id()
     }
 }
 

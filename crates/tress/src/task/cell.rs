@@ -217,7 +217,8 @@ unsafe fn free<F: Future, const IN_PAGE: bool>(task: NonNull<Header>) {
         let header = task.as_ptr();
         let owner = (*header).owner;
         // Whoever had a waker in it has taken that out: no foreign code runs here.
-        debug_assert!((*header).join_waker.with(|slot| (*slot).is_none()));
+        let no_waker = (*header).join_waker.with(|slot| (*slot).is_none());
+        assert!(no_waker, "a task that is freed has a waker");
         std::ptr::drop_in_place(&raw mut (*header).join_waker);
         std::ptr::drop_in_place(&raw mut (*header).origin);
         let (layout, class) = (Vtables::<F>::LAYOUT, Vtables::<F>::CLASS);

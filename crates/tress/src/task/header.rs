@@ -86,6 +86,14 @@ impl Header {
         }
     }
 
+    /// Calls `f` with the task that this thread runs or drops, if there is one.
+    #[inline]
+    pub(crate) fn with_running<R>(f: impl FnOnce(&Header) -> R) -> Option<R> {
+        let task = context::with(|cx| cx.task.get());
+        // SAFETY: a task that is being run or dropped is alive until that ends, and this returns before.
+        task.map(|task| f(unsafe { task.as_ref() }))
+    }
+
     /// The index of the worker that alone may run the task, if there is one.
     #[inline]
     pub(crate) fn pinned(&self) -> Option<usize> {
@@ -131,10 +139,7 @@ impl Header {
 
     /// Counts a poll of the task that is running, if it has a name.
     pub(super) fn note_named_poll() {
-        if let Some(task) = context::with(|cx| cx.task.get()) {
-            // SAFETY: the running task is alive.
-            unsafe { task.as_ref() }.origin.note_poll();
-        }
+        Header::with_running(|task| task.origin.note_poll());
     }
 
     /// What kind of future it is.

@@ -1,3 +1,4 @@
+use super::header::Header;
 use crate::runtime::context;
 use std::fmt;
 use std::num::NonZeroU64;
@@ -72,6 +73,5 @@ pub fn id() -> Id {
 
 /// The id of the task that is running, if one is.
 pub fn try_id() -> Option<Id> {
-    // SAFETY: the running task is alive.
-    context::with(|cx| cx.task.get().map(|task| unsafe { task.as_ref() }.id()))
+    Header::with_running(Header::id)
 }

@@ -3,6 +3,7 @@ use super::coop;
 use super::error::JoinError;
 use super::header::Header;
 use super::id::Id;
+use super::run::TaskRef;
 use super::state::DropJoin;
 use crate::runtime::context;
 use crate::sys::guarded;
@@ -10,6 +11,7 @@ use crate::sys::prefetch_to_write;
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::ptr::NonNull;
@@ -31,7 +33,8 @@ use std::task::{Context, Poll, Waker, ready};
 /// Awaiting `&mut handle` can be dropped and repeated: the result stays with the task until it is
 /// returned.
 pub struct JoinHandle<T> {
-    task: NonNull<Header>,
+    /// Given up by `drop`, which says how.
+    task: ManuallyDrop<TaskRef>,
     _output: PhantomData<T>,
 }
 
@@ -49,15 +52,17 @@ impl<T> JoinHandle<T> {
     /// # Safety
     /// The caller gives up a reference and the task's join interest; its output is a `T`.
     pub(super) unsafe fn from_raw(task: NonNull<Header>) -> JoinHandle<T> {
+        // SAFETY: by the caller's promise.
+        let task = unsafe { TaskRef::from_raw(task) };
         JoinHandle {
-            task,
+            task: ManuallyDrop::new(task),
             _output: PhantomData,
         }
     }
 
+    #[inline]
     fn header(&self) -> &Header {
-        // SAFETY: the handle holds a reference.
-        unsafe { self.task.as_ref() }
+        self.task.header()
     }
 
     /// Cancels the task.
@@ -67,20 +72,17 @@ impl<T> JoinHandle<T> {
     /// its result. A part of the task inside [`shield`](super::shield) runs to its end first. A
     /// [`spawn_blocking`](super::spawn_blocking) closure can only be cancelled before it starts.
     pub fn abort(&self) {
-        // SAFETY: the handle holds a reference.
-        unsafe { super::cancel(self.task) }
+        self.task.cancel();
     }
 
     /// True once the task has finished, panicked, or been dropped after a cancellation.
     pub fn is_finished(&self) -> bool {
-        self.header().state.load().is_complete()
+        self.task.is_complete()
     }
 
     /// A handle that can cancel the task but has no right to its result.
     pub fn abort_handle(&self) -> AbortHandle {
-        self.header().state.ref_inc();
-        // SAFETY: the reference was taken just now.
-        unsafe { AbortHandle::from_raw(self.task) }
+        AbortHandle::new(TaskRef::clone(&self.task))
     }
 
     /// The task's id.
@@ -91,7 +93,7 @@ impl<T> JoinHandle<T> {
     /// The handle is about to be polled, and dropped.
     #[inline]
     pub(super) fn prefetch(&self) {
-        prefetch_to_write(self.task);
+        prefetch_to_write(self.task.as_raw());
     }
 
     /// Makes `waker` be woken on completion. False if the task is complete.
@@ -192,9 +194,9 @@ impl<T> Future for JoinHandle<T> {
         // marked as taken before anything else can happen. `output` has the right type because
         // `T` is the task's output type.
         unsafe {
-            let header = self.task.as_ref();
+            let header = self.header();
             header.output_taken.with_mut(|taken| *taken = true);
-            (header.vtable.take_output)(self.task, (&raw mut output).cast());
+            (header.vtable.take_output)(self.task.as_raw(), (&raw mut output).cast());
         }
         output
     }
@@ -206,20 +208,21 @@ impl<T> Drop for JoinHandle<T> {
         // SAFETY: the handle's reference keeps the task alive until `drop_join` or `drop_ref`
         // gives it up, and each answer says what belongs to us.
         unsafe {
+            let task = self.task.as_raw();
             match self.header().state.drop_join() {
                 DropJoin::Done => {}
-                DropJoin::Free => super::free(self.task),
+                DropJoin::Free => super::free(task),
                 DropJoin::DropOutput => {
                     if !self.output_taken() {
                         // Its destructor may ask which task it is part of.
-                        let _entered = context::enter_task(self.task);
-                        (self.header().vtable.drop_output)(self.task);
+                        let _entered = context::enter_task(task);
+                        (self.header().vtable.drop_output)(task);
                     }
-                    super::drop_ref(self.task);
+                    super::drop_ref(task);
                 }
                 DropJoin::DropWaker => {
                     let waker = self.with_slot(Option::take);
-                    super::drop_ref(self.task);
+                    super::drop_ref(task);
                     // Last: it may panic.
                     drop(waker);
                 }

@@ -132,17 +132,6 @@ unsafe fn wake_by_ref(task: NonNull<Header>) {
 }
 
 /// # Safety
-/// The caller holds a reference.
-unsafe fn cancel(task: NonNull<Header>) {
-    // SAFETY: as above.
-    unsafe {
-        if task.as_ref().state.cancel() == Wake::Submit {
-            AnyOwner::schedule(Ready::from_raw(task));
-        }
-    }
-}
-
-/// # Safety
 /// The caller holds a reference and gives it up.
 unsafe fn drop_ref(task: NonNull<Header>) {
     // SAFETY: by the caller's promise; the last one frees.

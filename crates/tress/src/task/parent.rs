@@ -93,7 +93,7 @@ impl<P: Parent> Woken<P> {
     ///
     /// # Safety
     /// This is that thread.
-    pub(super) unsafe fn at_home(self) -> LocalReady {
+    pub(super) unsafe fn into_local(self) -> LocalReady {
         self.task.into()
     }
 }

@@ -4,7 +4,7 @@ use super::coop;
 use super::header::Header;
 use super::owner::AnyOwner;
 use super::ready::Ready;
-use super::state::{Complete, Park, ShutDown, Start};
+use super::state::{Complete, Park, ShutDown, Start, Wake};
 use super::waker;
 use crate::runtime::context;
 use crate::sys::atomic::Ordering;
@@ -136,6 +136,14 @@ impl TaskRef {
         unsafe { self.0.as_ref() }
     }
 
+    /// Asks for cancellation.
+    pub(super) fn cancel(&self) {
+        if self.header().state.cancel() == Wake::Submit {
+            // SAFETY: the transition made it READY, in no queue; we only queue it.
+            AnyOwner::schedule(unsafe { Ready::from_raw(self.0) });
+        }
+    }
+
     pub(crate) fn is_complete(&self) -> bool {
         self.header().state.load().is_complete()
     }
@@ -169,6 +177,13 @@ impl TaskRef {
     /// The task itself: a pointer to the whole cell, where `header` only borrows its first part.
     pub(super) fn as_raw(&self) -> NonNull<Header> {
         self.0
+    }
+}
+
+impl Clone for TaskRef {
+    fn clone(&self) -> TaskRef {
+        self.header().state.ref_inc();
+        TaskRef(self.0)
     }
 }
 

@@ -199,7 +199,10 @@ impl Page {
             return false;
         }
         let taken = Remote(page.remote.swap(Remote::EMPTY.0, Ordering::Acquire));
-        debug_assert_eq!(taken.0 & (Remote::FULL | Remote::ORPHAN), 0);
+        assert!(
+            taken.0 & (Remote::FULL | Remote::ORPHAN) == 0,
+            "a page that its owner collects is listed and has an owner"
+        );
         let rest = page.free.replace(taken.head());
         page.used.set(page.used.get() - taken.len());
         if rest != NIL {
@@ -490,7 +493,7 @@ impl Slab {
         // SAFETY: the owner's fields, by the caller's promise.
         unsafe {
             let p = page.as_ref();
-            debug_assert!(!p.listed.get());
+            assert!(!p.listed.get(), "a page is listed once");
             let head = &self.listed[p.class.0 as usize];
             let next = head.get();
             p.prev.set(ptr::null_mut());
@@ -509,7 +512,7 @@ impl Slab {
         // SAFETY: the owner's fields, by the caller's promise.
         unsafe {
             let p = page.as_ref();
-            debug_assert!(p.listed.get());
+            assert!(p.listed.get(), "a page is unlisted once");
             let (prev, next) = (p.prev.get(), p.next.get());
             match NonNull::new(prev) {
                 Some(prev) => prev.as_ref().next.set(next),

@@ -268,6 +268,10 @@ impl fmt::Debug for State {
     }
 }
 
+/// What a failed assertion says: a transition was asked for that the state does not allow.
+const OUT_OF_TURN: &str = "a bug in tress: a task's state was changed out of turn";
+const MISCOUNTED: &str = "a bug in tress: a task's references are miscounted";
+
 impl State {
     /// A task on its way into its first queue: READY, with the task's own reference and the
     /// handle's.
@@ -311,7 +315,7 @@ impl State {
     #[inline]
     pub(crate) fn start(&self) -> Start {
         let mut s = self.load();
-        debug_assert_eq!(s.lifecycle(), READY);
+        assert!(s.lifecycle() == READY, "{OUT_OF_TURN}");
         if s.0 & NOTIFIED != 0 {
             s = Snapshot(self.0.fetch_and(!NOTIFIED, Ordering::AcqRel));
         }
@@ -327,7 +331,7 @@ impl State {
     #[inline]
     pub(crate) fn park(&self, requeue: bool) -> Park {
         self.update(|s| {
-            debug_assert_eq!(s.lifecycle(), READY);
+            assert!(s.lifecycle() == READY, "{OUT_OF_TURN}");
             if s.cancel_is_effective() {
                 (Park::Cancel, None)
             } else if s.0 & NOTIFIED != 0 || requeue {
@@ -356,7 +360,7 @@ impl State {
             let next = match s.lifecycle() {
                 IDLE => {
                     // Not COMPLETE, so the task's own reference is still there.
-                    debug_assert!(s.ref_count() >= 2);
+                    assert!(s.ref_count() >= 2, "{MISCOUNTED}");
                     return (Wake::Submit, Some(s.with_lifecycle(READY) - REF_ONE));
                 }
                 READY => s.0 | NOTIFIED,
@@ -416,7 +420,7 @@ impl State {
             PIN
         );
         let prev = Snapshot(self.0.fetch_add(pin, Ordering::AcqRel));
-        debug_assert_eq!(prev.pinned(), None);
+        assert!(prev.pinned().is_none(), "a task is pinned once");
     }
 
     /// READY → COMPLETE.
@@ -424,7 +428,7 @@ impl State {
     #[inline]
     pub(crate) fn complete(&self, output_dropped: bool) -> Complete {
         self.update(|s| {
-            debug_assert_eq!(s.lifecycle(), READY);
+            assert!(s.lifecycle() == READY, "{OUT_OF_TURN}");
             if !s.has_join_interest() && !output_dropped {
                 return (Complete::DropOutput, None);
             }
@@ -446,7 +450,10 @@ impl State {
     /// slot is still the caller's.
     pub(crate) fn set_join_waker(&self) -> bool {
         self.update(|s| {
-            debug_assert!(s.has_join_interest() && !s.has_join_waker());
+            assert!(
+                s.has_join_interest() && !s.has_join_waker(),
+                "{OUT_OF_TURN}"
+            );
             if s.is_complete() {
                 (false, None)
             } else {
@@ -458,7 +465,7 @@ impl State {
     /// Takes the join waker's slot back. False if the task is COMPLETE: the completer has it.
     pub(crate) fn unset_join_waker(&self) -> bool {
         self.update(|s| {
-            debug_assert!(s.has_join_interest() && s.has_join_waker());
+            assert!(s.has_join_interest() && s.has_join_waker(), "{OUT_OF_TURN}");
             if s.is_complete() {
                 (false, None)
             } else {
@@ -471,7 +478,7 @@ impl State {
     #[inline]
     pub(crate) fn drop_join(&self) -> DropJoin {
         self.update(|s| {
-            debug_assert!(s.has_join_interest());
+            assert!(s.has_join_interest(), "{OUT_OF_TURN}");
             if s.is_complete() {
                 return (DropJoin::DropOutput, None);
             }
@@ -518,7 +525,7 @@ impl State {
     #[must_use]
     pub(crate) fn ref_dec(&self) -> bool {
         let prev = Snapshot(self.0.fetch_sub(REF_ONE, Ordering::AcqRel));
-        debug_assert!(prev.ref_count() >= 1);
+        assert!(prev.ref_count() >= 1, "{MISCOUNTED}");
         prev.ref_count() == 1
     }
 

@@ -237,6 +237,11 @@ impl Driving {
         self.core.as_ref().expect("there until dropped")
     }
 
+    fn current<'a>(&self) -> &'a Current {
+        // SAFETY: `drive` borrows the runtime for longer than it has this.
+        unsafe { (*self.shared).current() }
+    }
+
     /// Queues a task that is ready, at the tail.
     pub(in crate::scheduler) fn queue(&self, task: Ready) {
         self.core().queue.borrow_mut().push_back(task);
@@ -255,16 +260,14 @@ impl Driving {
 
 impl Drop for Driving {
     fn drop(&mut self) {
-        // SAFETY: `drive` borrows the runtime for longer than this.
-        unsafe { (*self.shared).current() }.station.rest.depart();
+        let current = self.current();
+        current.station.rest.depart();
         context::with(|cx| {
             let (driving, slab) = self.previous.get();
             cx.driving.set(driving);
             cx.slab.set(slab);
         });
         if let Some(core) = self.core.take() {
-            // SAFETY: `drive` borrows the runtime for longer than this.
-            let current = unsafe { (*self.shared).current() };
             current.set_awake(false);
             current.put_core(core);
         }

@@ -44,12 +44,8 @@ pub(crate) fn block_in_place<R>(f: impl FnOnce() -> R) -> R {
 
     // Subtle: outside of a task, in a hook or a foreign waker, the worker is in the middle of
     // something and needs its core.
-    let worker = context::with(|cx| {
-        // SAFETY: set by this thread for as long as the worker lives on its stack.
-        cx.task
-            .get()
-            .and_then(|_| unsafe { cx.worker.get().as_ref() })
-    });
+    let in_task = context::with(|cx| cx.task.get().is_some());
+    let worker = Worker::here().filter(|_| in_task);
     let lost = worker.and_then(|worker| {
         // Subtle: what is pinned to this thread could not run under another one, which would have
         // to give the core back for it. It stays, and what can be stolen will be.

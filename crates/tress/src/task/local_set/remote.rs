@@ -105,30 +105,22 @@ impl Remote {
         wakers.wake();
     }
 
-    /// Takes the oldest task.
-    ///
-    /// # Safety
-    /// The caller is on the set's thread.
-    pub(super) unsafe fn pop(&self) -> Option<LocalReady> {
+    /// Takes the oldest task. On the set's thread.
+    pub(super) fn pop(&self) -> Option<Woken<Set>> {
         if self.len.load(Ordering::Acquire) == 0 {
             return None;
         }
         let mut state = self.state.lock();
         let task = state.queue.pop_front();
         self.len.store(state.queue.len(), Ordering::Release);
-        // SAFETY: by the caller's promise.
-        task.map(|task| unsafe { task.at_home() })
+        task
     }
 
-    /// Moves everything to the end of `local`.
-    ///
-    /// # Safety
-    /// As for `pop`.
-    pub(super) unsafe fn drain_into(&self, local: &mut VecDeque<LocalReady>) {
+    /// Moves everything to the end of `local`. On the set's thread.
+    pub(super) fn drain_into(&self, local: &mut VecDeque<LocalReady>) {
         if self.len.load(Ordering::Acquire) != 0 {
             let mut state = self.state.lock();
-            // SAFETY: by the caller's promise.
-            local.extend(state.queue.drain(..).map(|task| unsafe { task.at_home() }));
+            local.extend(state.queue.drain(..).map(Woken::at_home));
             self.len.store(0, Ordering::Release);
         }
     }
@@ -202,9 +194,7 @@ mod model {
 
     /// Is there one? If so it is taken out, and forgotten.
     fn pop(remote: &Remote) -> bool {
-        // SAFETY: nothing is done with the task.
-        let task = unsafe { remote.pop() };
-        task.map(std::mem::forget).is_some()
+        remote.pop().map(std::mem::forget).is_some()
     }
 
     /// A driver that went to sleep has been woken, or it saw the task.

@@ -33,6 +33,9 @@ const REMOTE_INTERVAL: u32 = 31;
 /// page, which is 64 KiB of zeroed memory.
 const BEFORE_PAGES: usize = 32;
 
+/// What a failed assertion says.
+const ELSEWHERE: &str = "a bug in tress: a LocalSet was touched on another thread than its own";
+
 /// See the module documentation.
 pub(crate) struct Set {
     owner: Owner<Set>,
@@ -67,16 +70,26 @@ impl Parent for Set {
         let set = ptr::from_ref(task.parent());
         if task.parent().home.is_here() && task.parent().local().driven.get() {
             // SAFETY: this is the set's thread, where a driver is being polled, which holds the set.
-            unsafe {
-                let task = task.at_home();
-                (*set).local.queue.borrow_mut().push_back(task);
-            }
+            let local = unsafe { (*set).local() };
+            local.queue.borrow_mut().push_back(task.at_home());
             return;
         }
         // Subtle: once the task is queued or a waker is called, everything that kept the set alive
         // may go.
         let set = task.hold();
         set.schedule_slow(task);
+    }
+}
+
+impl Woken<Set> {
+    /// The task in the hands of the set's thread.
+    ///
+    /// # Panics
+    /// On any other.
+    pub(super) fn at_home(self) -> LocalReady {
+        assert!(self.parent().home.is_here(), "{ELSEWHERE}");
+        // SAFETY: as asked just now.
+        unsafe { self.into_local() }
     }
 }
 
@@ -103,7 +116,7 @@ impl Set {
     /// The part that belongs to the set's thread, on which the caller is: a `LocalSet` or its
     /// context is at hand, which stay there, or `home` was asked.
     fn local(&self) -> &Local {
-        debug_assert!(self.home.is_here());
+        debug_assert!(self.home.is_here(), "{ELSEWHERE}");
         &self.local
     }
 
@@ -114,8 +127,7 @@ impl Set {
     /// Queues a task from outside of a poll of the set, and tells its drivers.
     fn schedule_slow(&self, task: Woken<Set>) {
         if self.home.is_here() {
-            // SAFETY: this is the set's thread.
-            let task = unsafe { task.at_home() };
+            let task = task.at_home();
             self.local().queue.borrow_mut().push_back(task);
             self.remote.notify();
         } else {
@@ -163,20 +175,17 @@ impl Set {
     fn next(&self) -> Option<LocalReady> {
         let local = self.local();
         let until = local.until_remote.get();
-        // SAFETY (for both accesses): we are on the set's thread.
         if until == 0 {
             local.until_remote.set(REMOTE_INTERVAL);
-            // SAFETY: see above.
-            if let Some(task) = unsafe { self.remote.pop() } {
-                return Some(task);
+            if let Some(task) = self.remote.pop() {
+                return Some(task.at_home());
             }
         } else {
             local.until_remote.set(until - 1);
         }
         let mut queue = local.queue.borrow_mut();
         if queue.is_empty() {
-            // SAFETY: see above.
-            unsafe { self.remote.drain_into(&mut queue) };
+            self.remote.drain_into(&mut queue);
         }
         queue.pop_front()
     }
@@ -253,8 +262,7 @@ impl Set {
         local.closed.set(true);
         while local.alive.get() > 0 {
             let mut queued = std::mem::take(&mut *local.queue.borrow_mut());
-            // SAFETY: we are on the set's thread.
-            unsafe { self.remote.drain_into(&mut queued) };
+            self.remote.drain_into(&mut queued);
             let mut doomed: Vec<(Id, Doomed)> = Vec::with_capacity(local.alive.get());
             for task in queued {
                 doomed.push((task.header().id(), Doomed::Queued(task)));
