@@ -261,7 +261,10 @@ pub(crate) trait Loop {
     /// As `live_tasks`, with those of the blocking pool, for one who must not wait: false if some could not be had.
     fn try_live_tasks(&self, tasks: &mut Vec<TaskRef>) -> bool {
         let blocking = self.frame().blocking.owner();
-        let owners = self.owners().into_iter().chain([blocking]);
-        owners.fold(true, |whole, owner| owner.try_live_tasks(tasks) && whole)
+        let mut whole = true;
+        for owner in self.owners().into_iter().chain([blocking]) {
+            whole &= owner.try_live_tasks(tasks);
+        }
+        whole
     }
 }
