@@ -22,6 +22,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// Tasks taken from the LIFO slot in a row before it is flushed to the ring (seed 002).
+// D-SCHED-02
 pub(crate) const MAX_LIFO_STREAK: u8 = 3;
 /// A worker that is busy looks after its I/O so often, at the end of a tick.
 const TURN_EVERY: Duration = Duration::from_micros(50);
@@ -142,6 +143,7 @@ impl Worker {
                 core.last_turn.set(now);
             }
             // Yielding tasks notify nobody when they are queued again.
+            // D-SCHED-05
             let queued = core.ring.len();
             if queued > 0 && multi.config.stealing && !core.copes_alone(multi, queued) {
                 core.call_for_help(multi, now);
@@ -270,6 +272,7 @@ impl Worker {
 
     /// Work was found. If this was the last searcher, whoever was not woken because of it must be
     /// woken now, if there is still something to do.
+    // D-SCHED-06
     #[cold]
     fn stop_searching(&self, core: &Core) {
         core.searching.set(false);

@@ -90,6 +90,7 @@ impl Current {
         let mut cx = Context::from_waker(&waker);
         // Tasks that were queued when the future last had its turn, and go before the next one, unless it has
         // waited long enough.
+        // D-SCHED-14
         let mut ahead = 0;
         let mut waits_since = None;
         loop {

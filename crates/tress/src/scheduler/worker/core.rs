@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 /// A spinning thief takes the only task of a ring whose owner has been in one poll this long. Before
 /// that the owner is most likely about to run it, and taking it would only make it change cores.
+// D-SCHED-04
 const LONE_AGE: Duration = Duration::from_micros(2);
 /// The same for a task in a LIFO slot.
 const LIFO_AGE: Duration = Duration::from_micros(20);
@@ -26,6 +27,7 @@ const LOOKS_PER_THEFT: u32 = 8;
 /// A worker with tiny tasks that has run dry lets so many tasks gather in the global queue before
 /// it takes them. It waits for so many pauses of the processor, about half a microsecond, and again if that
 /// has brought so many more.
+// D-SCHED-12
 const GATHERED: usize = 64;
 const GATHERING: usize = 4;
 const GATHER_PAUSES: u32 = 30;
@@ -53,6 +55,7 @@ pub(crate) struct Core {
     /// Tasks alive that are pinned to this worker, and with it to its thread.
     pub(in crate::scheduler) pinned: Cell<usize>,
     /// Those of them that are ready. What others made ready comes by the mail.
+    // D-SCHED-16
     pinned_ready: RefCell<VecDeque<Ready>>,
     /// It is their turn before the other local queues.
     pinned_first: Cell<bool>,
