@@ -78,6 +78,8 @@ pub mod io;
 mod json;
 #[doc(hidden)]
 pub mod macros;
+#[cfg(all(test, loom))]
+mod model;
 #[cfg(feature = "net")]
 pub mod net;
 // The part of it that has models, which need no I/O.
@@ -90,6 +92,7 @@ mod net {
 }
 #[cfg(all(any(unix, windows), feature = "process"))]
 pub mod process;
+mod queue;
 pub mod runtime;
 mod scheduler;
 pub mod shutdown;
@@ -101,6 +104,7 @@ pub mod sync;
 pub mod task;
 pub mod time;
 pub mod trace;
+mod wait;
 mod words;
 
 use tress_sys as sys;

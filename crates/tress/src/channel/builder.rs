@@ -4,20 +4,22 @@ use super::shared::{Channel, Undelivered};
 use crate::sys::Arc;
 use std::fmt;
 
-/// What sending does when the channel is full.
+/// What sending does if the channel is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Overflow {
     /// The sender waits for a place.
     #[default]
     Suspend,
-    /// The oldest message in the channel makes room. Sending never waits.
+    /// The oldest message in the channel is dropped. Sending never waits.
     DropOldest,
     /// The new message is dropped. Sending never waits.
     DropLatest,
 }
 
-/// Makes channels that are not like the others; see [`builder`](super::builder()).
+/// Configures and creates a channel; returned by [`builder`](super::builder()).
+///
+/// # Examples
 ///
 /// ```
 /// use std::sync::{Arc, Mutex};
@@ -52,40 +54,42 @@ impl<T> Builder<T> {
         }
     }
 
-    /// How many messages the channel holds; 0 makes it a rendezvous. Unbounded if this is not called.
+    /// Sets the maximum number of messages in the channel; 0 makes it a rendezvous.
+    ///
+    /// The channel is unbounded if this is not called.
     pub fn capacity(mut self, capacity: usize) -> Builder<T> {
         self.capacity = Some(capacity);
         self
     }
 
-    /// What sending does when the channel is full.
+    /// Sets what sending does if the channel is full. The default is [`Overflow::Suspend`].
     pub fn overflow(mut self, overflow: Overflow) -> Builder<T> {
         self.overflow = overflow;
         self
     }
 
-    /// What to do with messages that nobody receives, instead of dropping them.
+    /// Sets a function that gets the messages that no receiver gets, instead of their being dropped.
     ///
     /// It is called exactly once with each message that was given to the channel and is neither
     /// received nor returned in an error:
     /// - one that [`DropOldest`](Overflow::DropOldest) or [`DropLatest`](Overflow::DropLatest) drops,
-    ///   by the sender that makes it happen;
+    ///   by the sender that causes it;
     /// - one that is in the channel when the last receiver is dropped, by that drop;
     /// - one whose [`send`](Sender::send) is dropped before it is ready, by that drop. (In a
-    ///   rendezvous it may have been taken already; then it is received, and not told of.)
+    ///   rendezvous it may have been taken already; then it is received, and the function is not called.)
     ///
-    /// It runs on the thread on which that happens, without a lock held. If it panics, the panic goes
-    /// on when the channel is done.
+    /// It runs on the thread on which that happens, without a lock held. If it panics, the panic
+    /// continues after the channel has finished its operation.
     pub fn on_undelivered(mut self, undelivered: impl Fn(T) + Send + Sync + 'static) -> Builder<T> {
         self.undelivered = Some(Box::new(undelivered));
         self
     }
 
-    /// Makes the channel.
+    /// Creates the channel.
     ///
     /// # Panics
     /// If the capacity is 0 and the overflow is not [`Suspend`](Overflow::Suspend): a rendezvous holds
-    /// nothing that could be dropped.
+    /// no message that could be dropped.
     #[track_caller]
     pub fn build(self) -> (Sender<T>, Receiver<T>) {
         assert!(

@@ -1,17 +1,12 @@
-//! The clauses of a select: each a place in line at one channel, and what to do then.
+//! The clauses of a select: each is a place in line at one channel, and what is done when its turn comes.
 
-use super::acquire::{Acquire, Closed};
-use super::arrivals::{Arrive, Many};
 use super::builder::Overflow;
-use super::chan::Chan;
 use super::error::{RecvError, SendError};
-use super::list::List;
-use super::meet::Meet;
 use super::receiver::Receiver;
-use super::ring::Ring;
+use super::rendezvous::{Availability, Meet};
 use super::sender::Sender;
-use super::shared::{Channel, Held, Kind};
-use super::token::Token;
+use super::shared::{Channel, Kind, Outgoing};
+use crate::queue::{Acquire, Arrive, Closed, List, Many, Queue, Ring};
 use crate::task::coop;
 use pin_project_lite::pin_project;
 use std::fmt;
@@ -19,37 +14,41 @@ use std::pin::Pin;
 use std::ptr::NonNull;
 use std::task::{Context, Poll, ready};
 
-/// The clauses of a [`Select`](super::Select), of which one makes an `R`.
+/// The clauses of a [`Select`](super::Select), one of which makes an `R`.
 ///
-/// Not to be implemented, or called, outside of this crate.
+/// This trait is sealed.
 pub trait Clauses<R>: sealed::Sealed {
     #[doc(hidden)]
     const COUNT: u32;
 
-    /// Lets a clause happen if it can; else it is in line, unless its channel is a rendezvous. The
-    /// select holds its token.
+    /// Lets a clause happen if it can; otherwise it gets in line, unless its channel is a rendezvous. The
+    /// select is busy.
     #[doc(hidden)]
     fn poll_nth(self: Pin<&mut Self>, nth: u32, cx: &mut Context<'_>) -> Poll<R>;
 
-    /// The result of the clause that somebody else made happen.
+    /// Returns the result of the clause that another thread let happen.
     #[doc(hidden)]
     fn met(self: Pin<&mut Self>) -> Option<R>;
 
-    /// Is any of the channels a rendezvous?
+    /// Returns whether any of the channels is a rendezvous.
     #[doc(hidden)]
     fn meets(&self) -> bool;
 
-    /// Gets in line in each rendezvous. True if there is somebody to be met. The select has let go of
-    /// its token.
+    /// Gets in line in each rendezvous. Returns true if there is a party to be met. The select has become
+    /// free.
     ///
     /// # Safety
-    /// The token is the select's, and outlives the clauses.
+    /// The availability is the select's, and stays in place until the clauses are dropped.
     #[doc(hidden)]
-    unsafe fn stand_by(self: Pin<&mut Self>, cx: &mut Context<'_>, token: NonNull<Token>) -> bool;
+    unsafe fn stand_by(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        availability: NonNull<Availability>,
+    ) -> bool;
 }
 
-/// What a send clause sends. Not to be implemented outside of this crate.
-pub trait Source<T>: sealed::Sealed {
+/// The message that a send clause offers. This trait is sealed.
+pub trait Offer<T>: sealed::Sealed {
     #[doc(hidden)]
     fn is_there(&self) -> bool;
     #[doc(hidden)]
@@ -59,32 +58,32 @@ pub trait Source<T>: sealed::Sealed {
 }
 
 mod sealed {
-    #[allow(unnameable_types, reason = "that is how it keeps others out")]
+    #[allow(unnameable_types, reason = "that is how it seals other traits")]
     pub trait Sealed {}
 
     impl Sealed for () {}
     impl<C, L> Sealed for super::Then<C, L> {}
     impl<T, F> Sealed for super::Recv<'_, T, F> {}
-    impl<T, S: super::Source<T>, F> Sealed for super::Send<'_, T, S, F> {}
-    impl<T> Sealed for super::Held<'_, T> {}
+    impl<T, S: super::Offer<T>, F> Sealed for super::Send<'_, T, S, F> {}
+    impl<T> Sealed for super::Outgoing<'_, T> {}
     impl<T> Sealed for &mut Option<T> {}
 }
 
-impl<T> Source<T> for Held<'_, T> {
+impl<T> Offer<T> for Outgoing<'_, T> {
     fn is_there(&self) -> bool {
         true
     }
 
     fn take(&mut self) -> T {
-        Held::take(self)
+        Outgoing::take(self)
     }
 
     fn put_back(&mut self, message: T) {
-        Held::put_back(self, message);
+        Outgoing::put_back(self, message);
     }
 }
 
-impl<T> Source<T> for &mut Option<T> {
+impl<T> Offer<T> for &mut Option<T> {
     fn is_there(&self) -> bool {
         self.is_some()
     }
@@ -113,13 +112,17 @@ impl<R> Clauses<R> for () {
         false
     }
 
-    unsafe fn stand_by(self: Pin<&mut Self>, _: &mut Context<'_>, _: NonNull<Token>) -> bool {
+    unsafe fn stand_by(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        _: NonNull<Availability>,
+    ) -> bool {
         false
     }
 }
 
 pin_project! {
-    /// Some clauses and one more.
+    /// The clauses `first`, and one more.
     #[derive(Debug)]
     pub struct Then<C, L> {
         #[pin]
@@ -156,10 +159,14 @@ impl<R, C: Clauses<R>, L: Clauses<R>> Clauses<R> for Then<C, L> {
         self.first.meets() || self.last.meets()
     }
 
-    unsafe fn stand_by(self: Pin<&mut Self>, cx: &mut Context<'_>, token: NonNull<Token>) -> bool {
+    unsafe fn stand_by(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        availability: NonNull<Availability>,
+    ) -> bool {
         let this = self.project();
         // SAFETY: by the caller's promise.
-        unsafe { this.first.stand_by(cx, token) || this.last.stand_by(cx, token) }
+        unsafe { this.first.stand_by(cx, availability) || this.last.stand_by(cx, availability) }
     }
 }
 
@@ -189,11 +196,11 @@ impl<'a, T, F> Recv<'a, T, F> {
             channel,
             then: Some(then),
             taking: match &channel.kind {
-                Kind::Ring(chan) => Taking::Ring {
-                    arrive: Arrive::new(chan),
+                Kind::Ring(queue) => Taking::Ring {
+                    arrive: Arrive::new(queue),
                 },
-                Kind::List(chan) => Taking::List {
-                    arrive: Arrive::new(chan),
+                Kind::List(queue) => Taking::List {
+                    arrive: Arrive::new(queue),
                 },
                 Kind::Meeting(meeting) => Taking::Meeting {
                     meet: Meet::take(meeting),
@@ -242,10 +249,14 @@ impl<R, T, F: FnOnce(Result<T, RecvError>) -> R> Clauses<R> for Recv<'_, T, F> {
         matches!(self.taking, Taking::Meeting { .. })
     }
 
-    unsafe fn stand_by(self: Pin<&mut Self>, cx: &mut Context<'_>, token: NonNull<Token>) -> bool {
+    unsafe fn stand_by(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        availability: NonNull<Availability>,
+    ) -> bool {
         match self.project().taking.project() {
             // SAFETY: by the caller's promise.
-            TakingNow::Meeting { meet } => unsafe { meet.stand_by(cx, token) },
+            TakingNow::Meeting { meet } => unsafe { meet.stand_by(cx, availability) },
             _ => false,
         }
     }
@@ -257,7 +268,7 @@ pin_project! {
         Ring { #[pin] acquire: Acquire<'a, Ring<T>> },
         List { #[pin] acquire: Acquire<'a, List<T>> },
         Meeting { #[pin] meet: Meet<'a, T> },
-        // The channel drops messages rather than let its senders wait.
+        // The channel drops messages instead of letting senders wait.
         AtOnce,
         // There is nothing to send.
         Never,
@@ -268,10 +279,10 @@ pin_project! {
     /// A clause that sends.
     pub struct Send<'a, T, S, F>
     where
-        S: Source<T>,
+        S: Offer<T>,
     {
         channel: &'a Channel<T>,
-        source: S,
+        offer: S,
         then: Option<F>,
         #[pin]
         giving: Giving<'a, T>,
@@ -279,66 +290,66 @@ pin_project! {
 
     impl<T, S, F> PinnedDrop for Send<'_, T, S, F>
     where
-        S: Source<T>,
+        S: Offer<T>,
     {
         fn drop(this: Pin<&mut Self>) {
             let this = this.project();
             if let GivingNow::Meeting { meet } = this.giving.project() {
                 if let Some(message) = meet.withdraw() {
-                    this.source.put_back(message);
+                    this.offer.put_back(message);
                 }
             }
         }
     }
 }
 
-impl<'a, T, S: Source<T>, F> Send<'a, T, S, F> {
-    pub(super) fn new(sender: &'a Sender<T>, mut source: S, then: F) -> Send<'a, T, S, F> {
+impl<'a, T, S: Offer<T>, F> Send<'a, T, S, F> {
+    pub(super) fn new(sender: &'a Sender<T>, mut offer: S, then: F) -> Send<'a, T, S, F> {
         let channel = sender.channel();
-        let giving = if !source.is_there() {
+        let giving = if !offer.is_there() {
             Giving::Never
         } else if channel.overflow != Overflow::Suspend {
             Giving::AtOnce
         } else {
             match &channel.kind {
-                Kind::Ring(chan) => Giving::Ring {
-                    acquire: Acquire::new(chan, 1),
+                Kind::Ring(queue) => Giving::Ring {
+                    acquire: Acquire::new(queue, 1),
                 },
-                Kind::List(chan) => Giving::List {
-                    acquire: Acquire::new(chan, 1),
+                Kind::List(queue) => Giving::List {
+                    acquire: Acquire::new(queue, 1),
                 },
                 Kind::Meeting(meeting) => Giving::Meeting {
-                    meet: Meet::give(meeting, source.take()),
+                    meet: Meet::give(meeting, offer.take()),
                 },
             }
         };
         Send {
             channel,
-            source,
+            offer,
             then: Some(then),
             giving,
         }
     }
 }
 
-/// Sends into a place that was waited for. The message comes back if the channel is closed.
+/// Sends into a place that was waited for. Returns the message if the channel is closed.
 fn fill<L: Many>(
-    chan: &Chan<L>,
+    queue: &Queue<L>,
     spot: Result<L::Spot, Closed>,
-    source: &mut impl Source<L::Message>,
+    offer: &mut impl Offer<L::Message>,
 ) -> Option<L::Message> {
-    let message = source.take();
+    let message = offer.take();
     match spot {
         Ok(spot) => {
-            L::fill(chan, spot, message);
+            L::fill(queue, spot, message);
             None
         }
         Err(Closed) => Some(message),
     }
 }
 
-impl<R, T, S: Source<T>, F: FnOnce(Result<(), SendError<T>>) -> R> Send<'_, T, S, F> {
-    /// `message` is what came back.
+impl<R, T, S: Offer<T>, F: FnOnce(Result<(), SendError<T>>) -> R> Send<'_, T, S, F> {
+    /// Calls the closure. `message` is the message if it was not sent.
     fn happened(self: Pin<&mut Self>, message: Option<T>) -> R {
         let this = self.project();
         let then = this.then.take().expect("polled after it was ready");
@@ -351,7 +362,7 @@ impl<R, T, S: Source<T>, F: FnOnce(Result<(), SendError<T>>) -> R> Send<'_, T, S
 
 impl<R, T, S, F> Clauses<R> for Send<'_, T, S, F>
 where
-    S: Source<T>,
+    S: Offer<T>,
     F: FnOnce(Result<(), SendError<T>>) -> R,
 {
     const COUNT: u32 = 1;
@@ -359,11 +370,17 @@ where
     fn poll_nth(mut self: Pin<&mut Self>, _: u32, cx: &mut Context<'_>) -> Poll<R> {
         let this = self.as_mut().project();
         let returned = match (this.giving.project(), &this.channel.kind) {
-            (GivingNow::Ring { acquire }, Kind::Ring(chan)) => {
-                fill(chan, ready!(acquire.poll_spot(cx)), this.source)
+            (GivingNow::Ring { acquire }, Kind::Ring(queue)) => {
+                let proceed = ready!(coop::poll_proceed(cx));
+                let spot = ready!(acquire.poll_spot(cx));
+                proceed.made_progress();
+                fill(queue, spot, this.offer)
             }
-            (GivingNow::List { acquire }, Kind::List(chan)) => {
-                fill(chan, ready!(acquire.poll_spot(cx)), this.source)
+            (GivingNow::List { acquire }, Kind::List(queue)) => {
+                let proceed = ready!(coop::poll_proceed(cx));
+                let spot = ready!(acquire.poll_spot(cx));
+                proceed.made_progress();
+                fill(queue, spot, this.offer)
             }
             (GivingNow::Meeting { meet }, _) => {
                 let proceed = ready!(coop::poll_proceed(cx));
@@ -373,7 +390,7 @@ where
             }
             (GivingNow::AtOnce, _) => {
                 ready!(coop::poll_proceed(cx)).made_progress();
-                let sent = this.channel.try_send(this.source.take());
+                let sent = this.channel.try_send(this.offer.take());
                 sent.err().map(|error| error.into_inner())
             }
             _ => return Poll::Pending,
@@ -392,10 +409,14 @@ where
         matches!(self.giving, Giving::Meeting { .. })
     }
 
-    unsafe fn stand_by(self: Pin<&mut Self>, cx: &mut Context<'_>, token: NonNull<Token>) -> bool {
+    unsafe fn stand_by(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        availability: NonNull<Availability>,
+    ) -> bool {
         match self.project().giving.project() {
             // SAFETY: by the caller's promise.
-            GivingNow::Meeting { meet } => unsafe { meet.stand_by(cx, token) },
+            GivingNow::Meeting { meet } => unsafe { meet.stand_by(cx, availability) },
             _ => false,
         }
     }
@@ -407,7 +428,7 @@ impl<T, F> fmt::Debug for Recv<'_, T, F> {
     }
 }
 
-impl<T, S: Source<T>, F> fmt::Debug for Send<'_, T, S, F> {
+impl<T, S: Offer<T>, F> fmt::Debug for Send<'_, T, S, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Send").finish_non_exhaustive()
     }

@@ -1,5 +1,6 @@
-//! Why a message could not be sent or received. What could not be sent comes back in the error, and
-//! so does the cause that the channel was closed with.
+//! Errors of sending and receiving.
+//!
+//! A message that could not be sent is in the error, and so is the cause with which the channel was closed.
 
 use std::error::Error;
 use std::fmt;
@@ -7,7 +8,7 @@ use std::sync::Arc;
 
 type AnyError = Box<dyn Error + Send + Sync>;
 
-/// What a channel was closed with: see [`Sender::close_with`](super::Sender::close_with).
+/// The cause with which a channel was closed: see [`Sender::close_with`](super::Sender::close_with).
 // A thin pointer, so that results stay small.
 #[derive(Clone)]
 pub(super) struct Cause(Arc<AnyError>);
@@ -22,66 +23,68 @@ impl Cause {
     }
 }
 
-/// The channel is closed; the message comes back.
+/// Error of [`send`](super::Sender::send): the channel is closed. It contains the message.
 pub struct SendError<T> {
     pub(super) message: T,
     pub(super) cause: Option<Cause>,
 }
 
-/// Why a message was not sent at once; it comes back.
+/// Error of [`try_send`](super::Sender::try_send). It contains the message.
 pub enum TrySendError<T> {
-    /// There is no free place, or others were first in line for it.
+    /// There is no free place, or other senders are in line for it.
     Full(T),
     /// The channel is closed.
     Closed(SendError<T>),
 }
 
-/// Why a message was not sent in time; it comes back.
+/// Error of [`send_blocking_until`](super::Sender::send_blocking_until). It contains the message.
 pub enum SendTimeoutError<T> {
-    /// No place became free in time.
+    /// No place became free before the deadline.
     Timeout(T),
     /// The channel is closed.
     Closed(SendError<T>),
 }
 
-/// The channel is closed, and everything that was sent has been received.
+/// Error of [`recv`](super::Receiver::recv): the channel is closed, and all its messages have been received.
 #[derive(Clone)]
 pub struct RecvError {
     pub(super) cause: Option<Cause>,
 }
 
-/// Why there was no message to receive at once.
+/// Error of [`try_recv`](super::Receiver::try_recv).
 #[derive(Clone)]
 pub enum TryRecvError {
-    /// There is none at the moment.
+    /// There is no message at the moment.
     Empty,
-    /// There will be none.
+    /// The channel is closed, and all its messages have been received.
     Closed(RecvError),
 }
 
-/// Why no message was received in time.
+/// Error of [`recv_blocking_until`](super::Receiver::recv_blocking_until).
 #[derive(Clone)]
 pub enum RecvTimeoutError {
-    /// None came in time.
+    /// No message came before the deadline.
     Timeout,
-    /// There will be none.
+    /// The channel is closed, and all its messages have been received.
     Closed(RecvError),
 }
 
 impl<T> SendError<T> {
-    /// The message.
+    /// Returns the message.
     pub fn into_inner(self) -> T {
         self.message
     }
 
-    /// What the channel was [closed with](super::Sender::close_with), if it was.
+    /// Returns the cause with which the channel was [closed](super::Sender::close_with), if there is one.
     pub fn cause(&self) -> Option<&(dyn Error + Send + Sync + 'static)> {
         self.cause.as_ref().map(Cause::get)
     }
 }
 
 impl RecvError {
-    /// What the channel was [closed with](super::Sender::close_with), if it was.
+    /// Returns the cause with which the channel was [closed](super::Sender::close_with), if there is one.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::channel;
@@ -97,7 +100,9 @@ impl RecvError {
 }
 
 impl<T> TrySendError<T> {
-    /// The message.
+    /// Returns the message.
+    ///
+    /// # Examples
     ///
     /// ```
     /// let (tx, _rx) = tress::channel::bounded(1);
@@ -112,19 +117,19 @@ impl<T> TrySendError<T> {
         }
     }
 
-    /// True if the message could be sent later.
+    /// Returns `true` if the channel is full: the message may be sent later.
     pub fn is_full(&self) -> bool {
         matches!(self, TrySendError::Full(_))
     }
 
-    /// True if the channel is closed.
+    /// Returns `true` if the channel is closed.
     pub fn is_closed(&self) -> bool {
         !self.is_full()
     }
 }
 
 impl<T> SendTimeoutError<T> {
-    /// The message.
+    /// Returns the message.
     pub fn into_inner(self) -> T {
         match self {
             SendTimeoutError::Timeout(message)
@@ -132,24 +137,24 @@ impl<T> SendTimeoutError<T> {
         }
     }
 
-    /// True if the time was up.
+    /// Returns `true` if the deadline has passed.
     pub fn is_timeout(&self) -> bool {
         matches!(self, SendTimeoutError::Timeout(_))
     }
 }
 
 impl TryRecvError {
-    /// True if a message may come later.
+    /// Returns `true` if there is no message at the moment: one may come later.
     pub fn is_empty(&self) -> bool {
         matches!(self, TryRecvError::Empty)
     }
 
-    /// True if there will be no message any more.
+    /// Returns `true` if no message will come.
     pub fn is_closed(&self) -> bool {
         !self.is_empty()
     }
 
-    /// What the channel was closed with, if it was.
+    /// Returns the cause with which the channel was closed, if there is one.
     pub fn cause(&self) -> Option<&(dyn Error + Send + Sync + 'static)> {
         match self {
             TryRecvError::Empty => None,
@@ -159,7 +164,7 @@ impl TryRecvError {
 }
 
 impl RecvTimeoutError {
-    /// True if the time was up.
+    /// Returns `true` if the deadline has passed.
     pub fn is_timeout(&self) -> bool {
         matches!(self, RecvTimeoutError::Timeout)
     }
@@ -253,7 +258,7 @@ impl fmt::Display for RecvTimeoutError {
     }
 }
 
-/// Debug without asking it of the message, and `Error` with the cause as its source.
+/// Implements `Debug` without requiring it of the message, and `Error` with the cause as its source.
 macro_rules! error_impls {
     ($([$($generic:ident)?] $name:ident $error:ident => $cause:expr;)*) => {$(
         impl<$($generic)?> fmt::Debug for $name<$($generic)?> {

@@ -1,20 +1,25 @@
 //! Channels with many senders and many receivers.
 //!
-//! | to … | use |
-//! |---|---|
-//! | pass messages on, a bounded number ahead of the receivers | [`bounded`] |
-//! | pass messages on, however far ahead | [`unbounded`] |
-//! | pass a message from hand to hand | [`bounded(0)`](bounded) |
-//! | keep only the latest | [`conflated`] |
-//! | drop messages when there are too many, or hear of those that nobody gets | [`builder`] |
-//! | wait for whichever of several can receive **or** send | [`Select`] |
-//! | answer one request | [`oneshot`] |
-//! | show the latest value to many | [`watch`] |
-//! | send every message to every receiver | [`broadcast`] |
+//! | flavour | structure | good for |
+//! |---|---|---|
+//! | [`bounded`] | a ring of slots, created at once; a list of blocks if that would be more than 4 MiB | a limited number of messages ahead of the receivers |
+//! | [`unbounded`] | a list of blocks of 32 slots | senders that must never wait |
+//! | [`bounded(0)`](bounded) | none: a rendezvous, each message passes from future to future | knowing that a receiver has the message |
+//! | [`conflated`] | a ring of one slot, whose message is replaced | receivers that need only the latest message |
+//! | [`builder`] | any of these, with another [`Overflow`] or a function for messages that no receiver gets | dropping messages when there are too many |
+//! | [`oneshot`] | one slot | one answer to one request |
+//! | [`watch`] | one value behind a lock, and its version | showing the latest value to many |
+//! | [`broadcast`] | a ring of slots that every receiver reads | sending every message to every receiver |
 //!
-//! [`sync::mpsc`](crate::sync::mpsc) is the same machinery for a single receiver, in Tokio's words, and
-//! a little faster there.
+//! [`Select`] waits for the first of several channels that can receive **or** send.
 //!
+//! [`sync::mpsc`](crate::sync::mpsc) stands on the same queues, with Tokio's interface and for a single
+//! receiver, and is a little faster there.
+//!
+//! The ring is Dmitry Vyukov's bounded MPMC queue, except that its senders claim positions in a word which
+//! also counts reserved places and tells whether the channel is closed.
+//!
+//! # Examples
 //! ```
 //! use tress::channel;
 //!
@@ -47,54 +52,41 @@
 //!
 //! # Order
 //! Messages of one sender that go to one receiver arrive in the order in which they were sent. Senders
-//! that wait for a place get it in the order in which they came, and nobody overtakes them. Receivers
-//! that wait are called in that order too, but one that comes by meanwhile may be first. A called
-//! receiver takes what it finds and calls the next one if there is more: a future that was woken and
-//! is kept without being polled holds up those behind it, as it would with a lock.
+//! that wait for a place get it in the order in which they came, and no other sender overtakes them. Receivers
+//! that wait are woken in that order too, but a receiver that comes meanwhile may be first. A receiver that
+//! was woken takes what it finds and wakes the next one if there is more: a future that was woken and
+//! is not polled holds up those behind it, as it would with a lock.
 //!
 //! # The end
 //! A channel is closed by [`close`](Sender::close), on either side, and when all senders or all
-//! receivers are gone. Nothing can be sent then, except into places that were reserved before, and the
-//! message comes back. Receivers get what is left, and then an error, which carries the cause if there
-//! [was one](Sender::close_with). What is left when the last receiver goes is dropped, or given to
-//! [`on_undelivered`](Builder::on_undelivered).
+//! receivers have been dropped. No message can be sent then, except into places that were reserved before:
+//! sending returns it in an error. Receivers get what is left, and then an error, which contains the cause if
+//! there [was one](Sender::close_with). What is left when the last receiver is dropped is dropped too, or given
+//! to [`on_undelivered`](Builder::on_undelivered).
 //!
 //! # Blocking threads
 //! [`send_blocking`](Sender::send_blocking), [`recv_blocking`](Receiver::recv_blocking) and
-//! [`iter`](Receiver::iter) are for plain threads, and both sides may mix with asynchronous ones. Any
-//! waker will do: the channels need no runtime.
+//! [`iter`](Receiver::iter) are for threads outside of a runtime, and can be mixed with the asynchronous
+//! methods on both sides. The channels work with any waker and need no runtime.
 //!
 //! # Limits
-//! At most 2²⁴ − 1 places can be reserved and unused at a time, and at most 2³⁴ messages be in a
-//! channel, whatever its capacity. Waiting allocates nothing. The places of a bounded channel are made
-//! at once, in a ring, if that takes no more than 4 MiB; if it takes more, blocks of 32 are made as
-//! messages come.
+//! At most 2²⁴ − 1 places can be reserved and unused at the same time, and at most 2³⁴ messages can be in a
+//! channel, whatever its capacity. Waiting allocates nothing. The places of a bounded channel are allocated
+//! at once, in a ring, if that takes at most 4 MiB; otherwise blocks of 32 are allocated as messages come.
 
-pub(crate) mod acquire;
-mod arrivals;
 mod attempt;
-pub(crate) mod block;
 mod builder;
-pub(crate) mod chain;
-pub(crate) mod chan;
 mod clause;
 pub mod error;
-mod list;
-mod meet;
-mod meeting;
 #[cfg(all(test, loom))]
 mod model;
 mod permit;
-mod places;
+mod queries;
 mod receiver;
-mod ring;
-mod run;
+mod rendezvous;
 mod select;
 mod sender;
 mod shared;
-mod state;
-pub(crate) mod tail;
-mod token;
 
 pub use crate::sync::{broadcast, oneshot, watch};
 pub use builder::{Builder, Overflow};
@@ -103,8 +95,11 @@ pub use receiver::{IntoIter, Iter, Receiver, TryIter, WeakReceiver};
 pub use select::{Select, Wait};
 pub use sender::{Sender, WeakSender};
 
-/// Makes a channel for up to `capacity` messages. With a capacity of 0 it is a rendezvous: a message
-/// passes when a sender and a receiver are both there.
+/// Creates a channel that holds up to `capacity` messages.
+///
+/// With a capacity of 0 it is a rendezvous: a message passes when a sender and a receiver are both there.
+///
+/// # Examples
 ///
 /// ```
 /// use tress::channel;
@@ -127,7 +122,9 @@ pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     builder().capacity(capacity).build()
 }
 
-/// Makes a channel that takes whatever comes, for as long as there is memory. Sending never waits.
+/// Creates a channel that holds any number of messages, as long as there is memory. Sending never waits.
+///
+/// # Examples
 ///
 /// ```
 /// let (tx, rx) = tress::channel::unbounded();
@@ -140,7 +137,9 @@ pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
     builder().build()
 }
 
-/// Makes a channel that holds the latest message only. Sending never waits.
+/// Creates a channel that holds only the latest message. Sending never waits.
+///
+/// # Examples
 ///
 /// ```
 /// let (tx, rx) = tress::channel::conflated();
@@ -153,7 +152,7 @@ pub fn conflated<T>() -> (Sender<T>, Receiver<T>) {
     builder().capacity(1).overflow(Overflow::DropOldest).build()
 }
 
-/// Makes a channel to order: unbounded, unless something else is said.
+/// Returns a builder for a channel, which is unbounded unless the builder is told otherwise.
 pub fn builder<T>() -> Builder<T> {
     Builder::new()
 }

@@ -3,13 +3,11 @@
 //! Messages are loom `Arc`s: one that is dropped twice or never fails the model by itself.
 
 use super::{Overflow, Receiver, Select, Sender, bounded, builder, conflated, unbounded};
-use crate::sync::model::{explore, poll_once};
+use crate::model::{explore, poll_once};
 use loom::future::block_on;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
-
-mod meeting;
 
 type Ends = (Sender<Arc<i32>>, Receiver<Arc<i32>>);
 

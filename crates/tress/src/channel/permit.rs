@@ -3,7 +3,8 @@ use super::sender::Sender;
 use std::fmt;
 use std::mem;
 
-/// A place in a channel, reserved by [`Sender::reserve`]: sending into it does not wait.
+/// A reserved place in a channel, into which a message can be sent without waiting; returned by
+/// [`Sender::reserve`].
 ///
 /// Dropping it gives the place back.
 pub struct Permit<'a, T> {
@@ -11,15 +12,19 @@ pub struct Permit<'a, T> {
 }
 
 impl<'a, T> Permit<'a, T> {
-    /// The caller has reserved a place.
+    /// Creates a permit for a place that the caller has reserved.
     pub(super) fn new(sender: &'a Sender<T>) -> Permit<'a, T> {
         Permit { sender }
     }
 
     /// Sends a message into the place.
     ///
-    /// It is received even if the channel was closed since the place was reserved: the place was
-    /// promised. It comes back only if there is no receiver any more.
+    /// The message is received even if the channel was closed after the place was reserved.
+    ///
+    /// # Errors
+    /// Returns the message if all receivers were dropped.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
@@ -50,7 +55,7 @@ impl<T> fmt::Debug for Permit<'_, T> {
     }
 }
 
-/// A place in a channel that borrows nothing, reserved by [`Sender::reserve_owned`].
+/// A reserved place in a channel that borrows nothing; returned by [`Sender::reserve_owned`].
 ///
 /// It counts as a sender. Dropping it gives the place back.
 pub struct OwnedPermit<T> {
@@ -59,7 +64,7 @@ pub struct OwnedPermit<T> {
 }
 
 impl<T> OwnedPermit<T> {
-    /// The caller has reserved a place.
+    /// Creates a permit for a place that the caller has reserved.
     pub(super) fn new(sender: Sender<T>) -> OwnedPermit<T> {
         OwnedPermit {
             sender: Some(sender),
@@ -70,7 +75,14 @@ impl<T> OwnedPermit<T> {
         self.sender.take().expect("taken only by consuming methods")
     }
 
-    /// Sends a message into the place, as [`Permit::send`] does, and returns the sender.
+    /// Sends a message into the place, and returns the sender.
+    ///
+    /// The message is received even if the channel was closed after the place was reserved.
+    ///
+    /// # Errors
+    /// Returns the message if all receivers were dropped.
+    ///
+    /// # Examples
     ///
     /// ```
     /// let (tx, rx) = tress::channel::bounded(1);
@@ -86,6 +98,15 @@ impl<T> OwnedPermit<T> {
     }
 
     /// Gives the place back, and returns the sender.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let (tx, _rx) = tress::channel::bounded::<()>(1);
+    /// let permit = tx.try_reserve_owned().unwrap();
+    /// let tx = permit.release();
+    /// assert!(tx.try_reserve().is_ok());
+    /// ```
     pub fn release(mut self) -> Sender<T> {
         let sender = self.take();
         sender.channel().release();

@@ -1,11 +1,9 @@
-use super::arrivals::{Arrive, Many, Over};
 use super::attempt::Receiving;
-use super::chan::Chan;
 use super::error::{Cause, RecvError, RecvTimeoutError, TryRecvError};
-use super::meet::Meet;
-use super::meeting::Meeting;
+use super::rendezvous::{Meet, Meeting};
 use super::shared::{Channel, by_kind};
-use crate::sync::{blocking, cannot_block};
+use crate::queue::{Arrive, Many, Over, Queue};
+use crate::runtime::block_thread::{self, cannot_block};
 use crate::sys::Arc;
 use crate::task::coop;
 use std::error::Error;
@@ -14,19 +12,17 @@ use std::future::poll_fn;
 use std::iter::FusedIterator;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::pin::pin;
-use std::task::{Poll, ready};
 use std::time::Instant;
 
-/// The receiving end of a channel. Clone it to receive in several places: each message goes to one of
-/// them.
+/// The receiving end of a channel, which can be cloned: each message goes to one of the receivers.
 ///
-/// When the last one is dropped the channel is closed, and what is left in it goes to
+/// When the last receiver is dropped the channel is closed, and what is left in it goes to
 /// [`on_undelivered`](super::Builder::on_undelivered).
 pub struct Receiver<T> {
     channel: Arc<Channel<T>>,
 }
 
-/// A receiver that does not keep the channel open; made by [`Receiver::downgrade`].
+/// A receiver that does not keep the channel open; returned by [`Receiver::downgrade`].
 pub struct WeakReceiver<T> {
     channel: Arc<Channel<T>>,
 }
@@ -37,7 +33,7 @@ impl<T> UnwindSafe for WeakReceiver<T> {}
 impl<T> RefUnwindSafe for WeakReceiver<T> {}
 
 impl<T> Receiver<T> {
-    /// The first receiver of a channel.
+    /// Creates the first receiver of a channel.
     pub(super) fn new(channel: Arc<Channel<T>>) -> Receiver<T> {
         Receiver { channel }
     }
@@ -47,8 +43,17 @@ impl<T> Receiver<T> {
         &self.channel
     }
 
-    /// The next message. The error means that the channel is closed, and that everything that was sent
-    /// or promised before has been received.
+    /// Receives the next message, waiting until there is one; in a rendezvous, until a sender comes.
+    ///
+    /// # Errors
+    /// Returns an error if the channel is closed, all its messages have been received, and no place is
+    /// reserved.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe. If the future is dropped before it is ready, no message is lost: another
+    /// receiver gets it, or the next call.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
@@ -58,10 +63,6 @@ impl<T> Receiver<T> {
     /// assert!(rx.recv().await.is_err()); // the sender is gone
     /// # });
     /// ```
-    ///
-    /// # Cancel safety
-    /// If it is dropped before it is ready no message is lost: another receiver gets it, or the next
-    /// call.
     pub fn recv(&self) -> impl Future<Output = Result<T, RecvError>> {
         Receiving::First {
             channel: &self.channel,
@@ -69,8 +70,16 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// Waits for a message, and adds it and those behind it to `buffer`, up to `limit`. Returns how
-    /// many there were; 0 only if `limit` is 0.
+    /// Waits until there is a message, and moves up to `limit` messages to the end of `buffer`. Returns how
+    /// many they were; 0 only if `limit` is 0.
+    ///
+    /// # Errors
+    /// As for [`recv`](Receiver::recv).
+    ///
+    /// # Cancel safety
+    /// As for [`recv`](Receiver::recv).
+    ///
+    /// # Examples
     ///
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
@@ -84,9 +93,6 @@ impl<T> Receiver<T> {
     /// assert_eq!(batch, [0, 1, 2, 3, 4]);
     /// # });
     /// ```
-    ///
-    /// # Cancel safety
-    /// As [`recv`](Receiver::recv).
     pub async fn recv_many(&self, buffer: &mut Vec<T>, limit: usize) -> Result<usize, RecvError> {
         if limit == 0 {
             return Ok(0);
@@ -105,10 +111,15 @@ impl<T> Receiver<T> {
         Ok(received)
     }
 
-    /// The next message, if there is one; in a rendezvous, if a sender waits.
+    /// Receives the next message without waiting, if there is one; in a rendezvous, if a sender waits.
     ///
-    /// Never says that the channel is empty when a message was completely sent before. (If an earlier
-    /// one is just being put in place it waits for that, which takes as long as moving the message.)
+    /// If a sender is moving its message into the channel, this method waits for that. So it never reports
+    /// an empty channel after a call of `send` has returned.
+    ///
+    /// # Errors
+    /// Returns an error if there is no message, or if none will come.
+    ///
+    /// # Examples
     ///
     /// ```
     /// let (tx, rx) = tress::channel::bounded(1);
@@ -123,7 +134,15 @@ impl<T> Receiver<T> {
         self.channel.try_recv()
     }
 
-    /// As [`recv`](Receiver::recv), blocking this thread.
+    /// Receives the next message, blocking the thread until there is one.
+    ///
+    /// # Errors
+    /// As for [`recv`](Receiver::recv).
+    ///
+    /// # Panics
+    /// If the thread drives asynchronous tasks: use [`recv`](Receiver::recv) there.
+    ///
+    /// # Examples
     ///
     /// ```
     /// let (tx, rx) = tress::channel::bounded(1);
@@ -131,15 +150,20 @@ impl<T> Receiver<T> {
     /// assert_eq!(rx.recv_blocking().unwrap(), 1);
     /// assert!(rx.recv_blocking().is_err());
     /// ```
-    ///
-    /// # Panics
-    /// If this thread drives asynchronous tasks: use [`recv`](Receiver::recv) there.
     #[track_caller]
     pub fn recv_blocking(&self) -> Result<T, RecvError> {
-        blocking::block_on(cannot_block!("Receiver::recv_blocking"), self.recv())
+        block_thread::block_on(cannot_block!("Receiver::recv_blocking"), self.recv())
     }
 
-    /// As [`recv_blocking`](Receiver::recv_blocking), until a deadline.
+    /// Receives the next message, blocking the thread until there is one, or until a deadline.
+    ///
+    /// # Errors
+    /// Returns an error if no message came before the deadline, or if none will come.
+    ///
+    /// # Panics
+    /// If the thread drives asynchronous tasks: use [`recv`](Receiver::recv) there.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use std::time::Instant;
@@ -149,19 +173,21 @@ impl<T> Receiver<T> {
     /// tx.try_send(1).unwrap();
     /// assert_eq!(rx.recv_blocking_until(Instant::now()).unwrap(), 1);
     /// ```
-    ///
-    /// # Panics
-    /// As [`recv_blocking`](Receiver::recv_blocking).
     #[track_caller]
     pub fn recv_blocking_until(&self, deadline: Instant) -> Result<T, RecvTimeoutError> {
         let what = cannot_block!("Receiver::recv_blocking_until");
-        match blocking::block_on_until(what, deadline, self.recv()) {
+        match block_thread::block_on_until(what, deadline, self.recv()) {
             Some(received) => Ok(received?),
             None => Err(RecvTimeoutError::Timeout),
         }
     }
 
-    /// The messages, one by one, blocking this thread, until the channel is closed.
+    /// Returns an iterator that receives messages, blocking the thread, until the channel is closed and empty.
+    ///
+    /// # Panics
+    /// Its `next` panics if the thread drives asynchronous tasks.
+    ///
+    /// # Examples
     ///
     /// ```
     /// let (tx, rx) = tress::channel::bounded(2);
@@ -177,7 +203,9 @@ impl<T> Receiver<T> {
         Iter { receiver: self }
     }
 
-    /// The messages that are there, without waiting for more.
+    /// Returns an iterator that receives messages without waiting, until there is none.
+    ///
+    /// # Examples
     ///
     /// ```
     /// let (tx, rx) = tress::channel::unbounded();
@@ -189,19 +217,35 @@ impl<T> Receiver<T> {
         TryIter { receiver: self }
     }
 
-    /// Closes the channel, as [`Sender::close`](super::Sender::close) does. What is in it can still be
+    /// Closes the channel, as [`Sender::close`](super::Sender::close) does. Its messages can still be
     /// received.
+    ///
+    /// Returns `false` if the channel was closed already.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let (tx, rx) = tress::channel::unbounded();
+    /// tx.try_send(1).unwrap();
+    /// assert!(rx.close());
+    /// assert!(tx.try_send(2).unwrap_err().is_closed());
+    /// assert_eq!(rx.try_recv().unwrap(), 1);
+    /// ```
     pub fn close(&self) -> bool {
         self.channel.close(None, false)
     }
 
-    /// As [`close`](Receiver::close), and says why, as
+    /// Closes the channel and sets the cause that both sides find in their errors, as
     /// [`Sender::close_with`](super::Sender::close_with) does.
+    ///
+    /// Returns `false` if the channel was closed already; the cause is dropped then.
     pub fn close_with(&self, cause: impl Into<Box<dyn Error + Send + Sync>>) -> bool {
         self.channel.close(Some(Cause::new(cause)), false)
     }
 
-    /// A receiver that does not keep the channel open.
+    /// Creates a receiver that does not keep the channel open.
+    ///
+    /// # Examples
     ///
     /// ```
     /// let (_tx, rx) = tress::channel::bounded::<()>(1);
@@ -216,7 +260,7 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// True if both are of the same channel.
+    /// Returns `true` if both receivers are of the same channel.
     pub fn same_channel(&self, other: &Receiver<T>) -> bool {
         Arc::ptr_eq(&self.channel, &other.channel)
     }
@@ -234,7 +278,7 @@ impl<T> Clone for Receiver<T> {
 async fn wait_to_receive<T>(channel: &Channel<T>) -> Result<T, RecvError> {
     by_kind!(
         channel,
-        chan => match wait_for_message(chan).await {
+        queue => match wait_for_message(queue).await {
             Ok(message) => Ok(message),
             Err(Over) => Err(channel.recv_error()),
         },
@@ -246,26 +290,14 @@ async fn wait_to_receive<T>(channel: &Channel<T>) -> Result<T, RecvError> {
 }
 
 #[inline]
-async fn wait_for_message<L: Many>(chan: &Chan<L>) -> Result<L::Message, Over> {
-    let mut arrive = pin!(Arrive::new(chan));
-    poll_fn(|cx| {
-        let proceed = ready!(coop::poll_proceed(cx));
-        let taken = ready!(arrive.as_mut().poll_take(cx));
-        proceed.made_progress();
-        Poll::Ready(taken)
-    })
-    .await
+async fn wait_for_message<L: Many>(queue: &Queue<L>) -> Result<L::Message, Over> {
+    let mut arrive = pin!(Arrive::new(queue));
+    coop::cooperative(poll_fn(|cx| arrive.as_mut().poll_take(cx))).await
 }
 
 async fn wait_to_meet<T>(meeting: &Meeting<T>) -> Option<T> {
     let mut meet = pin!(Meet::take(meeting));
-    let _met = poll_fn(|cx| {
-        let proceed = ready!(coop::poll_proceed(cx));
-        let met = ready!(meet.as_mut().poll_meet(cx));
-        proceed.made_progress();
-        Poll::Ready(met)
-    })
-    .await;
+    let _met = coop::cooperative(poll_fn(|cx| meet.as_mut().poll_meet(cx))).await;
     meet.as_mut().into_hand()
 }
 
@@ -276,7 +308,7 @@ impl<T> Drop for Receiver<T> {
 }
 
 impl<T> WeakReceiver<T> {
-    /// A receiver, unless all are gone.
+    /// Creates a receiver. Returns `None` if all receivers were dropped.
     pub fn upgrade(&self) -> Option<Receiver<T>> {
         self.channel.receivers.try_add().then(|| Receiver {
             channel: self.channel.clone(),
@@ -298,19 +330,20 @@ impl<T> fmt::Debug for WeakReceiver<T> {
     }
 }
 
-/// Messages, one by one; made by [`Receiver::iter`]. Blocks the thread.
+/// Iterator over the messages of a channel that blocks the thread; returned by [`Receiver::iter`].
 #[derive(Debug)]
 pub struct Iter<'a, T> {
     receiver: &'a Receiver<T>,
 }
 
-/// As [`Iter`], with a receiver of its own.
+/// Iterator over the messages of a channel that blocks the thread and owns its receiver; returned by
+/// [`Receiver::into_iter`].
 #[derive(Debug)]
 pub struct IntoIter<T> {
     receiver: Receiver<T>,
 }
 
-/// The messages that are there; made by [`Receiver::try_iter`].
+/// Iterator over the messages of a channel that never waits; returned by [`Receiver::try_iter`].
 #[derive(Debug)]
 pub struct TryIter<'a, T> {
     receiver: &'a Receiver<T>,
@@ -342,7 +375,7 @@ impl<T> Iterator for TryIter<'_, T> {
     }
 }
 
-// After the end of a channel comes nothing.
+// No message comes after the end of a channel.
 impl<T> FusedIterator for Iter<'_, T> {}
 impl<T> FusedIterator for IntoIter<T> {}
 

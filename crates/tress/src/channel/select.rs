@@ -1,16 +1,16 @@
 //! Waiting for whichever of several channels can receive or send.
 
-use super::chan::Pause;
-use super::clause::{Clauses, Recv, Send, Source, Then};
+use super::clause::{Clauses, Offer, Recv, Send, Then};
 use super::error::{RecvError, SendError};
 use super::receiver::Receiver;
+use super::rendezvous::Availability;
 use super::sender::Sender;
-use super::shared::Held;
-use super::token::Token;
+use super::shared::Outgoing;
+use crate::runtime::block_thread::{self, cannot_block};
 use crate::runtime::context;
-use crate::sync::{blocking, cannot_block};
 use crate::task::coop;
 use crate::time;
+use crate::wait::Backoff;
 use pin_project_lite::pin_project;
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -19,12 +19,20 @@ use std::pin::{Pin, pin};
 use std::ptr::NonNull;
 use std::task::{Context, Poll, Waker, ready};
 
-/// Waits for whichever of several channels can receive or send first, and does that: exactly one of
+/// Waits for the first of several channels that can receive or send, and does that: exactly one of
 /// the clauses happens, and its closure makes the result.
 ///
 /// Clauses that can happen at once are equally likely, unless the select is [`biased`](Select::biased).
-/// One that waits is in line in each channel, as a single receiver or sender would be; nothing is
-/// polled in between, and nothing is allocated.
+/// A select that waits is in line in each of its channels, as a single receiver or sender would be. It
+/// neither polls in between nor allocates.
+///
+/// A clause whose channel is closed can happen: its closure gets the error.
+///
+/// The futures of the channels can also be used in [`tress::select!`](crate::select), as any others. The
+/// difference is in a rendezvous: there, the message of a `send` that is dropped because another branch was
+/// first may have been received. The message of a clause that did not happen has not.
+///
+/// # Examples
 ///
 /// ```
 /// use tress::channel::{self, Select};
@@ -49,12 +57,6 @@ use std::task::{Context, Poll, Waker, ready};
 /// assert_eq!(outbox.recv().await.unwrap(), 42);
 /// # });
 /// ```
-///
-/// A clause whose channel is closed can happen, with an error.
-///
-/// In [`tress::select!`](crate::select) the futures of the channels can be used as any others. The
-/// difference is in a rendezvous: there, a `send` that is dropped because another branch was first may
-/// have been received. In a `Select` it has not.
 #[must_use = "a select does nothing unless waited for"]
 pub struct Select<R, C = ()> {
     clauses: C,
@@ -63,7 +65,7 @@ pub struct Select<R, C = ()> {
 }
 
 impl<R> Select<R> {
-    /// Without any clause, which would wait for ever.
+    /// Creates a select without any clause. It would wait forever.
     #[allow(
         clippy::new_without_default,
         reason = "a select without clauses is of no use as a default"
@@ -78,13 +80,13 @@ impl<R> Select<R> {
 }
 
 impl<R, C: Clauses<R>> Select<R, C> {
-    /// Clauses that come first are preferred.
+    /// Prefers the clauses that were added first, if several can happen at once.
     pub fn biased(mut self) -> Select<R, C> {
         self.biased = true;
         self
     }
 
-    /// Receives a message.
+    /// Adds a clause that receives a message.
     pub fn recv<'a, T, F>(
         self,
         receiver: &'a Receiver<T>,
@@ -96,7 +98,7 @@ impl<R, C: Clauses<R>> Select<R, C> {
         self.then(Recv::new(receiver, then))
     }
 
-    /// Sends a message.
+    /// Adds a clause that sends a message.
     ///
     /// If another clause happens, or the select is dropped, the message goes to
     /// [`on_undelivered`](super::Builder::on_undelivered), as one of a dropped
@@ -106,15 +108,15 @@ impl<R, C: Clauses<R>> Select<R, C> {
         sender: &'a Sender<T>,
         message: T,
         then: F,
-    ) -> Select<R, Then<C, Send<'a, T, impl Source<T> + use<'a, T, R, C, F>, F>>>
+    ) -> Select<R, Then<C, Send<'a, T, impl Offer<T> + use<'a, T, R, C, F>, F>>>
     where
         F: FnOnce(Result<(), SendError<T>>) -> R,
     {
-        let held = Held::new(sender.channel(), message);
-        self.then(Send::new(sender, held, then))
+        let outgoing = Outgoing::new(sender.channel(), message);
+        self.then(Send::new(sender, outgoing, then))
     }
 
-    /// Sends the message that is in `message`, if there is one; without one, the clause cannot happen.
+    /// Adds a clause that sends the message in `message`. If there is none, the clause cannot happen.
     ///
     /// If another clause happens, or the select is dropped, the message stays where it was.
     #[allow(clippy::type_complexity, reason = "nobody writes it out")]
@@ -138,27 +140,29 @@ impl<R, C: Clauses<R>> Select<R, C> {
         }
     }
 
-    /// Waits for a clause.
+    /// Waits until a clause has happened, and returns its result.
     ///
-    /// When one has happened the others have left their lines, and the future does nothing any more.
+    /// The other clauses have left their lines then.
     ///
     /// # Panics
-    /// If it is polled after it was ready.
+    /// If the future is polled after it was ready.
     ///
     /// # Cancel safety
-    /// If it is dropped before it is ready nothing was received, and nothing sent; in a rendezvous, a
-    /// receiver may have taken the message of a send clause while the future was not polled.
+    /// This method is cancel safe: if the future is dropped before it is ready, nothing was received and
+    /// nothing was sent. The exception is a rendezvous, where a receiver may have taken the message of a send
+    /// clause while the future was not polled.
     pub fn wait(self) -> Wait<R, C> {
         Wait {
             clauses: Some(self.clauses),
-            token: Token::busy(),
+            availability: Availability::busy(),
             biased: self.biased,
             result: PhantomData,
         }
     }
 
-    /// A clause that can happen at once; `None` if there is none. What another language's select does
-    /// with an `else`.
+    /// Lets a clause happen that can happen at once. Returns `None` if there is none.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::channel::{self, Select};
@@ -174,7 +178,15 @@ impl<R, C: Clauses<R>> Select<R, C> {
         pin!(self.wait()).give_up(&mut Context::from_waker(Waker::noop()))
     }
 
-    /// Waits for a clause until a deadline; `None` if none happened by then.
+    /// Waits until a clause has happened, or until a deadline. Returns `None` if none happened by then.
+    ///
+    /// # Panics
+    /// If it is called outside of a runtime, or in one built without `enable_time`.
+    ///
+    /// # Cancel safety
+    /// As for [`wait`](Select::wait).
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::channel::{self, Select};
@@ -186,12 +198,6 @@ impl<R, C: Clauses<R>> Select<R, C> {
     /// assert_eq!(late, None);
     /// # });
     /// ```
-    ///
-    /// # Panics
-    /// Outside of a runtime, or in one built without `enable_time`.
-    ///
-    /// # Cancel safety
-    /// As [`wait`](Select::wait).
     pub async fn wait_until(self, deadline: time::Instant) -> Option<R> {
         let mut wait = pin!(self.wait());
         let mut sleep = pin!(time::sleep_until(deadline));
@@ -204,7 +210,12 @@ impl<R, C: Clauses<R>> Select<R, C> {
         .await
     }
 
-    /// As [`wait`](Select::wait), blocking this thread.
+    /// Waits until a clause has happened, blocking the thread.
+    ///
+    /// # Panics
+    /// If the thread drives asynchronous tasks: use [`wait`](Select::wait) there.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::channel::{self, Select};
@@ -215,24 +226,21 @@ impl<R, C: Clauses<R>> Select<R, C> {
     /// assert_eq!(got, 7);
     /// sender.join().unwrap().unwrap();
     /// ```
-    ///
-    /// # Panics
-    /// If this thread drives asynchronous tasks: use [`wait`](Select::wait) there.
     #[track_caller]
     pub fn wait_blocking(self) -> R {
-        blocking::block_on(cannot_block!("Select::wait_blocking"), self.wait())
+        block_thread::block_on(cannot_block!("Select::wait_blocking"), self.wait())
     }
 
-    /// As [`wait_blocking`](Select::wait_blocking), until a deadline; `None` if no clause happened by
-    /// then.
+    /// Waits until a clause has happened, or until a deadline, blocking the thread. Returns `None` if none
+    /// happened by then.
     ///
     /// # Panics
-    /// As [`wait_blocking`](Select::wait_blocking).
+    /// If the thread drives asynchronous tasks: use [`wait_until`](Select::wait_until) there.
     #[track_caller]
     pub fn wait_blocking_until(self, deadline: std::time::Instant) -> Option<R> {
         let mut wait = pin!(self.wait());
         let what = cannot_block!("Select::wait_blocking_until");
-        blocking::block_on_until(what, deadline, wait.as_mut())
+        block_thread::block_on_until(what, deadline, wait.as_mut())
             .or_else(|| wait.give_up(&mut Context::from_waker(Waker::noop())))
     }
 }
@@ -246,14 +254,14 @@ impl<R, C> fmt::Debug for Select<R, C> {
 }
 
 pin_project! {
-    /// Waits for a clause of a [`Select`]; made by [`Select::wait`].
+    /// Waits until a clause of a [`Select`] has happened; returned by [`Select::wait`].
     #[must_use = "futures do nothing unless awaited"]
     pub struct Wait<R, C> {
-        // First, so that it is dropped, and leaves all lines, before the token goes. `None` once a clause
-        // has happened: the others must not stay in line when nobody polls for them any more.
+        // First, so that it is dropped, and leaves all lines, before the availability is. `None` once a
+        // clause has happened: the others must not stay in line when the future is not polled any more.
         #[pin]
         clauses: Option<C>,
-        token: Token,
+        availability: Availability,
         biased: bool,
         result: PhantomData<fn() -> R>,
     }
@@ -267,13 +275,13 @@ impl<R, C: Clauses<R>> Wait<R, C> {
             .expect("a `Select` of which a clause has happened cannot be polled")
     }
 
-    /// A clause has happened: the others leave their lines.
+    /// Called when a clause has happened: takes the others out of their lines.
     fn happened(self: Pin<&mut Self>, result: R) -> R {
         self.project().clauses.set(None);
         result
     }
 
-    /// Ready if a clause can happen at once. The token is ours, and stays so if one does.
+    /// Lets a clause happen if one can happen at once. The select is busy, and stays so if one does.
     fn poll_clauses(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<R> {
         let start = if self.biased || C::COUNT < 2 {
             0
@@ -288,24 +296,25 @@ impl<R, C: Clauses<R>> Wait<R, C> {
         Poll::Pending
     }
 
-    /// Somebody has got the token, and meets one of our clauses.
+    /// Returns the result of the clause that another thread, which has picked the select, lets happen.
     fn met(mut self: Pin<&mut Self>) -> R {
-        let mut pause = Pause::new();
+        let mut backoff = Backoff::new();
         loop {
             if let Some(result) = self.as_mut().clauses().met() {
                 return self.happened(result);
             }
-            // It has the meeting's lock, and is about to tell.
-            pause.wait();
+            // That thread has the meeting's lock, and is about to settle the clause.
+            backoff.wait();
         }
     }
 
-    /// The time is up: what has happened counts, and what can happen at once, but nothing after that.
+    /// Called at the deadline: lets a clause happen that has happened or can happen at once, but none after
+    /// that.
     fn give_up(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Option<R> {
-        if !self.token.take_back() {
+        if !self.availability.become_busy() {
             return Some(self.met());
         }
-        // There is no other time to do it.
+        // There is no later time to do it.
         match coop::with_unconstrained(|| self.poll_clauses(cx)) {
             Poll::Ready(result) => Some(result),
             Poll::Pending => None,
@@ -317,10 +326,10 @@ impl<R, C: Clauses<R>> Future for Wait<R, C> {
     type Output = R;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<R> {
-        // Once for all: without a budget no clause could happen, and each would be looked at again.
+        // Checked once for all clauses: without a budget none could happen, and each would be polled again.
         ready!(coop::poll_budget_available(cx));
         loop {
-            if !self.token.take_back() {
+            if !self.availability.become_busy() {
                 return Poll::Ready(self.met());
             }
             if let Poll::Ready(result) = self.as_mut().poll_clauses(cx) {
@@ -329,10 +338,10 @@ impl<R, C: Clauses<R>> Future for Wait<R, C> {
             if !self.as_mut().clauses().meets() {
                 return Poll::Pending;
             }
-            self.token.let_go();
-            let token = NonNull::from(&self.token);
+            self.availability.become_free();
+            let availability = NonNull::from(&self.availability);
             // SAFETY: pinned with the clauses, which are dropped first.
-            if !unsafe { self.as_mut().clauses().stand_by(cx, token) } {
+            if !unsafe { self.as_mut().clauses().stand_by(cx, availability) } {
                 return Poll::Pending;
             }
         }

@@ -1,14 +1,11 @@
-use super::acquire::{Acquire, Closed};
-use super::arrivals::Many;
 use super::attempt::Sending;
 use super::builder::Overflow;
-use super::chan::Chan;
 use super::error::{Cause, SendError, SendTimeoutError, TrySendError};
-use super::meet::{Hope, Meet};
-use super::meeting::Meeting;
 use super::permit::{OwnedPermit, Permit};
-use super::shared::{Channel, Held, Kind, by_kind};
-use crate::sync::{blocking, cannot_block};
+use super::rendezvous::{Hope, Meet, Meeting};
+use super::shared::{Channel, Kind, Outgoing, by_kind};
+use crate::queue::{Acquire, Closed, Many, Queue};
+use crate::runtime::block_thread::{self, cannot_block};
 use crate::sys::Arc;
 use crate::task::coop;
 use std::error::Error;
@@ -16,17 +13,16 @@ use std::fmt;
 use std::future::poll_fn;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::pin::{Pin, pin};
-use std::task::{Poll, ready};
 use std::time::Instant;
 
-/// The sending end of a channel. Clone it to send from several places.
+/// The sending end of a channel, which can be cloned.
 ///
-/// When the last one is dropped the channel is closed: receivers get what is left, and then an error.
+/// When the last sender is dropped the channel is closed: receivers get what is left, and then an error.
 pub struct Sender<T> {
     channel: Arc<Channel<T>>,
 }
 
-/// A sender that does not keep the channel open; made by [`Sender::downgrade`].
+/// A sender that does not keep the channel open; returned by [`Sender::downgrade`].
 pub struct WeakSender<T> {
     channel: Arc<Channel<T>>,
 }
@@ -37,7 +33,7 @@ impl<T> UnwindSafe for WeakSender<T> {}
 impl<T> RefUnwindSafe for WeakSender<T> {}
 
 impl<T> Sender<T> {
-    /// The first sender of a channel.
+    /// Creates the first sender of a channel.
     pub(super) fn new(channel: Arc<Channel<T>>) -> Sender<T> {
         Sender { channel }
     }
@@ -47,10 +43,21 @@ impl<T> Sender<T> {
         &self.channel
     }
 
-    /// Sends a message, waiting for a free place if there is none; in a rendezvous, for a receiver.
+    /// Sends a message, waiting until a place is free; in a rendezvous, until a receiver takes it.
     ///
-    /// Success means that the message is in the channel or in a receiver's hands. The error means that
-    /// the channel is closed, and returns the message.
+    /// Success does not mean that the message will be received: the receivers may be dropped.
+    ///
+    /// # Errors
+    /// Returns the message if the channel is closed.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped before it is ready, the message was not sent, and goes to
+    /// [`on_undelivered`](super::Builder::on_undelivered); the place in line is lost. To keep the
+    /// message, use [`reserve`](Sender::reserve). In a rendezvous, a receiver may have taken the message
+    /// while the future was not polled: then it is received. Use [`Select`](super::Select) if
+    /// that makes a difference.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
@@ -67,23 +74,21 @@ impl<T> Sender<T> {
     /// }
     /// # });
     /// ```
-    ///
-    /// # Cancel safety
-    /// If it is dropped before it is ready the message was not sent, and goes to
-    /// [`on_undelivered`](super::Builder::on_undelivered); the place in line is lost. To keep the
-    /// message, use [`reserve`](Sender::reserve). In a rendezvous a receiver may have taken the message
-    /// while the future was not polled: then it is received. Use [`Select`](super::Select) where
-    /// that makes a difference.
     pub fn send(&self, message: T) -> impl Future<Output = Result<(), SendError<T>>> {
-        // Not an `async fn`: what was not polled yet is not delivered either.
+        // Not an `async fn`: the message of a future that was never polled counts as undelivered, too.
         Sending::First {
-            held: Held::new(&self.channel, message),
+            outgoing: Outgoing::new(&self.channel, message),
             wait: wait_to_send,
         }
     }
 
-    /// Sends a message if that needs no waiting: there is a free place and nobody is in line for it;
-    /// in a rendezvous, a receiver waits.
+    /// Sends a message without waiting: if a place is free and no sender is in line for it; in a
+    /// rendezvous, if a receiver waits.
+    ///
+    /// # Errors
+    /// Returns the message if there is no such place or receiver, or if the channel is closed.
+    ///
+    /// # Examples
     ///
     /// ```
     /// let (tx, rx) = tress::channel::bounded(1);
@@ -98,7 +103,15 @@ impl<T> Sender<T> {
         self.channel.try_send(message)
     }
 
-    /// As [`send`](Sender::send), blocking this thread.
+    /// Sends a message, blocking the thread until a place is free; in a rendezvous, until a receiver takes it.
+    ///
+    /// # Errors
+    /// Returns the message if the channel is closed.
+    ///
+    /// # Panics
+    /// If the thread drives asynchronous tasks: use [`send`](Sender::send) there.
+    ///
+    /// # Examples
     ///
     /// ```
     /// let (tx, rx) = tress::channel::bounded(0);
@@ -106,16 +119,20 @@ impl<T> Sender<T> {
     /// assert_eq!(rx.recv_blocking().unwrap(), "hello");
     /// sender.join().unwrap().unwrap();
     /// ```
-    ///
-    /// # Panics
-    /// If this thread drives asynchronous tasks: use [`send`](Sender::send) there.
     #[track_caller]
     pub fn send_blocking(&self, message: T) -> Result<(), SendError<T>> {
-        blocking::block_on(cannot_block!("Sender::send_blocking"), self.send(message))
+        block_thread::block_on(cannot_block!("Sender::send_blocking"), self.send(message))
     }
 
-    /// As [`send_blocking`](Sender::send_blocking), until a deadline. The message comes back if it was
-    /// not sent by then.
+    /// Sends a message, blocking the thread until a place is free, or until a deadline.
+    ///
+    /// # Errors
+    /// Returns the message if it was not sent before the deadline, or if the channel is closed.
+    ///
+    /// # Panics
+    /// If the thread drives asynchronous tasks: use [`send`](Sender::send) there.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use std::time::Instant;
@@ -126,9 +143,6 @@ impl<T> Sender<T> {
     /// assert!(error.is_timeout());
     /// assert_eq!(error.into_inner(), 2);
     /// ```
-    ///
-    /// # Panics
-    /// As [`send_blocking`](Sender::send_blocking).
     #[track_caller]
     pub fn send_blocking_until(
         &self,
@@ -136,11 +150,14 @@ impl<T> Sender<T> {
         deadline: Instant,
     ) -> Result<(), SendTimeoutError<T>> {
         let what = cannot_block!("Sender::send_blocking_until");
-        // The message stays with us until its place is certain, so that it can come back.
+        // The message stays here until its place is certain, so that it can be returned.
         if let Kind::Meeting(meeting) = &self.channel.kind {
             let mut meet = pin!(Meet::give(meeting, message));
-            let met =
-                blocking::block_on_until(what, deadline, poll_fn(|cx| meet.as_mut().poll_meet(cx)));
+            let met = block_thread::block_on_until(
+                what,
+                deadline,
+                poll_fn(|cx| meet.as_mut().poll_meet(cx)),
+            );
             return match (meet.withdraw(), met) {
                 (None, _) => Ok(()),
                 (Some(message), None) => Err(SendTimeoutError::Timeout(message)),
@@ -149,18 +166,26 @@ impl<T> Sender<T> {
                 }
             };
         }
-        match blocking::block_on_until(what, deadline, self.reserve()) {
+        match block_thread::block_on_until(what, deadline, self.reserve()) {
             Some(Ok(permit)) => Ok(permit.send(message)?),
             Some(Err(_)) => Err(self.channel.send_error(message).into()),
             None => Err(SendTimeoutError::Timeout(message)),
         }
     }
 
-    /// Waits for a free place and reserves it: sending into it does not wait. In a rendezvous, waits
-    /// for a receiver; should that one go away, the message is kept for the next.
+    /// Waits until a place is free and reserves it, so that sending into it does not wait. In a rendezvous,
+    /// waits for a receiver; if that one goes away, the message is kept for the next.
     ///
     /// A channel whose [overflow](super::Overflow) is not `Suspend` needs no reservation, and this
-    /// does not wait.
+    /// method does not wait.
+    ///
+    /// # Errors
+    /// Returns an error if the channel is closed.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe. Dropping the future loses the place in line.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
@@ -171,18 +196,30 @@ impl<T> Sender<T> {
     /// assert_eq!(rx.recv().await.unwrap(), "made for this place");
     /// # });
     /// ```
-    ///
-    /// # Cancel safety
-    /// Dropping it loses the place in line, and nothing else.
     pub async fn reserve(&self) -> Result<Permit<'_, T>, SendError<()>> {
         self.wait_for_place().await?;
         Ok(Permit::new(self))
     }
 
-    /// As [`reserve`](Sender::reserve), for a permit that borrows nothing.
+    /// Waits until a place is free and reserves it, as [`reserve`](Sender::reserve) does, for a permit that
+    /// borrows nothing. It consumes the sender, and sending through the permit returns it.
+    ///
+    /// # Errors
+    /// Returns an error if the channel is closed.
     ///
     /// # Cancel safety
-    /// Dropping it loses the place in line and drops the sender.
+    /// Dropping the future drops the sender and loses the place in line.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (tx, rx) = tress::channel::bounded(1);
+    /// let permit = tx.clone().reserve_owned().await.unwrap();
+    /// tress::spawn(async move { permit.send(7) });
+    /// assert_eq!(rx.recv().await.unwrap(), 7);
+    /// # });
+    /// ```
     pub async fn reserve_owned(self) -> Result<OwnedPermit<T>, SendError<()>> {
         self.wait_for_place().await?;
         Ok(OwnedPermit::new(self))
@@ -199,19 +236,12 @@ impl<T> Sender<T> {
         }
         let place = by_kind!(
             self.channel,
-            chan => Acquire::new(chan, 1).await.is_ok(),
+            queue => coop::cooperative(Acquire::new(queue, 1)).await.is_ok(),
             meeting => {
                 let mut hope = pin!(Hope::new(meeting));
-                poll_fn(|cx| {
-                    let proceed = ready!(coop::poll_proceed(cx));
-                    let promised = hope.as_mut().poll_promise(cx);
-                    if promised.is_ready() {
-                        proceed.made_progress();
-                    }
-                    promised
-                })
-                .await
-                .is_ok()
+                coop::cooperative(poll_fn(|cx| hope.as_mut().poll_promise(cx)))
+                    .await
+                    .is_ok()
             },
         );
         if place {
@@ -221,7 +251,12 @@ impl<T> Sender<T> {
         }
     }
 
-    /// Reserves a place if one is free and nobody is in line for it.
+    /// Reserves a place if one is free and no sender is in line for it.
+    ///
+    /// # Errors
+    /// Returns an error if there is no such place, or if the channel is closed.
+    ///
+    /// # Examples
     ///
     /// ```
     /// let (tx, _rx) = tress::channel::bounded(1);
@@ -237,8 +272,21 @@ impl<T> Sender<T> {
         }
     }
 
-    /// As [`try_reserve`](Sender::try_reserve), for a permit that borrows nothing. The sender comes
-    /// back if there is no place.
+    /// Reserves a place if one is free and no sender is in line for it, for a permit that borrows nothing.
+    ///
+    /// # Errors
+    /// Returns the sender if there is no such place, or if the channel is closed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let (tx, rx) = tress::channel::bounded(1);
+    /// let permit = tx.try_reserve_owned().unwrap();
+    /// let tx = permit.send(1).unwrap();
+    /// let tx = tx.try_reserve_owned().unwrap_err().into_inner();
+    /// assert_eq!(rx.try_recv().unwrap(), 1);
+    /// assert!(tx.try_reserve_owned().is_ok());
+    /// ```
     pub fn try_reserve_owned(self) -> Result<OwnedPermit<T>, TrySendError<Sender<T>>> {
         match self.channel.try_reserve() {
             Some(Ok(())) => Ok(OwnedPermit::new(self)),
@@ -250,7 +298,12 @@ impl<T> Sender<T> {
         }
     }
 
-    /// Waits until the channel is closed: by [`close`](Sender::close), or because no receiver is left.
+    /// Waits until the channel is closed: by [`close`](Sender::close), or because all receivers were dropped.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
@@ -259,15 +312,20 @@ impl<T> Sender<T> {
     /// tx.closed().await; // stop producing
     /// # });
     /// ```
-    ///
-    /// # Cancel safety
-    /// Dropping it loses nothing.
     pub async fn closed(&self) {
-        by_kind!(self.channel, chan => chan.closed().await, meeting => meeting.closed().await)
+        by_kind!(
+            self.channel,
+            queue => coop::cooperative(queue.closed()).await,
+            meeting => meeting.closed().await,
+        )
     }
 
-    /// Closes the channel: nothing more can be sent, except into places that were reserved before.
-    /// Receivers get what is left, and then an error. False if it was closed before.
+    /// Closes the channel: no message can be sent any more, except into places that were reserved before.
+    /// Receivers get what is left, and then an error.
+    ///
+    /// Returns `false` if the channel was closed already.
+    ///
+    /// # Examples
     ///
     /// ```
     /// let (tx, rx) = tress::channel::unbounded();
@@ -281,8 +339,12 @@ impl<T> Sender<T> {
         self.channel.close(None, false)
     }
 
-    /// As [`close`](Sender::close), and says why: both sides find the cause in their errors. The cause
-    /// of whoever closes the channel first counts.
+    /// Closes the channel, as [`close`](Sender::close) does, and sets the cause that both sides find in
+    /// their errors.
+    ///
+    /// Returns `false` if the channel was closed already; the cause is dropped then.
+    ///
+    /// # Examples
     ///
     /// ```
     /// let (tx, rx) = tress::channel::bounded::<u32>(1);
@@ -294,7 +356,9 @@ impl<T> Sender<T> {
         self.channel.close(Some(Cause::new(cause)), false)
     }
 
-    /// A sender that does not keep the channel open.
+    /// Creates a sender that does not keep the channel open.
+    ///
+    /// # Examples
     ///
     /// ```
     /// let (tx, _rx) = tress::channel::bounded::<()>(1);
@@ -309,7 +373,9 @@ impl<T> Sender<T> {
         }
     }
 
-    /// True if both are of the same channel.
+    /// Returns `true` if both senders are of the same channel.
+    ///
+    /// # Examples
     ///
     /// ```
     /// let (one, _rx) = tress::channel::unbounded::<()>();
@@ -322,7 +388,7 @@ impl<T> Sender<T> {
     }
 }
 
-/// A rendezvous's message on its way; not delivered if it is dropped.
+/// A message on its way through a rendezvous. Dropped with it, it counts as one that no receiver gets.
 struct Giving<'a, T> {
     channel: &'a Channel<T>,
     meet: Meet<'a, T>,
@@ -352,47 +418,44 @@ impl<T> Clone for Sender<T> {
     }
 }
 
-async fn wait_to_send<T>(held: Held<'_, T>) -> Result<(), SendError<T>> {
+async fn wait_to_send<T>(outgoing: Outgoing<'_, T>) -> Result<(), SendError<T>> {
     by_kind!(
-        held.channel(),
-        chan => wait_for_slot(chan, held).await,
-        meeting => wait_to_meet(meeting, held).await,
+        outgoing.channel(),
+        queue => wait_for_slot(queue, outgoing).await,
+        meeting => wait_to_meet(meeting, outgoing).await,
     )
 }
 
 #[inline]
 async fn wait_for_slot<L: Many>(
-    chan: &Chan<L>,
-    mut held: Held<'_, L::Message>,
+    queue: &Queue<L>,
+    mut outgoing: Outgoing<'_, L::Message>,
 ) -> Result<(), SendError<L::Message>> {
-    let channel = held.channel();
+    let channel = outgoing.channel();
     if channel.overflow != Overflow::Suspend {
         coop::consume_budget().await;
-        return channel.send_now(chan, held.take());
+        return channel.send_now(queue, outgoing.take());
     }
-    let mut acquire = pin!(Acquire::new(chan, 1));
-    match poll_fn(|cx| acquire.as_mut().poll_spot(cx)).await {
+    let mut acquire = pin!(Acquire::new(queue, 1));
+    match coop::cooperative(poll_fn(|cx| acquire.as_mut().poll_spot(cx))).await {
         Ok(spot) => {
-            L::fill(chan, spot, held.take());
+            L::fill(queue, spot, outgoing.take());
             Ok(())
         }
-        Err(Closed) => Err(channel.send_error(held.take())),
+        Err(Closed) => Err(channel.send_error(outgoing.take())),
     }
 }
 
-async fn wait_to_meet<T>(meeting: &Meeting<T>, mut held: Held<'_, T>) -> Result<(), SendError<T>> {
-    let channel = held.channel();
+async fn wait_to_meet<T>(
+    meeting: &Meeting<T>,
+    mut outgoing: Outgoing<'_, T>,
+) -> Result<(), SendError<T>> {
+    let channel = outgoing.channel();
     let mut giving = pin!(Giving {
         channel,
-        meet: Meet::give(meeting, held.take()),
+        meet: Meet::give(meeting, outgoing.take()),
     });
-    let _met = poll_fn(|cx| {
-        let proceed = ready!(coop::poll_proceed(cx));
-        let met = ready!(giving.as_mut().meet().poll_meet(cx));
-        proceed.made_progress();
-        Poll::Ready(met)
-    })
-    .await;
+    let _met = coop::cooperative(poll_fn(|cx| giving.as_mut().meet().poll_meet(cx))).await;
     match giving.as_mut().meet().into_hand() {
         None => Ok(()),
         Some(message) => Err(channel.send_error(message)),
@@ -406,7 +469,7 @@ impl<T> Drop for Sender<T> {
 }
 
 impl<T> WeakSender<T> {
-    /// A sender, unless all are gone.
+    /// Creates a sender. Returns `None` if all senders were dropped.
     pub fn upgrade(&self) -> Option<Sender<T>> {
         self.channel.senders.try_add().then(|| Sender {
             channel: self.channel.clone(),

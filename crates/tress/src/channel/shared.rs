@@ -1,20 +1,15 @@
 //! What all handles of a channel share: the kind, the counts of both sides, the end and its cause,
-//! and what becomes of messages that nobody receives.
+//! and what is done with messages that no receiver gets.
 
-use super::arrivals::{Many, Taken};
 use super::builder::Overflow;
-use super::chan::{Chan, Count, Refusal, UNBOUNDED};
 use super::error::{Cause, RecvError, SendError, TryRecvError, TrySendError};
-use super::list::List;
-use super::meeting::{Meeting, Shut};
-use super::ring::Ring;
-use super::tail::distance;
+use super::rendezvous::{Meeting, Shut};
+use crate::queue::{Count, List, Many, Queue, Refusal, Ring, Taken, UNBOUNDED};
 use crate::sys::Mutex;
-use crate::sys::atomic::Ordering;
 use crate::task::coop;
 use std::task::{Context, Poll, ready};
 
-/// Is called with each message that nobody receives.
+/// A function that is called with each message that no receiver gets.
 pub(super) type Undelivered<T> = Box<dyn Fn(T) + Send + Sync>;
 
 pub(super) struct Channel<T> {
@@ -27,23 +22,23 @@ pub(super) struct Channel<T> {
 }
 
 pub(super) enum Kind<T> {
-    Ring(Chan<Ring<T>>),
-    List(Chan<List<T>>),
+    Ring(Queue<Ring<T>>),
+    List(Queue<List<T>>),
     Meeting(Meeting<T>),
 }
 
-/// Decided by whoever closes first.
+/// Whether the channel is closed, and with which cause: that of the first call.
 enum End {
     Open,
     Closed(Option<Cause>),
 }
 
-/// Does the same for both buffering kinds, and something else for a rendezvous.
+/// Evaluates one expression for both kinds that buffer, and another one for a rendezvous.
 macro_rules! by_kind {
-    ($channel:expr, $chan:ident => $buffered:expr, $meeting:ident => $met:expr $(,)?) => {
+    ($channel:expr, $queue:ident => $buffered:expr, $meeting:ident => $met:expr $(,)?) => {
         match &$channel.kind {
-            $crate::channel::shared::Kind::Ring($chan) => $buffered,
-            $crate::channel::shared::Kind::List($chan) => $buffered,
+            $crate::channel::shared::Kind::Ring($queue) => $buffered,
+            $crate::channel::shared::Kind::List($queue) => $buffered,
             $crate::channel::shared::Kind::Meeting($meeting) => $met,
         }
     };
@@ -51,7 +46,7 @@ macro_rules! by_kind {
 pub(super) use by_kind;
 
 impl<T> Channel<T> {
-    /// With one sender and one receiver. `capacity` of `None` is unbounded.
+    /// Creates a channel with one sender and one receiver. A `capacity` of `None` means unbounded.
     pub(super) fn new(
         capacity: Option<usize>,
         overflow: Overflow,
@@ -59,11 +54,11 @@ impl<T> Channel<T> {
     ) -> Channel<T> {
         let kind = match capacity {
             Some(0) => Kind::Meeting(Meeting::new()),
-            Some(capacity) => match Chan::ring(capacity) {
+            Some(capacity) => match Queue::ring(capacity) {
                 Some(ring) => Kind::Ring(ring),
-                None => Kind::List(Chan::list(capacity.min(UNBOUNDED - 1))),
+                None => Kind::List(Queue::list(capacity.min(UNBOUNDED - 1))),
             },
-            None => Kind::List(Chan::list(UNBOUNDED)),
+            None => Kind::List(Queue::list(UNBOUNDED)),
         };
         Channel {
             kind,
@@ -75,7 +70,7 @@ impl<T> Channel<T> {
         }
     }
 
-    /// Nobody will receive the message.
+    /// Disposes of a message that no receiver gets.
     pub(super) fn undelivered(&self, message: T) {
         if let Some(undelivered) = &self.undelivered {
             undelivered(message);
@@ -89,10 +84,10 @@ impl<T> Channel<T> {
     }
 
     pub(super) fn is_closed(&self) -> bool {
-        by_kind!(self, chan => chan.is_closed(), meeting => meeting.is_closed())
+        by_kind!(self, queue => queue.is_closed(), meeting => meeting.is_closed())
     }
 
-    /// Closes the channel. False if it was closed before.
+    /// Closes the channel; `gone` if there is no receiver any more. Returns false if it was closed before.
     pub(super) fn close(&self, cause: Option<Cause>, gone: bool) -> bool {
         let mut end = self.end.lock();
         let first = matches!(*end, End::Open);
@@ -100,7 +95,7 @@ impl<T> Channel<T> {
             *end = End::Closed(cause);
         }
         drop(end);
-        by_kind!(self, chan => chan.shut(gone), meeting => meeting.shut(gone));
+        by_kind!(self, queue => queue.shut(gone), meeting => meeting.shut(gone));
         first
     }
 
@@ -129,31 +124,22 @@ impl<T> Channel<T> {
     pub(super) fn capacity(&self) -> Option<usize> {
         by_kind!(
             self,
-            chan => chan.is_bounded().then_some(chan.max_capacity()),
+            queue => queue.is_bounded().then_some(queue.max_capacity()),
             _meeting => Some(0),
         )
     }
 
     pub(super) fn len(&self) -> usize {
-        fn messages<L: Many>(chan: &Chan<L>) -> usize {
-            // The head first: the tail is not before it then.
-            let head = chan.head.position.load(Ordering::Acquire);
-            let messages = distance(chan.tail().position(), head) as usize;
-            messages.min(chan.max_capacity())
-        }
-        by_kind!(self, chan => messages(chan), meeting => meeting.len())
+        by_kind!(self, queue => queue.len(), meeting => meeting.len())
     }
 
     pub(super) fn try_send(&self, message: T) -> Result<(), TrySendError<T>> {
         by_kind!(
             self,
-            chan => self.try_send_buffered(chan, message),
-            meeting => meeting.try_give(message).map_err(|(message, closed)| {
-                if closed {
-                    TrySendError::Closed(self.send_error(message))
-                } else {
-                    TrySendError::Full(message)
-                }
+            queue => self.try_send_buffered(queue, message),
+            meeting => meeting.try_give(message).map_err(|(message, refusal)| match refusal {
+                Refusal::Closed => TrySendError::Closed(self.send_error(message)),
+                Refusal::Full => TrySendError::Full(message),
             }),
         )
     }
@@ -161,34 +147,34 @@ impl<T> Channel<T> {
     #[inline]
     fn try_send_buffered<L: Many<Message = T>>(
         &self,
-        chan: &Chan<L>,
+        queue: &Queue<L>,
         message: T,
     ) -> Result<(), TrySendError<T>> {
-        match chan.try_claim() {
+        match queue.try_claim() {
             Ok(spot) => {
-                L::fill(chan, spot, message);
+                L::fill(queue, spot, message);
                 Ok(())
             }
             Err(Refusal::Closed) => Err(TrySendError::Closed(self.send_error(message))),
             Err(Refusal::Full) if self.overflow == Overflow::Suspend => {
                 Err(TrySendError::Full(message))
             }
-            Err(Refusal::Full) => Ok(self.send_now(chan, message)?),
+            Err(Refusal::Full) => Ok(self.send_now(queue, message)?),
         }
     }
 
-    /// Sends without waiting, by the rule for a full channel that is not `Suspend`.
+    /// Sends without waiting, in a channel whose overflow is not `Suspend`.
     pub(super) fn send_now<L: Many<Message = T>>(
         &self,
-        chan: &Chan<L>,
+        queue: &Queue<L>,
         message: T,
     ) -> Result<(), SendError<T>> {
-        // The last one is told of when ours is in place, whatever the callback does.
+        // The callback gets the last one only when the message is in place: it may panic.
         let mut evicted = None;
         loop {
-            match chan.try_claim() {
+            match queue.try_claim() {
                 Ok(spot) => {
-                    L::fill(chan, spot, message);
+                    L::fill(queue, spot, message);
                     break;
                 }
                 Err(Refusal::Closed) => {
@@ -200,7 +186,7 @@ impl<T> Channel<T> {
                     break;
                 }
                 Err(Refusal::Full) => {
-                    if let Taken::Message(old) = L::take(chan) {
+                    if let Taken::Message(old) = L::take(queue) {
                         if let Some(older) = evicted.replace(old) {
                             self.undelivered(older);
                         }
@@ -214,31 +200,31 @@ impl<T> Channel<T> {
 
     #[inline]
     pub(super) fn try_recv(&self) -> Result<T, TryRecvError> {
-        fn taken<L: Many>(chan: &Chan<L>) -> Result<Option<L::Message>, Shut> {
-            match L::take(chan) {
+        fn taken<L: Many>(queue: &Queue<L>) -> Result<Option<L::Message>, Shut> {
+            match L::take(queue) {
                 Taken::Message(message) => Ok(Some(message)),
                 Taken::Empty => Ok(None),
                 Taken::Over => Err(Shut),
             }
         }
-        match by_kind!(self, chan => taken(chan), meeting => meeting.try_take()) {
+        match by_kind!(self, queue => taken(queue), meeting => meeting.try_take()) {
             Ok(Some(message)) => Ok(message),
             Ok(None) => Err(TryRecvError::Empty),
             Err(Shut) => Err(TryRecvError::Closed(self.recv_error())),
         }
     }
 
-    /// Sends if that needs no waiting; `None` if it does, or if it takes two to meet. The message is
-    /// taken from `held` if there is an answer.
+    /// Sends if that needs no waiting. Returns `None` if it does, or if the channel is a rendezvous. The message
+    /// is taken from `outgoing` otherwise.
     #[inline]
     pub(super) fn poll_send(
         &self,
         cx: &mut Context<'_>,
-        held: &mut Held<'_, T>,
+        outgoing: &mut Outgoing<'_, T>,
     ) -> Poll<Option<Result<(), SendError<T>>>> {
         by_kind!(
             self,
-            chan => self.poll_send_buffered(chan, cx, held),
+            queue => self.poll_send_buffered(queue, cx, outgoing),
             _meeting => Poll::Ready(None),
         )
     }
@@ -246,29 +232,29 @@ impl<T> Channel<T> {
     #[inline]
     fn poll_send_buffered<L: Many<Message = T>>(
         &self,
-        chan: &Chan<L>,
+        queue: &Queue<L>,
         cx: &mut Context<'_>,
-        held: &mut Held<'_, T>,
+        outgoing: &mut Outgoing<'_, T>,
     ) -> Poll<Option<Result<(), SendError<T>>>> {
         let proceed = ready!(coop::poll_proceed(cx));
-        let sent = match chan.try_claim() {
+        let sent = match queue.try_claim() {
             Ok(spot) => {
-                L::fill(chan, spot, held.take());
+                L::fill(queue, spot, outgoing.take());
                 Ok(())
             }
-            Err(Refusal::Closed) => Err(self.send_error(held.take())),
+            Err(Refusal::Closed) => Err(self.send_error(outgoing.take())),
             Err(Refusal::Full) => return Poll::Ready(None),
         };
         proceed.made_progress();
         Poll::Ready(Some(sent))
     }
 
-    /// Receives if that needs no waiting; `None` as for `poll_send`.
+    /// Receives if that needs no waiting. Returns `None` as `poll_send` does.
     #[inline]
     pub(super) fn poll_recv(&self, cx: &mut Context<'_>) -> Poll<Option<Result<T, RecvError>>> {
         by_kind!(
             self,
-            chan => self.poll_recv_buffered(chan, cx),
+            queue => self.poll_recv_buffered(queue, cx),
             _meeting => Poll::Ready(None),
         )
     }
@@ -276,11 +262,11 @@ impl<T> Channel<T> {
     #[inline]
     fn poll_recv_buffered<L: Many<Message = T>>(
         &self,
-        chan: &Chan<L>,
+        queue: &Queue<L>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<T, RecvError>>> {
         let proceed = ready!(coop::poll_proceed(cx));
-        let received = match L::take(chan) {
+        let received = match L::take(queue) {
             Taken::Message(message) => Ok(message),
             Taken::Over => Err(self.recv_error()),
             Taken::Empty => return Poll::Ready(None),
@@ -289,12 +275,12 @@ impl<T> Channel<T> {
         Poll::Ready(Some(received))
     }
 
-    /// Uses a reservation up.
+    /// Sends into a reserved place, which uses the reservation up.
     pub(super) fn send_reserved(&self, message: T) -> Result<(), SendError<T>> {
-        fn sent<L: Many>(chan: &Chan<L>, message: L::Message) -> Result<(), L::Message> {
-            match chan.claim_reserved() {
+        fn sent<L: Many>(queue: &Queue<L>, message: L::Message) -> Result<(), L::Message> {
+            match queue.claim_reserved() {
                 Some(spot) => {
-                    L::fill(chan, spot, message);
+                    L::fill(queue, spot, message);
                     Ok(())
                 }
                 None => Err(message),
@@ -303,13 +289,13 @@ impl<T> Channel<T> {
         if self.overflow != Overflow::Suspend {
             return by_kind!(
                 self,
-                chan => self.send_now(chan, message),
+                queue => self.send_now(queue, message),
                 _meeting => unreachable!("a rendezvous has no place that could overflow"),
             );
         }
         by_kind!(
             self,
-            chan => sent(chan, message),
+            queue => sent(queue, message),
             meeting => meeting.give_promised(message),
         )
         .map_err(|message| self.send_error(message))
@@ -318,31 +304,31 @@ impl<T> Channel<T> {
     /// Gives a reservation back.
     pub(super) fn release(&self) {
         if self.overflow == Overflow::Suspend {
-            by_kind!(self, chan => chan.release(1), meeting => meeting.release());
+            by_kind!(self, queue => queue.release(1), meeting => meeting.release());
         }
     }
 
-    /// Reserves a place at once. `None` if there is none.
+    /// Reserves a place if one is free. Returns `None` if none is.
     pub(super) fn try_reserve(&self) -> Option<Result<(), SendError<()>>> {
-        let refused = if self.overflow == Overflow::Suspend {
+        let reserved = if self.overflow == Overflow::Suspend {
             by_kind!(
                 self,
-                chan => chan.try_reserve(1).map_err(|refusal| refusal == Refusal::Closed),
+                queue => queue.try_reserve(1),
                 meeting => meeting.try_promise(),
             )
         } else if self.is_closed() {
-            Err(true)
+            Err(Refusal::Closed)
         } else {
             Ok(())
         };
-        match refused {
+        match reserved {
             Ok(()) => Some(Ok(())),
-            Err(true) => Some(Err(self.send_error(()))),
-            Err(false) => None,
+            Err(Refusal::Closed) => Some(Err(self.send_error(()))),
+            Err(Refusal::Full) => None,
         }
     }
 
-    /// The last receiver closes the channel, and what is left in it is not delivered.
+    /// Removes a receiver. The last one closes the channel, and no receiver gets what is left in it.
     pub(super) fn remove_receiver(&self) {
         if self.receivers.remove() {
             let rest = Rest(self);
@@ -358,7 +344,7 @@ impl<T> Channel<T> {
     }
 }
 
-/// Empties the channel when dropped, even if wakers or the callback panic.
+/// Empties the channel when it is dropped, even if wakers or the callback panic.
 struct Rest<'a, T>(&'a Channel<T>);
 
 impl<T> Drop for Rest<'_, T> {
@@ -381,16 +367,16 @@ impl<T> Drop for Rest<'_, T> {
     }
 }
 
-/// A message on its way; not delivered if it is dropped.
-pub(super) struct Held<'a, T> {
+/// A message on its way. Dropped with it, it counts as one that no receiver gets.
+pub(super) struct Outgoing<'a, T> {
     channel: &'a Channel<T>,
     message: Option<T>,
 }
 
-impl<'a, T> Held<'a, T> {
+impl<'a, T> Outgoing<'a, T> {
     #[inline(always)]
-    pub(super) fn new(channel: &'a Channel<T>, message: T) -> Held<'a, T> {
-        Held {
+    pub(super) fn new(channel: &'a Channel<T>, message: T) -> Outgoing<'a, T> {
+        Outgoing {
             channel,
             message: Some(message),
         }
@@ -412,7 +398,7 @@ impl<'a, T> Held<'a, T> {
     }
 }
 
-impl<T> Drop for Held<'_, T> {
+impl<T> Drop for Outgoing<'_, T> {
     #[inline]
     fn drop(&mut self) {
         if let Some(message) = self.message.take() {

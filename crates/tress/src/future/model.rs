@@ -1,7 +1,7 @@
 //! Wake-ups of members against polls of the group, in every order.
 
 use super::{join_all, race, try_join_all};
-use crate::sync::model::explore;
+use crate::model::explore;
 use crate::sync::oneshot;
 use loom::future::block_on;
 use loom::thread;

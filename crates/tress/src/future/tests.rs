@@ -1,8 +1,8 @@
 use super::*;
 use crate::runtime::Builder;
-use crate::sync::wait_list::tests::Wakes;
 use crate::sync::{Notify, oneshot};
 use crate::task::{coop, yield_now};
+use crate::wait::tests::Wakes;
 use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,4 +1,4 @@
-use crate::sync::wait_list::WakeBatch;
+use crate::wait::WakeBatch;
 use std::task::Waker;
 
 /// Wakes all. A waker that panics (foreign ones may) does not keep the others from being woken: its panic goes

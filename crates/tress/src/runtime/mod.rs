@@ -16,6 +16,7 @@
 //! Dropping a runtime, or shutting it down, follows the order written down at
 //! [`Runtime::shutdown_timeout`].
 
+pub(crate) mod block_thread;
 mod blocking_task;
 mod builder;
 pub(crate) mod context;

@@ -1,7 +1,7 @@
 //! Models of work that starts and ends against triggering and draining, in every order.
 
 use super::Shutdown;
-use crate::sync::model::explore;
+use crate::model::explore;
 use loom::future::block_on;
 use loom::thread;
 

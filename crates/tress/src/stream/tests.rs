@@ -1,10 +1,10 @@
 use super::*;
 use crate::channel;
 use crate::runtime::{Builder, Runtime};
-use crate::sync::wait_list::tests::Wakes;
 use crate::sync::{broadcast, mpsc, watch};
 use crate::task::JoinSet;
 use crate::time::{Duration, Instant, interval};
+use crate::wait::tests::Wakes;
 use futures_core::Stream;
 use futures_sink::Sink;
 use std::future::poll_fn;

@@ -37,10 +37,10 @@ mod tail;
 
 use self::error::{RecvError, SendError, TryRecvError};
 use self::shared::Shared;
-use super::bell::Listener;
-use super::blocking;
+use crate::runtime::block_thread::{self, cannot_block};
 use crate::sys::Arc;
 use crate::task::coop;
+use crate::wait::Listener;
 use std::fmt;
 use std::future::poll_fn;
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -571,7 +571,7 @@ impl<T: Clone> Receiver<T> {
     /// If this thread drives asynchronous tasks: use [`recv`](Receiver::recv) there.
     #[track_caller]
     pub fn blocking_recv(&mut self) -> Result<T, RecvError> {
-        blocking::block_on(
+        block_thread::block_on(
             cannot_block!("broadcast::Receiver::blocking_recv"),
             self.recv(),
         )

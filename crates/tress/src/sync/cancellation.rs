@@ -1,8 +1,8 @@
 //! Telling a whole tree of work to stop: [`CancellationToken`] and what belongs to it.
 
 use super::latch::Wait;
-use super::wait_list::Waiter;
 use crate::task::coop;
+use crate::wait::Waiter;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::mem::{self, ManuallyDrop};

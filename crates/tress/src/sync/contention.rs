@@ -13,6 +13,7 @@
 
 use crate::sys::atomic::{AtomicU32, Ordering};
 use crate::sys::{cpus, plain};
+use crate::wait::Backoff;
 use std::cell::Cell;
 
 /// Looks at a lock that nobody has spun on yet, or not for a while: about half a microsecond, at
@@ -74,9 +75,7 @@ impl SpinWorth {
         }
         let mut pauses = 1;
         for _ in 0..looks {
-            for _ in 0..pauses {
-                std::hint::spin_loop();
-            }
+            Backoff::give_way(pauses);
             pauses = (pauses * 2).min(MOST_PAUSES);
             match look() {
                 Some(true) => {

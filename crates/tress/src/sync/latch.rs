@@ -6,10 +6,10 @@
 //! sets the flag takes the lock after that, or sets it with the lock held, and wakes all that are
 //! linked. Whichever comes second sees the first, by the lock.
 
-use super::wait_list::{FIRST_OUTCOME, IDLE, WAITING, WaitList, Waiter, WakeBatch};
 use crate::sys::Mutex;
 use crate::sys::atomic::{AtomicBool, Ordering};
 use crate::task::coop;
+use crate::wait::{FIRST_OUTCOME, IDLE, WAITING, WaitList, Waiter, WakeBatch};
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};

@@ -33,27 +33,11 @@ macro_rules! const_fn {
     };
 }
 
-/// Names a blocking function in the panic of one that is called where it may not, which begins with
-/// the words that Tokio's users look for.
-macro_rules! cannot_block {
-    ($function:literal) => {
-        concat!(
-            "Cannot block the current thread from within a runtime: `",
-            $function,
-            "`"
-        )
-    };
-}
-pub(crate) use cannot_block;
-
 mod barrier;
-pub(crate) mod blocking;
 pub mod cancellation;
 mod contention;
 mod kept;
 mod latch;
-#[cfg(all(test, loom))]
-pub(crate) mod model;
 mod mutex;
 mod notify;
 mod once_cell;
@@ -61,10 +45,8 @@ mod permits;
 mod rwlock;
 mod semaphore;
 mod set_once;
-pub(crate) mod wait_list;
 
 // Channels.
-pub(crate) mod bell;
 pub mod broadcast;
 pub mod mpsc;
 pub mod oneshot;

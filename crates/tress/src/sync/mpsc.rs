@@ -1,8 +1,13 @@
-//! Many senders, one receiver.
+//! Channels with many senders and one receiver.
 //!
-//! A [bounded](channel()) channel holds up to a number of messages; a sender that finds it full waits
-//! its turn, which keeps a fast producer from running away from a slow consumer. An
-//! [unbounded](unbounded_channel()) one takes whatever comes, for as long as there is memory.
+//! A [bounded](channel()) channel holds a limited number of messages; a sender that finds it full waits for
+//! its turn, so that a fast producer cannot outrun a slow consumer without limit. An
+//! [unbounded](unbounded_channel()) channel takes any number of messages, as long as there is memory.
+//!
+//! Both keep their messages in a list of blocks of 32 slots. [`channel`](crate::channel) has channels with
+//! many receivers, on the same queues.
+//!
+//! # Examples
 //!
 //! ```
 //! use tress::sync::mpsc;
@@ -25,24 +30,24 @@
 //!
 //! # Order
 //! Messages of one sender arrive in the order in which they were sent. Senders that wait for a place
-//! get it in the order in which they came; nobody overtakes them, and a request for many places is
+//! get it in the order in which they came; no other sender overtakes them, and a request for many places is
 //! not starved by requests for few.
 //!
 //! # The end
-//! When all senders are gone the receiver gets what is left and then `None`. When the receiver is
+//! When all senders have been dropped the receiver gets what is left and then `None`. When the receiver is
 //! dropped, or [closes](Receiver::close) the channel, sending fails and returns the message. Messages
-//! that nobody will receive are dropped with the receiver, not later.
+//! that are left when the receiver is dropped are dropped with it, not later.
 //!
 //! # Blocking threads
 //! [`Sender::blocking_send`], [`Receiver::blocking_recv`] and the senders of unbounded channels are
-//! for plain threads. Any waker will do, so the channel can be used with other executors too.
+//! for threads outside of a runtime. The channels work with any waker, so they can be used with other
+//! executors too.
 //!
 //! # Limits
-//! At most 2²⁴ − 1 places can be reserved and unused at a time, and at most 2³⁴ messages be in a
+//! At most 2²⁴ − 1 places can be reserved and unused at the same time, and at most 2³⁴ messages can be in a
 //! channel, whatever its capacity.
 
 mod bounded;
-mod chan;
 pub mod error;
 #[cfg(all(test, loom))]
 mod model;
@@ -51,7 +56,6 @@ mod rx;
 mod sender;
 mod tx;
 mod unbounded;
-mod waker;
 
 pub use bounded::{Receiver, channel};
 pub use permit::{OwnedPermit, Permit, PermitIterator};

@@ -1,5 +1,5 @@
-use super::blocking;
 use super::permits::{Closed, Permits};
+use crate::runtime::block_thread::{self, cannot_block};
 use std::cell::UnsafeCell;
 use std::error::Error;
 use std::fmt;
@@ -206,7 +206,7 @@ impl<T: ?Sized> Mutex<T> {
     /// On a thread that drives tasks: use [`lock`](Mutex::lock) there.
     #[track_caller]
     pub fn blocking_lock(&self) -> MutexGuard<'_, T> {
-        blocking::block_on(cannot_block!("Mutex::blocking_lock"), self.lock())
+        block_thread::block_on(cannot_block!("Mutex::blocking_lock"), self.lock())
     }
 
     /// As [`blocking_lock`](Mutex::blocking_lock), with a guard that can outlive the borrow.
@@ -224,7 +224,7 @@ impl<T: ?Sized> Mutex<T> {
     /// On a thread that drives tasks: use [`lock_owned`](Mutex::lock_owned) there.
     #[track_caller]
     pub fn blocking_lock_owned(self: Arc<Self>) -> OwnedMutexGuard<T> {
-        blocking::block_on(
+        block_thread::block_on(
             cannot_block!("Mutex::blocking_lock_owned"),
             self.lock_owned(),
         )

@@ -23,9 +23,9 @@
 //! All is decided by read-modify-writes of one word. Who gets in line has replaced `EMPTY` by
 //! `WAITING` with a compare-exchange that fails if a notification was kept or the number changed.
 
-use super::wait_list::{FIRST_OUTCOME, IDLE, WAITING as IN_LINE, WaitList, Waiter, WakeBatch};
 use crate::sys::Mutex;
 use crate::sys::atomic::{AtomicUsize, Ordering};
+use crate::wait::{FIRST_OUTCOME, IDLE, WAITING as IN_LINE, WaitList, Waiter, WakeBatch};
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 

@@ -29,7 +29,7 @@ mod state;
 use self::cell::Cell;
 use self::error::{RecvError, TryRecvError};
 use self::state::Snapshot;
-use super::blocking;
+use crate::runtime::block_thread::{self, cannot_block};
 use crate::task::coop;
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -358,7 +358,7 @@ impl<T> Receiver<T> {
     /// If this thread drives asynchronous tasks: `.await` the receiver there.
     #[track_caller]
     pub fn blocking_recv(self) -> Result<T, RecvError> {
-        blocking::block_on(cannot_block!("oneshot::Receiver::blocking_recv"), self)
+        block_thread::block_on(cannot_block!("oneshot::Receiver::blocking_recv"), self)
     }
 
     /// Takes the value, if there is one, and leaves the cell. `state` says that the outcome is

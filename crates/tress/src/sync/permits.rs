@@ -41,10 +41,10 @@
 //! queue are published by its lock and by the outcome stored into the waiter.
 
 use super::contention::SpinWorth;
-use super::wait_list::{FIRST_OUTCOME, IDLE, WAITING, WaitList, Waiter, WakeBatch};
 use crate::sys::atomic::{AtomicUsize, Ordering};
 use crate::sys::{Mutex, MutexGuard, thread};
 use crate::task::coop;
+use crate::wait::{Backoff, FIRST_OUTCOME, IDLE, WAITING, WaitList, Waiter, WakeBatch};
 use crate::words;
 use std::fmt;
 use std::future::Future;
@@ -162,9 +162,7 @@ impl Permits {
                 Err(actual) => {
                     // Another core uses the word. Left in peace for a moment it gets more done with it than
                     // if the cache line went back and forth each time.
-                    for _ in 0..PAUSES {
-                        std::hint::spin_loop();
-                    }
+                    Backoff::give_way(PAUSES);
                     word = actual;
                 }
             }

@@ -1,6 +1,6 @@
-use super::blocking;
 use super::mutex::{TryLockError, never_closed};
 use super::permits::Permits;
+use crate::runtime::block_thread::{self, cannot_block};
 use crate::words;
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -241,7 +241,7 @@ impl<T: ?Sized> RwLock<T> {
     /// On a thread that drives tasks: use [`read`](RwLock::read) there.
     #[track_caller]
     pub fn blocking_read(&self) -> RwLockReadGuard<'_, T> {
-        blocking::block_on(cannot_block!("RwLock::blocking_read"), self.read())
+        block_thread::block_on(cannot_block!("RwLock::blocking_read"), self.read())
     }
 
     /// Locks to write, waiting in turn until nobody else has the lock.
@@ -333,7 +333,7 @@ impl<T: ?Sized> RwLock<T> {
     /// On a thread that drives tasks: use [`write`](RwLock::write) there.
     #[track_caller]
     pub fn blocking_write(&self) -> RwLockWriteGuard<'_, T> {
-        blocking::block_on(cannot_block!("RwLock::blocking_write"), self.write())
+        block_thread::block_on(cannot_block!("RwLock::blocking_write"), self.write())
     }
 
     /// The data, without locking: the borrow proves that nobody else has it.

@@ -1,5 +1,5 @@
-use super::blocking;
 use super::permits::{Closed, Permits, Refusal};
+use crate::runtime::block_thread::{self, cannot_block};
 use std::error::Error;
 use std::fmt;
 use std::future::Future;
@@ -255,7 +255,7 @@ impl Semaphore {
     /// On a thread that drives tasks: use [`acquire`](Semaphore::acquire) there.
     #[track_caller]
     pub fn blocking_acquire(&self) -> Result<SemaphorePermit<'_>, AcquireError> {
-        blocking::block_on(
+        block_thread::block_on(
             cannot_block!("Semaphore::blocking_acquire"),
             self.acquire_n(1),
         )
@@ -276,7 +276,7 @@ impl Semaphore {
     /// On a thread that drives tasks: use [`acquire_many`](Semaphore::acquire_many) there.
     #[track_caller]
     pub fn blocking_acquire_many(&self, n: u32) -> Result<SemaphorePermit<'_>, AcquireError> {
-        blocking::block_on(
+        block_thread::block_on(
             cannot_block!("Semaphore::blocking_acquire_many"),
             self.acquire_n(n as usize),
         )
@@ -403,7 +403,7 @@ impl Semaphore {
     /// On a thread that drives tasks: use [`acquire_owned`](Semaphore::acquire_owned) there.
     #[track_caller]
     pub fn blocking_acquire_owned(self: Arc<Self>) -> Result<OwnedSemaphorePermit, AcquireError> {
-        blocking::block_on(
+        block_thread::block_on(
             cannot_block!("Semaphore::blocking_acquire_owned"),
             self.acquire_n_owned(1),
         )
@@ -431,7 +431,7 @@ impl Semaphore {
         self: Arc<Self>,
         n: u32,
     ) -> Result<OwnedSemaphorePermit, AcquireError> {
-        blocking::block_on(
+        block_thread::block_on(
             cannot_block!("Semaphore::blocking_acquire_many_owned"),
             self.acquire_n_owned(n as usize),
         )

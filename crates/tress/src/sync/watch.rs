@@ -37,9 +37,9 @@ mod shared;
 
 use self::error::{RecvError, SendError};
 use self::shared::{Guard, Shared, Version};
-use super::bell::Listener;
 use crate::sys::Arc;
 use crate::task::coop;
+use crate::wait::Listener;
 use std::fmt;
 use std::future::poll_fn;
 use std::ops::Deref;

@@ -245,6 +245,7 @@ pub fn cooperative<F: Future>(inner: F) -> Coop<F> {
 impl<F: Future> Future for Coop<F> {
     type Output = F::Output;
 
+    #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let proceed = ready!(poll_proceed(cx));
         let polled = self.project().inner.poll(cx);

@@ -4,7 +4,7 @@
 
 use super::error::{RecvError, TryRecvError};
 use super::{Receiver, Sender, channel};
-use crate::sync::model::{explore, poll_once};
+use crate::model::{explore, poll_once};
 use loom::future::block_on;
 use loom::sync::Arc;
 use loom::thread;

@@ -1,41 +1,42 @@
-//! The messages that are kept, and how many receivers have not had each of them yet.
+//! The messages that are kept, and how many receivers have not received each of them yet.
 //!
 //! A small lock guards each message. It is exclusive, so that a message is cloned by one receiver at a
 //! time and need not be `Sync`; and it is a bit in the word that counts the receivers, so that
 //! receiving costs one read-modify-write and one store. It is held for as long as a clone takes.
 //!
-//! A message is there exactly while its count is not zero: the last receiver takes it out. A slot whose
-//! count is zero is locked by nobody: the sender has it to itself.
+//! A message is there exactly while its count is not zero: the last receiver takes it out. A place whose
+//! count is zero is not locked by any receiver: it belongs to the sender.
 //!
-//! The words stand apart from the messages. Receivers on several cores walk along the ring at the same
-//! time: the lines with messages, which only the sender writes, are then shared between the cores, and
-//! only the lines with words, 16 to a line, have to travel from one to the other.
+//! The words stand apart from the messages. Receivers on several cores go along the ring at the same
+//! time: the cache lines with messages, which only the sender writes, are then shared between the cores, and
+//! only the lines with words, 16 to a line, have to move from one to the other.
 
 use super::cloning::{check_before_waiting, is_cloning, while_cloning};
-use crate::channel::chan::Pause;
 use crate::sys::UnsafeCell;
 use crate::sys::atomic::{AtomicU32, AtomicU64, Ordering};
+use crate::wait::Backoff;
 use std::mem::{self, ManuallyDrop, MaybeUninit};
 use std::ptr;
 
 const LOCKED: u32 = 1;
 const ONE: u32 = 2;
 
-/// How many receivers can be counted.
+/// The maximum number of receivers.
 pub(super) const MAX_RECEIVERS: usize = (u32::MAX / ONE) as usize;
 
-/// The position of a slot that has never held a message.
+/// The position of a place that has never held a message.
 const NEVER: u64 = u64::MAX;
 
 pub(super) struct Ring<T> {
-    /// For each slot: how many receivers are to have the message, and the lock. Changed by the
-    /// lock's holder only, but for the bit itself.
+    /// For each place: how many receivers have not received the message, and the lock. Except for the lock
+    /// itself, changed by its holder only.
     words: Box<[AtomicU32]>,
-    slots: Box<[Slot<T>]>,
+    originals: Box<[Original<T>]>,
 }
 
-struct Slot<T> {
-    /// Which message it is. Written under the lock, or while the count is zero.
+/// A message, of which every receiver gets a clone.
+struct Original<T> {
+    /// The position of the message. Written under the lock, or while the count is zero.
     position: AtomicU64,
     message: UnsafeCell<MaybeUninit<T>>,
 }
@@ -46,8 +47,8 @@ impl<T> Ring<T> {
         debug_assert!(capacity.is_power_of_two());
         Ring {
             words: (0..capacity).map(|_| AtomicU32::new(0)).collect(),
-            slots: (0..capacity)
-                .map(|_| Slot {
+            originals: (0..capacity)
+                .map(|_| Original {
                     position: AtomicU64::new(NEVER),
                     message: UnsafeCell::new(MaybeUninit::uninit()),
                 })
@@ -56,95 +57,99 @@ impl<T> Ring<T> {
     }
 
     pub(super) fn capacity(&self) -> u64 {
-        self.slots.len() as u64
+        self.originals.len() as u64
     }
 
     #[inline(always)]
-    fn at(&self, position: u64) -> (&AtomicU32, &Slot<T>) {
-        let index = position as usize & (self.slots.len() - 1);
-        // SAFETY: there are as many words as slots, a power of two and not none.
+    fn at(&self, position: u64) -> (&AtomicU32, &Original<T>) {
+        let index = position as usize & (self.originals.len() - 1);
+        // SAFETY: there are as many words as originals, a power of two and not zero.
         unsafe {
             (
                 self.words.get_unchecked(index),
-                self.slots.get_unchecked(index),
+                self.originals.get_unchecked(index),
             )
         }
     }
 
-    /// Is there a receiver that has not had the message in this position's slot?
+    /// Returns whether there is a receiver that has not received the message in the place of this position.
     pub(super) fn is_wanted(&self, position: u64) -> bool {
         self.at(position).0.load(Ordering::Relaxed) >= ONE
     }
 
-    /// Puts a message that `receivers` (at least one) are to have. Returns the one that was there.
+    /// Puts a message for `receivers` receivers, at least one, in place. Returns the one that was there.
     ///
     /// # Safety
     /// Only one thread at a time is in this function.
     #[inline(always)]
     pub(super) unsafe fn put(&self, position: u64, receivers: u32, message: T) -> Option<T> {
-        let (word, slot) = self.at(position);
+        let (word, original) = self.at(position);
         // Acquire: after the last receiver took the old message out.
         let mut count = word.load(Ordering::Acquire);
         if count != 0 {
             count = lock_to_overwrite(word);
         }
-        // SAFETY: we have the lock, or nobody can have it: receivers lock no slot whose count is
-        // zero, and other senders are not here. The count says whether there is a message.
-        let old = slot.message.with_mut(|place| unsafe {
+        // SAFETY: this thread has the lock, or no thread can have it: receivers do not lock a place whose
+        // count is zero, and no other sender is here. The count says whether there is a message.
+        let old = original.message.with_mut(|place| unsafe {
             let old = (count != 0).then(|| (*place).assume_init_read());
             (*place).write(message);
             old
         });
-        // In this order: who locks the word for an older message finds out that it has gone.
-        slot.position.store(position, Ordering::Release);
+        // In this order: a receiver that locks the word for an older message sees that it is gone.
+        original.position.store(position, Ordering::Release);
         word.store(receivers * ONE, Ordering::Release);
         old
     }
 
-    /// Locks the message of this position for a receiver that is to have it. `None` if it has been
+    /// Locks the message of this position for a receiver that has not received it. Returns `None` if it was
     /// overwritten, has not been sent completely, or is locked.
     #[inline(always)]
     pub(super) fn try_read(&self, position: u64) -> Option<Reading<'_, T>> {
-        let (word, slot) = self.at(position);
-        if slot.position.load(Ordering::Acquire) != position {
+        let (word, original) = self.at(position);
+        if original.position.load(Ordering::Acquire) != position {
             return None;
         }
         let count = word.load(Ordering::Relaxed);
         if count & LOCKED != 0 || count == 0 || !try_lock(word, count) {
             return None;
         }
-        let reading = Reading { word, slot, count };
-        if slot.position.load(Ordering::Relaxed) != position {
+        let reading = Reading {
+            word,
+            original,
+            count,
+        };
+        if original.position.load(Ordering::Relaxed) != position {
             reading.give_back();
             return None;
         }
         Some(reading)
     }
 
-    /// As `try_read`, but waits for the lock.
+    /// Does what `try_read` does, but waits for the lock.
     pub(super) fn read(&self, position: u64) -> Option<Reading<'_, T>> {
-        let (word, slot) = self.at(position);
-        let mut pause = Pause::new();
+        let (word, original) = self.at(position);
+        let mut backoff = Backoff::new();
         loop {
             let reading = self.try_read(position);
             if reading.is_some()
-                || slot.position.load(Ordering::Acquire) != position
+                || original.position.load(Ordering::Acquire) != position
                 || word.load(Ordering::Relaxed) == 0
             {
                 return reading;
             }
             check_before_waiting(place_of(word));
-            pause.wait();
+            backoff.wait();
         }
     }
 
-    /// A receiver that leaves has no use for the message at `position`.
+    /// Counts the message at `position` as received by a receiver that is dropped.
     ///
-    /// One that this thread is just cloning cannot be waited for. It stays until it is overwritten, or
-    /// the channel goes.
+    /// A message that this thread is cloning cannot be waited for. It stays until it is overwritten, or
+    /// the channel is dropped.
     pub(super) fn renounce(&self, position: u64) {
-        let (word, slot) = self.at(position);
-        let is_there = slot.position.load(Ordering::Acquire) == position;
+        let (word, original) = self.at(position);
+        let is_there = original.position.load(Ordering::Acquire) == position;
         let is_locked = word.load(Ordering::Relaxed) & LOCKED != 0;
         if !(is_there && is_locked && is_cloning(place_of(word))) {
             drop(self.read(position));
@@ -162,28 +167,29 @@ fn try_lock(word: &AtomicU32, count: u32) -> bool {
         .is_ok()
 }
 
-/// Locks a slot that some receiver has not had the message of, unless they have it meanwhile. Returns
-/// the word without the lock.
+/// Locks a place whose message some receivers have not received, unless they have received it meanwhile.
+/// Returns the word without the lock.
 #[cold]
 fn lock_to_overwrite(word: &AtomicU32) -> u32 {
-    let mut pause = Pause::new();
+    let mut backoff = Backoff::new();
     loop {
         let count = word.load(Ordering::Acquire);
         if count == 0 || (count & LOCKED == 0 && try_lock(word, count)) {
             return count;
         }
         check_before_waiting(place_of(word));
-        pause.wait();
+        backoff.wait();
     }
 }
 
 impl<T> Drop for Ring<T> {
     fn drop(&mut self) {
-        for (word, slot) in self.words.iter().zip(&self.slots) {
+        for (word, original) in self.words.iter().zip(&self.originals) {
             if word.load(Ordering::Relaxed) >= ONE {
-                // SAFETY: nobody else is left, and the count says that there is a message.
+                // SAFETY: no other thread can reach it, and the count says that there is a message.
                 drop(
-                    slot.message
+                    original
+                        .message
                         .with(|place| unsafe { (*place).assume_init_read() }),
                 );
             }
@@ -191,16 +197,16 @@ impl<T> Drop for Ring<T> {
     }
 }
 
-/// A receiver's turn at a message. When dropped, it has had it.
+/// A receiver's lock of a message. Dropping it counts the message as received.
 pub(super) struct Reading<'a, T> {
     word: &'a AtomicU32,
-    slot: &'a Slot<T>,
+    original: &'a Original<T>,
     /// The word without the lock.
     count: u32,
 }
 
 impl<T> Reading<'_, T> {
-    /// Unlocks a message that this receiver is not to have.
+    /// Unlocks a message without counting it as received.
     fn give_back(self) {
         let this = ManuallyDrop::new(self);
         this.word.store(this.count, Ordering::Release);
@@ -211,13 +217,13 @@ impl<T: Clone> Reading<'_, T> {
     #[inline(always)]
     pub(super) fn message(&self) -> T {
         let clone = || {
-            // SAFETY: we have the lock, and this receiver has not had the message, which is therefore
+            // SAFETY: this receiver has the lock, and has not received the message, which is therefore
             // there.
-            self.slot
+            self.original
                 .message
                 .with(|place| unsafe { (*place).assume_init_ref().clone() })
         };
-        // What has nothing to drop has no handle of the channel in it, and is as a rule just copied.
+        // A type without a destructor contains no handle of the channel, and is usually just copied.
         if mem::needs_drop::<T>() {
             while_cloning(place_of(self.word), clone)
         } else {
@@ -231,9 +237,9 @@ impl<T> Drop for Reading<'_, T> {
     fn drop(&mut self) {
         let left = self.count - ONE;
         let message = (left == 0).then(|| {
-            // SAFETY: we have the lock; nobody is to have the message any more, and the count says
-            // so when the lock is released.
-            self.slot
+            // SAFETY: this receiver has the lock; no receiver is left that has not received the message, and
+            // the count says so when the lock is released.
+            self.original
                 .message
                 .with(|place| unsafe { (*place).assume_init_read() })
         });

@@ -1,33 +1,33 @@
-//! What the ends of a broadcast channel share: the ring, where it ends, and who waits.
+//! What the ends of a broadcast channel share: the ring, its end, and the receivers that wait.
 
 use super::error::TryRecvError;
 use super::ring::{MAX_RECEIVERS, Ring};
 use super::tail::Tail;
-use crate::sync::bell::Bell;
+use crate::queue::Count;
 use crate::sys::CachePadded;
-use crate::sys::atomic::{AtomicUsize, Ordering};
+use crate::wait::Bell;
 
 pub(super) struct Shared<T> {
     ring: Ring<T>,
     /// On cache lines of its own: senders write it with every message, and receivers look at it only
     /// when they find none.
     tail: CachePadded<Tail>,
-    senders: AtomicUsize,
-    weak_senders: AtomicUsize,
-    /// Rung when a message was sent or the last sender has gone.
+    senders: Count,
+    weak_senders: Count,
+    /// Rung when a message was sent or the last sender was dropped.
     pub(super) news: Bell,
-    /// Rung when the last receiver has gone.
+    /// Rung when the last receiver was dropped.
     pub(super) abandoned: Bell,
 }
 
-// SAFETY: messages pass from thread to thread, and are looked at under their slot's lock by one
+// SAFETY: messages pass from thread to thread, and are accessed under the lock of their place by one
 // thread at a time; the rest is atomic or behind a lock.
 unsafe impl<T: Send> Send for Shared<T> {}
 // SAFETY: as above; that is why `T: Sync` is not needed.
 unsafe impl<T: Send> Sync for Shared<T> {}
 
 impl<T> Shared<T> {
-    /// With one sender.
+    /// Creates a channel with one sender.
     ///
     /// # Panics
     /// If the capacity is 0 or too large.
@@ -44,14 +44,14 @@ impl<T> Shared<T> {
         Shared {
             ring: Ring::new(capacity.next_power_of_two()),
             tail: CachePadded::new(Tail::new(receivers)),
-            senders: AtomicUsize::new(1),
-            weak_senders: AtomicUsize::new(0),
+            senders: Count::new(1),
+            weak_senders: Count::new(0),
             news: Bell::new(),
             abandoned: Bell::new(),
         }
     }
 
-    /// Returns how many receivers there are, or the message if there is none.
+    /// Sends a message. Returns how many receivers there are, or the message if there is none.
     #[inline]
     pub(super) fn send(&self, message: T) -> Result<usize, T> {
         let mut tail = self.tail.lock();
@@ -60,9 +60,9 @@ impl<T> Shared<T> {
             return Err(message);
         }
         let position = tail.end().position();
-        // No more than `MAX_RECEIVERS`.
+        // At most `MAX_RECEIVERS`.
         let count = receivers as u32;
-        // SAFETY: we have the lock, and put messages nowhere else.
+        // SAFETY: called with the tail's lock held, and nowhere else.
         let overwritten = unsafe { self.ring.put(position, count, message) };
         let listening = tail.advance();
         drop(tail);
@@ -73,7 +73,7 @@ impl<T> Shared<T> {
         Ok(receivers)
     }
 
-    /// Is there anything for a receiver that comes to `position`: a message, a lag, the end? If not,
+    /// Returns whether there is anything for a receiver at `position`: a message, a lag or the end. If not,
     /// `news` will be rung.
     pub(super) fn listen_at(&self, position: u64) -> Option<()> {
         let mut tail = self.tail.lock();
@@ -85,7 +85,7 @@ impl<T> Shared<T> {
         None
     }
 
-    /// Why is there no message at `next`? `Ok` if it has come meanwhile.
+    /// Returns why there is no message at `next`; `Ok` if it has come meanwhile.
     fn find_out(&self, next: &mut u64) -> Result<(), TryRecvError> {
         let end = self.tail.settled();
         let behind = end.position() - *next;
@@ -104,11 +104,11 @@ impl<T> Shared<T> {
         Ok(())
     }
 
-    /// How many messages some receiver has not had.
+    /// Returns the number of messages that some receiver has not received.
     pub(super) fn len(&self) -> usize {
         let tail = self.tail.lock();
         let end = tail.end().position();
-        // Receivers have them in order, so the unwanted come before the wanted.
+        // Messages are received in order, so those that all have received come first.
         let mut low = end.saturating_sub(self.ring.capacity());
         let mut high = end;
         while low < high {
@@ -122,7 +122,7 @@ impl<T> Shared<T> {
         (end - low) as usize
     }
 
-    /// How many messages a receiver at `next` has not had, overwritten ones included.
+    /// Returns the number of messages that a receiver at `next` has not received, including overwritten ones.
     pub(super) fn len_from(&self, next: u64) -> usize {
         (self.tail.settled().position() - next) as usize
     }
@@ -151,15 +151,15 @@ impl<T> Shared<T> {
         tail.end().position()
     }
 
-    /// Removes a receiver, which will not have the messages from `next` on.
+    /// Removes a receiver, which has not received the messages from `next` on.
     pub(super) fn remove_receiver(&self, next: u64) {
         let mut tail = self.tail.lock();
         let receivers = tail.receivers() - 1;
         tail.set_receivers(receivers);
-        // From here on messages do not count it.
+        // Messages that are sent from here on do not count it.
         let end = tail.end().position();
         drop(tail);
-        // Even if the drop of a message panics.
+        // Goes on even if the drop of a message panics.
         let mut leaving = Leaving {
             shared: self,
             next: next.max(end.saturating_sub(self.ring.capacity())),
@@ -170,38 +170,24 @@ impl<T> Shared<T> {
     }
 
     pub(super) fn senders(&self) -> usize {
-        self.senders.load(Ordering::Acquire)
+        self.senders.get()
     }
 
     pub(super) fn weak_senders(&self) -> usize {
-        self.weak_senders.load(Ordering::Acquire)
+        self.weak_senders.get()
     }
 
     pub(super) fn add_sender(&self) {
-        if self.senders.fetch_add(1, Ordering::Relaxed) > usize::MAX / 2 {
-            std::process::abort();
-        }
+        self.senders.add();
     }
 
     /// Adds a sender unless there is none.
     pub(super) fn try_add_sender(&self) -> bool {
-        let mut senders = self.senders();
-        while senders != 0 {
-            match self.senders.compare_exchange_weak(
-                senders,
-                senders + 1,
-                Ordering::AcqRel,
-                Ordering::Acquire,
-            ) {
-                Ok(_) => return true,
-                Err(actual) => senders = actual,
-            }
-        }
-        false
+        self.senders.try_add()
     }
 
     pub(super) fn remove_sender(&self) {
-        if self.senders.fetch_sub(1, Ordering::AcqRel) == 1 {
+        if self.senders.remove() {
             let listening = self.tail.lock().close();
             if listening {
                 self.news.wake_all();
@@ -210,24 +196,24 @@ impl<T> Shared<T> {
     }
 
     pub(super) fn add_weak_sender(&self) {
-        self.weak_senders.fetch_add(1, Ordering::Relaxed);
+        self.weak_senders.add();
     }
 
     pub(super) fn remove_weak_sender(&self) {
-        self.weak_senders.fetch_sub(1, Ordering::AcqRel);
+        self.weak_senders.remove();
     }
 }
 
 impl<T: Clone> Shared<T> {
-    /// A receiver comes for the message at `next`, and moves on.
+    /// Receives the message at `next`, and moves `next` on.
     #[inline(always)]
     pub(super) fn receive(&self, next: &mut u64) -> Result<T, TryRecvError> {
         match self.ring.try_read(*next) {
             Some(reading) => {
                 *next += 1;
                 let message = reading.message();
-                // Not at the end of the scope: if the original's destructor panics, nobody would drop the
-                // copy.
+                // Not at the end of the scope: if the original's destructor panics, the clone would not be
+                // dropped.
                 drop(reading);
                 Ok(message)
             }
@@ -250,7 +236,7 @@ impl<T: Clone> Shared<T> {
     }
 }
 
-/// A receiver that goes, and gives up the messages that count it.
+/// A receiver that is dropped: gives up the messages that count it.
 struct Leaving<'a, T> {
     shared: &'a Shared<T>,
     next: u64,
@@ -263,7 +249,7 @@ impl<T> Leaving<'_, T> {
         while self.next < self.end {
             let position = self.next;
             self.next += 1;
-            // One that was overwritten meanwhile counts it no more.
+            // A message that was overwritten meanwhile does not count it any more.
             self.shared.ring.renounce(position);
         }
     }

@@ -8,17 +8,17 @@
 //! ```
 //!
 //! Only the lock's holder changes the word, so it is released, together with the new position, by a
-//! plain store: sending a message that everybody keeps up with costs one read-modify-write in all. Who
-//! finds it taken spins for a moment and then yields its thread: it is held for as long as it takes to
+//! plain store: sending a message costs one read-modify-write in all if every receiver keeps up. A thread that
+//! finds the lock taken spins for a moment and then yields: it is held for as long as it takes to
 //! move a message.
 //!
 //! # Why no wake-up is lost
 //! A receiver that finds nothing sets `LISTENING` with the lock held. Either a sender had the lock
-//! before: then the receiver sees the new position, and does not sleep. Or it has it later: then it
-//! sees the flag, and wakes those in line.
+//! before: then the receiver sees the new position, and does not sleep. Or it has the lock later: then it
+//! sees the flag, and wakes the receivers in line.
 
-use crate::channel::chan::Pause;
 use crate::sys::atomic::{AtomicU64, AtomicUsize, Ordering};
+use crate::wait::Backoff;
 
 // D-SYNC-08
 const LOCKED: u64 = 1;
@@ -32,18 +32,18 @@ pub(super) struct Tail {
     receivers: AtomicUsize,
 }
 
-/// What the word says of the ring.
+/// The end of the ring, as the word says.
 #[derive(Clone, Copy)]
 pub(super) struct End(u64);
 
 impl End {
-    /// The position of the next message.
+    /// Returns the position of the next message.
     #[inline(always)]
     pub(super) fn position(self) -> u64 {
         self.0 / ONE
     }
 
-    /// All senders are gone: nothing comes at this position.
+    /// Returns whether all senders are gone: no message comes at this position.
     pub(super) fn is_closed(self) -> bool {
         self.0 & CLOSED != 0
     }
@@ -75,25 +75,25 @@ impl Tail {
 
     #[cold]
     fn lock_contended(&self) -> Locked<'_> {
-        let mut pause = Pause::new();
+        let mut backoff = Backoff::new();
         loop {
             let word = self.word.load(Ordering::Relaxed);
             if word & LOCKED == 0 && self.try_lock(word).is_ok() {
                 return Locked { tail: self, word };
             }
-            pause.wait();
+            backoff.wait();
         }
     }
 
-    /// The end when nobody is about to move it.
+    /// Returns the end when no sender is about to move it.
     pub(super) fn settled(&self) -> End {
-        let mut pause = Pause::new();
+        let mut backoff = Backoff::new();
         loop {
             let word = self.word.load(Ordering::Acquire);
             if word & LOCKED == 0 {
                 return End(word);
             }
-            pause.wait();
+            backoff.wait();
         }
     }
 
@@ -106,7 +106,7 @@ impl Tail {
     }
 }
 
-/// The right to change the tail. Released when dropped.
+/// The lock of the tail, which is released when this is dropped.
 pub(super) struct Locked<'a> {
     tail: &'a Tail,
     /// The word to be, without the lock.
@@ -128,8 +128,8 @@ impl Locked<'_> {
         self.tail.receivers.store(receivers, Ordering::Release);
     }
 
-    /// The message at the end is in its place. True if those who listen have to be woken, after the
-    /// lock was released.
+    /// Moves the end behind a message that is in its place. Returns true if receivers that listen have to be
+    /// woken, after the lock was released.
     #[inline(always)]
     #[must_use]
     pub(super) fn advance(&mut self) -> bool {
@@ -137,7 +137,7 @@ impl Locked<'_> {
         self.stop_listening()
     }
 
-    /// Nothing comes any more. As for `advance`.
+    /// Closes the channel. Returns true as `advance` does.
     #[must_use]
     pub(super) fn close(&mut self) -> bool {
         self.word |= CLOSED;
@@ -151,7 +151,7 @@ impl Locked<'_> {
         listening
     }
 
-    /// Whoever changes the end will wake those in line.
+    /// Makes the next change of the end wake the receivers in line.
     pub(super) fn listen(&mut self) {
         self.word |= LISTENING;
     }

@@ -3,7 +3,7 @@
 //! Nodes that are leaked fail the model: each holds a share of its tree's lock, which loom counts.
 
 use super::CancellationToken;
-use crate::sync::model::{explore, poll_once};
+use crate::model::{explore, poll_once};
 use loom::future::block_on;
 use loom::thread;
 

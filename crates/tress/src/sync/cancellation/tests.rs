@@ -1,6 +1,6 @@
 use super::CancellationToken;
-use crate::sync::wait_list::tests::Wakes;
 use crate::sys::FastRand;
+use crate::wait::tests::Wakes;
 use std::future::Future;
 use std::task::Context;
 

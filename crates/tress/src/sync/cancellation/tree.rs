@@ -19,9 +19,9 @@
 //! born cancelled. That is checked with the lock held.
 
 use crate::sync::latch::Latch;
-use crate::sync::wait_list::WakeBatch;
 use crate::sys::atomic::{AtomicUsize, Ordering, fence};
 use crate::sys::{Arc, Mutex, UnsafeCell};
+use crate::wait::WakeBatch;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::ptr::NonNull;
 

@@ -1,18 +1,22 @@
-use super::chan::{Chan, UNBOUNDED};
 use super::error::TryRecvError;
 use super::rx::Rx;
 use super::sender::Sender;
 use super::tx::Tx;
-use crate::sync::blocking;
-use crate::sys::Arc;
+use crate::queue::{Queue, UNBOUNDED};
+use crate::runtime::block_thread::{self, cannot_block};
 use std::fmt;
 use std::future::poll_fn;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::task::{Context, Poll};
 
-/// Makes a channel for up to `capacity` messages.
+/// Creates a channel that holds up to `capacity` messages.
 ///
-/// Memory is taken as messages come, in blocks of 32, not for the whole capacity at once.
+/// Memory is allocated as messages come, in blocks of 32, not for the whole capacity at once.
+///
+/// # Panics
+/// If `capacity` is 0.
+///
+/// # Examples
 ///
 /// ```
 /// use tress::sync::mpsc;
@@ -25,20 +29,15 @@ use std::task::{Context, Poll};
 /// assert_eq!(rx.recv().await, Some("one"));
 /// # });
 /// ```
-///
-/// # Panics
-/// If `capacity` is 0.
 #[track_caller]
 pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     assert!(
         capacity > 0,
         "a channel for no messages would never pass one on: use a capacity of at least 1"
     );
-    let (chan, block) = Chan::new(capacity.min(UNBOUNDED - 1));
-    let chan = Arc::new(chan);
-    // SAFETY: the first block, and the only receiver.
-    let rx = unsafe { Rx::new(chan.clone(), block) };
-    (Sender::new(Tx::new(chan)), Receiver { rx })
+    let (queue, consumer) = Queue::single(capacity.min(UNBOUNDED - 1));
+    let rx = Rx::new(consumer);
+    (Sender::new(Tx::new(queue)), Receiver { rx })
 }
 
 /// The receiving end of a [bounded channel](channel()).
@@ -51,8 +50,13 @@ impl<T> RefUnwindSafe for Receiver<T> {}
 impl<T> Unpin for Receiver<T> {}
 
 impl<T> Receiver<T> {
-    /// The next message; `None` when there will be none any more: all senders are gone, or the
-    /// channel was closed and everything that was sent or promised before has come.
+    /// Receives the next message, waiting until there is one. Returns `None` if no message will come: all
+    /// senders were dropped, or the channel was closed, and all messages and reserved places have been used up.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe. If the future is dropped before it is ready, no message was taken.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -64,15 +68,17 @@ impl<T> Receiver<T> {
     /// assert_eq!(rx.recv().await, None);
     /// # });
     /// ```
-    ///
-    /// # Cancel safety
-    /// If it is dropped before it is ready no message was taken.
     pub async fn recv(&mut self) -> Option<T> {
         poll_fn(|cx| self.rx.poll_recv(cx)).await
     }
 
-    /// Waits for a message, and adds it and those behind it to `buffer`, up to `limit`. Returns how
-    /// many there were: 0 only at the channel's end, or if `limit` is 0.
+    /// Waits until there is a message, and moves up to `limit` messages to the end of `buffer`. Returns how
+    /// many they were: 0 only if no message will come, or if `limit` is 0.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe. If the future is dropped before it is ready, no message was taken.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -88,17 +94,19 @@ impl<T> Receiver<T> {
     /// assert_eq!(batch, [0, 1, 2, 3, 4]);
     /// # });
     /// ```
-    ///
-    /// # Cancel safety
-    /// If it is dropped before it is ready no message was taken.
     pub async fn recv_many(&mut self, buffer: &mut Vec<T>, limit: usize) -> usize {
         poll_fn(|cx| self.rx.poll_recv_many(cx, buffer, limit)).await
     }
 
-    /// The next message, if there is one.
+    /// Receives the next message without waiting, if there is one.
     ///
-    /// Never says `Empty` when a message was completely sent before. (If an earlier one is just being
-    /// put in place it waits for that, which takes as long as moving the message.)
+    /// If a sender is moving its message into the channel, this method waits for that. So it never reports
+    /// an empty channel after a call of `send` has returned.
+    ///
+    /// # Errors
+    /// Returns an error if there is no message, or if none will come.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc::{self, error::TryRecvError};
@@ -114,7 +122,12 @@ impl<T> Receiver<T> {
         self.rx.try_recv()
     }
 
-    /// As [`recv`](Receiver::recv), blocking this thread.
+    /// Receives the next message, as [`recv`](Receiver::recv) does, blocking the thread until there is one.
+    ///
+    /// # Panics
+    /// If the thread drives asynchronous tasks: use [`recv`](Receiver::recv) there.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -124,15 +137,18 @@ impl<T> Receiver<T> {
     /// assert_eq!(rx.blocking_recv(), Some(1));
     /// assert_eq!(rx.blocking_recv(), None);
     /// ```
-    ///
-    /// # Panics
-    /// If this thread drives asynchronous tasks: use [`recv`](Receiver::recv) there.
     #[track_caller]
     pub fn blocking_recv(&mut self) -> Option<T> {
-        blocking::block_on(cannot_block!("mpsc::Receiver::blocking_recv"), self.recv())
+        block_thread::block_on(cannot_block!("mpsc::Receiver::blocking_recv"), self.recv())
     }
 
-    /// As [`recv_many`](Receiver::recv_many), blocking this thread.
+    /// Receives up to `limit` messages, as [`recv_many`](Receiver::recv_many) does, blocking the thread until
+    /// there is one.
+    ///
+    /// # Panics
+    /// If the thread drives asynchronous tasks: use [`recv_many`](Receiver::recv_many) there.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -143,19 +159,18 @@ impl<T> Receiver<T> {
     /// let mut batch = Vec::new();
     /// assert_eq!(rx.blocking_recv_many(&mut batch, 10), 2);
     /// ```
-    ///
-    /// # Panics
-    /// If this thread drives asynchronous tasks: use [`recv_many`](Receiver::recv_many) there.
     #[track_caller]
     pub fn blocking_recv_many(&mut self, buffer: &mut Vec<T>, limit: usize) -> usize {
-        blocking::block_on(
+        block_thread::block_on(
             cannot_block!("mpsc::Receiver::blocking_recv_many"),
             self.recv_many(buffer, limit),
         )
     }
 
-    /// Refuses new messages. What is in the channel, and what is sent into places that were reserved
-    /// before, can still be received; after that, [`recv`](Receiver::recv) returns `None`.
+    /// Closes the channel: no new message can be sent. Messages that are in the channel, or are sent into places
+    /// that were reserved before, can still be received; after them, [`recv`](Receiver::recv) returns `None`.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -173,8 +188,10 @@ impl<T> Receiver<T> {
         self.rx.close();
     }
 
-    /// True if no message can be sent any more: the channel was closed or all senders are gone.
+    /// Returns `true` if no message can be sent any more: the channel was closed, or all senders were dropped.
     /// There may be messages left.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -188,7 +205,9 @@ impl<T> Receiver<T> {
         self.rx.is_closed()
     }
 
-    /// True if there is no message in the channel at this moment.
+    /// Returns `true` if there is no message in the channel.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -202,7 +221,9 @@ impl<T> Receiver<T> {
         self.len() == 0
     }
 
-    /// How many messages are in the channel at this moment.
+    /// Returns the number of messages in the channel.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -215,7 +236,9 @@ impl<T> Receiver<T> {
         self.rx.len()
     }
 
-    /// Free places at this moment. Reserved ones are not free.
+    /// Returns the number of free places. Reserved places are not free.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -225,10 +248,12 @@ impl<T> Receiver<T> {
     /// assert_eq!(rx.capacity(), 1);
     /// ```
     pub fn capacity(&self) -> usize {
-        self.rx.chan().capacity()
+        self.rx.queue().free_places()
     }
 
-    /// The capacity the channel was made with.
+    /// Returns the capacity with which the channel was created.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -237,11 +262,13 @@ impl<T> Receiver<T> {
     /// assert_eq!(rx.max_capacity(), 2);
     /// ```
     pub fn max_capacity(&self) -> usize {
-        self.rx.chan().max_capacity()
+        self.rx.queue().max_capacity()
     }
 
-    /// As [`recv`](Receiver::recv), for use in hand-written futures. Only the waker of the most
-    /// recent call is woken.
+    /// Polls for the next message, as [`recv`](Receiver::recv) does. Only the waker of the most recent call is
+    /// woken.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use std::future::poll_fn;
@@ -257,8 +284,10 @@ impl<T> Receiver<T> {
         self.rx.poll_recv(cx)
     }
 
-    /// As [`recv_many`](Receiver::recv_many), for use in hand-written futures. Only the waker of the
-    /// most recent call is woken.
+    /// Polls for up to `limit` messages, as [`recv_many`](Receiver::recv_many) does. Only the waker of the most
+    /// recent call is woken.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use std::future::poll_fn;
@@ -280,7 +309,9 @@ impl<T> Receiver<T> {
         self.rx.poll_recv_many(cx, buffer, limit)
     }
 
-    /// How many senders there are.
+    /// Returns the number of senders.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -290,10 +321,12 @@ impl<T> Receiver<T> {
     /// assert_eq!(rx.sender_strong_count(), 2);
     /// ```
     pub fn sender_strong_count(&self) -> usize {
-        self.rx.chan().senders().strong.get()
+        self.rx.queue().senders().strong.get()
     }
 
-    /// How many weak senders there are.
+    /// Returns the number of weak senders.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -303,7 +336,7 @@ impl<T> Receiver<T> {
     /// assert_eq!(rx.sender_weak_count(), 1);
     /// ```
     pub fn sender_weak_count(&self) -> usize {
-        self.rx.chan().senders().weak.get()
+        self.rx.queue().senders().weak.get()
     }
 }
 

@@ -1,22 +1,22 @@
-//! Why a message could not be sent or received. What could not be sent comes back in the error.
+//! Errors of sending and receiving. A message that could not be sent is in the error.
 
 use std::error::Error;
 use std::fmt;
 
-/// The receiver was dropped or has closed the channel; the message comes back.
+/// Error of sending: the receiver was dropped or has closed the channel. It contains the message.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SendError<T>(pub T);
 
-/// Why a message was not sent at once; it comes back.
+/// Error of [`try_send`](super::Sender::try_send). It contains the message.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum TrySendError<T> {
-    /// There is no free place, or others were first in line for it.
+    /// There is no free place, or other senders are in line for it.
     Full(T),
     /// The receiver was dropped or has closed the channel.
     Closed(T),
 }
 
-/// Why a message was not sent in time; it comes back.
+/// Error of [`send_timeout`](super::Sender::send_timeout). It contains the message.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum SendTimeoutError<T> {
     /// No place became free in time.
@@ -25,19 +25,21 @@ pub enum SendTimeoutError<T> {
     Closed(T),
 }
 
-/// Why there was no message to receive at once.
+/// Error of [`try_recv`](super::Receiver::try_recv).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TryRecvError {
-    /// There is none at the moment.
+    /// There is no message at the moment.
     Empty,
-    /// There will be none: the channel is closed, or all senders were dropped.
+    /// No message will come: the channel is closed, or all senders were dropped.
     Disconnected,
 }
 
 const CLOSED: &str = "the channel is closed: its receiver was dropped or has closed it, and nobody will get the message";
 
 impl<T> TrySendError<T> {
-    /// The message.
+    /// Returns the message.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -54,7 +56,9 @@ impl<T> TrySendError<T> {
 }
 
 impl<T> SendTimeoutError<T> {
-    /// The message.
+    /// Returns the message.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc::error::SendTimeoutError;

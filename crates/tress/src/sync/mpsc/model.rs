@@ -5,7 +5,7 @@
 
 use super::error::TryRecvError;
 use super::{channel, unbounded_channel};
-use crate::sync::model::{explore, poll_once};
+use crate::model::{explore, poll_once};
 use loom::future::block_on;
 use loom::sync::Arc;
 use loom::thread;

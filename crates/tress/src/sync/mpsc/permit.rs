@@ -1,37 +1,40 @@
-use super::chan::Chan;
 use super::sender::Sender;
+use crate::queue::{Queue, Single};
 use std::fmt;
 use std::iter::FusedIterator;
 use std::mem;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
-/// A place in a channel, reserved by [`Sender::reserve`]; sending into it neither waits nor fails.
+/// A reserved place in a channel, into which a message can be sent without waiting; returned by
+/// [`Sender::reserve`].
 ///
 /// Dropping it gives the place back.
 pub struct Permit<'a, T> {
-    chan: &'a Chan<T>,
+    queue: &'a Queue<Single<T>>,
 }
 
 impl<T> UnwindSafe for Permit<'_, T> {}
 impl<T> RefUnwindSafe for Permit<'_, T> {}
 
-/// Uses a reservation up. A message for a receiver that is gone is dropped.
-fn send_reserved<T>(chan: &Chan<T>, message: T) {
-    if let Some(spot) = chan.claim_reserved() {
-        drop(chan.send(spot, message));
+/// Sends into a reserved place. Drops the message if the receiver was dropped.
+fn send_reserved<T>(queue: &Queue<Single<T>>, message: T) {
+    if let Some(spot) = queue.claim_reserved() {
+        drop(queue.send(spot, message));
     }
 }
 
 impl<'a, T> Permit<'a, T> {
-    /// The caller has reserved a place.
-    pub(super) fn new(chan: &'a Chan<T>) -> Permit<'a, T> {
-        Permit { chan }
+    /// Creates a permit for a place that the caller has reserved.
+    pub(super) fn new(queue: &'a Queue<Single<T>>) -> Permit<'a, T> {
+        Permit { queue }
     }
 
     /// Sends a message.
     ///
-    /// It is dropped if the receiver is; it is received if the channel was only
-    /// [closed](super::Receiver::close), since the place was promised before.
+    /// It is received even if the channel was [closed](super::Receiver::close) after the place was reserved.
+    /// It is dropped if the receiver was dropped.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -44,15 +47,15 @@ impl<'a, T> Permit<'a, T> {
     /// # });
     /// ```
     pub fn send(self, message: T) {
-        let chan = self.chan;
+        let queue = self.queue;
         mem::forget(self);
-        send_reserved(chan, message);
+        send_reserved(queue, message);
     }
 }
 
 impl<T> Drop for Permit<'_, T> {
     fn drop(&mut self) {
-        self.chan.release(1);
+        self.queue.release(1);
     }
 }
 
@@ -62,11 +65,11 @@ impl<T> fmt::Debug for Permit<'_, T> {
     }
 }
 
-/// Several places in a channel, reserved by [`Sender::reserve_many`], one by one.
+/// Iterator over several reserved places in a channel; returned by [`Sender::reserve_many`].
 ///
-/// Dropping it gives the rest of the places back.
+/// Dropping it gives the remaining places back.
 pub struct PermitIterator<'a, T> {
-    chan: &'a Chan<T>,
+    queue: &'a Queue<Single<T>>,
     left: usize,
 }
 
@@ -74,9 +77,9 @@ impl<T> UnwindSafe for PermitIterator<'_, T> {}
 impl<T> RefUnwindSafe for PermitIterator<'_, T> {}
 
 impl<'a, T> PermitIterator<'a, T> {
-    /// The caller has reserved `left` places.
-    pub(super) fn new(chan: &'a Chan<T>, left: usize) -> PermitIterator<'a, T> {
-        PermitIterator { chan, left }
+    /// Creates an iterator over `left` places that the caller has reserved.
+    pub(super) fn new(queue: &'a Queue<Single<T>>, left: usize) -> PermitIterator<'a, T> {
+        PermitIterator { queue, left }
     }
 }
 
@@ -85,7 +88,7 @@ impl<'a, T> Iterator for PermitIterator<'a, T> {
 
     fn next(&mut self) -> Option<Permit<'a, T>> {
         self.left = self.left.checked_sub(1)?;
-        Some(Permit::new(self.chan))
+        Some(Permit::new(self.queue))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -98,7 +101,7 @@ impl<T> FusedIterator for PermitIterator<'_, T> {}
 
 impl<T> Drop for PermitIterator<'_, T> {
     fn drop(&mut self) {
-        self.chan.release(self.left as u64);
+        self.queue.release(self.left as u64);
     }
 }
 
@@ -110,7 +113,7 @@ impl<T> fmt::Debug for PermitIterator<'_, T> {
     }
 }
 
-/// A place in a channel that borrows nothing, reserved by [`Sender::reserve_owned`].
+/// A reserved place in a channel that borrows nothing; returned by [`Sender::reserve_owned`].
 ///
 /// It counts as a sender. Dropping it gives the place back.
 pub struct OwnedPermit<T> {
@@ -119,7 +122,7 @@ pub struct OwnedPermit<T> {
 }
 
 impl<T> OwnedPermit<T> {
-    /// The caller has reserved a place.
+    /// Creates a permit for a place that the caller has reserved.
     pub(super) fn new(sender: Sender<T>) -> OwnedPermit<T> {
         OwnedPermit {
             sender: Some(sender),
@@ -136,7 +139,9 @@ impl<T> OwnedPermit<T> {
         self.sender.take().expect("taken only by consuming methods")
     }
 
-    /// Sends a message, and returns the sender that the place was reserved with.
+    /// Sends a message, as [`Permit::send`] does, and returns the sender with which the place was reserved.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -151,11 +156,13 @@ impl<T> OwnedPermit<T> {
     /// ```
     pub fn send(mut self, message: T) -> Sender<T> {
         let sender = self.take();
-        send_reserved(sender.chan(), message);
+        send_reserved(sender.queue(), message);
         sender
     }
 
-    /// Gives the place back, and returns the sender that it was reserved with.
+    /// Gives the place back, and returns the sender with which it was reserved.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -167,11 +174,13 @@ impl<T> OwnedPermit<T> {
     /// ```
     pub fn release(mut self) -> Sender<T> {
         let sender = self.take();
-        sender.chan().release(1);
+        sender.queue().release(1);
         sender
     }
 
-    /// True if both permits are for the same channel.
+    /// Returns `true` if both permits are for the same channel.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -185,7 +194,9 @@ impl<T> OwnedPermit<T> {
         self.sender().same_channel(other.sender())
     }
 
-    /// True if the permit is for the sender's channel.
+    /// Returns `true` if the permit is for the sender's channel.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -202,7 +213,7 @@ impl<T> OwnedPermit<T> {
 impl<T> Drop for OwnedPermit<T> {
     fn drop(&mut self) {
         if let Some(sender) = &self.sender {
-            sender.chan().release(1);
+            sender.queue().release(1);
         }
     }
 }

@@ -1,9 +1,9 @@
-use super::chan::{Acquire, Chan, Refusal};
 use super::error::{SendError, SendTimeoutError, TrySendError};
 use super::permit::{OwnedPermit, Permit, PermitIterator};
 use super::tx::{Tx, WeakTx};
-use crate::channel::acquire::Closed;
-use crate::sync::blocking;
+use crate::queue::{Acquire, Closed, Queue, Refusal, Single};
+use crate::runtime::block_thread::{self, cannot_block};
+use crate::task::coop;
 use crate::time::timeout;
 use std::fmt;
 use std::future::poll_fn;
@@ -11,12 +11,14 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::pin::pin;
 use std::time::Duration;
 
-/// The sending end of a [bounded channel](super::channel()). Clone it to send from several places.
+/// The sending end of a [bounded channel](super::channel()), which can be cloned.
 pub struct Sender<T> {
     tx: Tx<T>,
 }
 
-/// A sender that does not keep the channel open; made by [`Sender::downgrade`].
+/// A sender that does not keep the channel open; returned by [`Sender::downgrade`].
+///
+/// # Examples
 ///
 /// ```
 /// use tress::sync::mpsc;
@@ -42,14 +44,22 @@ impl<T> Sender<T> {
     }
 
     #[inline(always)]
-    pub(super) fn chan(&self) -> &Chan<T> {
-        self.tx.chan()
+    pub(super) fn queue(&self) -> &Queue<Single<T>> {
+        self.tx.queue()
     }
 
-    /// Sends a message, waiting for a free place if there is none.
+    /// Sends a message, waiting until a place is free.
     ///
-    /// Success means that the message is in the channel, not that it will be looked at: the receiver
-    /// may be dropped. The error means that it will not be, and returns it.
+    /// Success does not mean that the message will be received: the receiver may be dropped.
+    ///
+    /// # Errors
+    /// Returns the message if the receiver was dropped or has closed the channel.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped before it is ready, the message was not sent, and is dropped with it; the
+    /// place in line is lost. To keep the message, use [`reserve`](Sender::reserve) first.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -68,19 +78,20 @@ impl<T> Sender<T> {
     /// }
     /// # });
     /// ```
-    ///
-    /// # Cancel safety
-    /// If it is dropped before it is ready the message was not sent, and is dropped with it; the
-    /// place in line is lost. To keep the message, use [`reserve`](Sender::reserve) first.
     pub async fn send(&self, message: T) -> Result<(), SendError<T>> {
-        let mut acquire = pin!(Acquire::new(self.chan(), 1));
-        match poll_fn(|cx| acquire.as_mut().poll_spot(cx)).await {
-            Ok(spot) => self.chan().send(spot, message).map_err(SendError),
+        let mut acquire = pin!(Acquire::new(self.queue(), 1));
+        match coop::cooperative(poll_fn(|cx| acquire.as_mut().poll_spot(cx))).await {
+            Ok(spot) => self.queue().send(spot, message).map_err(SendError),
             Err(Closed) => Err(SendError(message)),
         }
     }
 
     /// Waits until the receiver is dropped or closes the channel.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -91,14 +102,17 @@ impl<T> Sender<T> {
     /// tx.closed().await; // stop producing
     /// # });
     /// ```
-    ///
-    /// # Cancel safety
-    /// Dropping it loses nothing.
     pub async fn closed(&self) {
-        self.chan().closed().await
+        coop::cooperative(self.queue().closed()).await
     }
 
-    /// Sends a message if there is a free place and nobody is in line for it.
+    /// Sends a message without waiting, if a place is free and no sender is in line for it.
+    ///
+    /// # Errors
+    /// Returns the message if there is no such place, or if the receiver was dropped or has closed the
+    /// channel.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc::{self, error::TrySendError};
@@ -111,9 +125,9 @@ impl<T> Sender<T> {
     /// ```
     #[inline]
     pub fn try_send(&self, message: T) -> Result<(), TrySendError<T>> {
-        match self.chan().try_claim() {
+        match self.queue().try_claim() {
             Ok(spot) => self
-                .chan()
+                .queue()
                 .send(spot, message)
                 .map_err(TrySendError::Closed),
             Err(Refusal::Full) => Err(TrySendError::Full(message)),
@@ -121,7 +135,19 @@ impl<T> Sender<T> {
         }
     }
 
-    /// Sends a message, waiting for a free place for at most `duration`.
+    /// Sends a message, waiting until a place is free, for at most `duration`.
+    ///
+    /// # Errors
+    /// Returns the message if no place became free in time, or if the receiver was dropped or has closed the
+    /// channel.
+    ///
+    /// # Panics
+    /// If it is called outside of a runtime, or in one built without `enable_time`.
+    ///
+    /// # Cancel safety
+    /// As for [`send`](Sender::send).
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc::{self, error::SendTimeoutError};
@@ -134,12 +160,6 @@ impl<T> Sender<T> {
     /// assert_eq!(tx.send_timeout(2, soon).await, Err(SendTimeoutError::Timeout(2)));
     /// # });
     /// ```
-    ///
-    /// # Panics
-    /// Outside of a runtime, or in one built without `enable_time`.
-    ///
-    /// # Cancel safety
-    /// As for [`send`](Sender::send).
     pub async fn send_timeout(
         &self,
         message: T,
@@ -155,7 +175,15 @@ impl<T> Sender<T> {
         }
     }
 
-    /// Sends a message, blocking this thread while there is no free place.
+    /// Sends a message, blocking the thread until a place is free.
+    ///
+    /// # Errors
+    /// Returns the message if the receiver was dropped or has closed the channel.
+    ///
+    /// # Panics
+    /// If the thread drives asynchronous tasks: use [`send`](Sender::send) there.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -171,18 +199,17 @@ impl<T> Sender<T> {
     /// assert_eq!(rx.blocking_recv(), Some(2));
     /// # thread.join().unwrap();
     /// ```
-    ///
-    /// # Panics
-    /// If this thread drives asynchronous tasks: use [`send`](Sender::send) there.
     #[track_caller]
     pub fn blocking_send(&self, message: T) -> Result<(), SendError<T>> {
-        blocking::block_on(
+        block_thread::block_on(
             cannot_block!("mpsc::Sender::blocking_send"),
             self.send(message),
         )
     }
 
-    /// True if the receiver was dropped or has closed the channel.
+    /// Returns `true` if the receiver was dropped or has closed the channel.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -193,10 +220,18 @@ impl<T> Sender<T> {
     /// assert!(tx.is_closed());
     /// ```
     pub fn is_closed(&self) -> bool {
-        self.chan().is_closed()
+        self.queue().is_closed()
     }
 
-    /// Waits for a free place and reserves it.
+    /// Waits until a place is free and reserves it.
+    ///
+    /// # Errors
+    /// Returns an error if the receiver was dropped or has closed the channel.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe. Dropping the future loses the place in line.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -209,20 +244,27 @@ impl<T> Sender<T> {
     /// assert_eq!(rx.recv().await.unwrap().len(), 4096);
     /// # });
     /// ```
-    ///
-    /// # Cancel safety
-    /// Dropping it loses the place in line and nothing else.
     pub async fn reserve(&self) -> Result<Permit<'_, T>, SendError<()>> {
-        match Acquire::new(self.chan(), 1).await {
-            Ok(()) => Ok(Permit::new(self.chan())),
+        match coop::cooperative(Acquire::new(self.queue(), 1)).await {
+            Ok(()) => Ok(Permit::new(self.queue())),
             Err(Closed) => Err(SendError(())),
         }
     }
 
-    /// Waits for `count` free places and reserves them. Others may send in between, but no place
-    /// that has become free for this request goes to anybody else.
+    /// Waits until `count` places are free and reserves them.
     ///
-    /// Fails if the channel is closed, or `count` is more than its capacity.
+    /// Places that become free are collected for the first sender in line, so that a large request is not
+    /// starved by small ones behind it.
+    ///
+    /// # Errors
+    /// Returns an error if the receiver was dropped or has closed the channel, or if `count` is more than the
+    /// capacity.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe. Dropping the future loses the place in line, and gives back the places that
+    /// were collected.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -237,21 +279,26 @@ impl<T> Sender<T> {
     /// assert!(tx.reserve_many(3).await.is_err());
     /// # });
     /// ```
-    ///
-    /// # Cancel safety
-    /// Dropping it loses the place in line, and gives back what had been reserved.
     pub async fn reserve_many(&self, count: usize) -> Result<PermitIterator<'_, T>, SendError<()>> {
-        if count > self.chan().max_reserved() {
+        if count > self.queue().max_reserved() {
             return Err(SendError(()));
         }
-        match Acquire::new(self.chan(), count as u64).await {
-            Ok(()) => Ok(PermitIterator::new(self.chan(), count)),
+        match coop::cooperative(Acquire::new(self.queue(), count as u64)).await {
+            Ok(()) => Ok(PermitIterator::new(self.queue(), count)),
             Err(Closed) => Err(SendError(())),
         }
     }
 
-    /// As [`reserve`](Sender::reserve), for a permit that borrows nothing. It consumes the sender,
-    /// and sending through the permit returns it.
+    /// Waits until a place is free and reserves it, as [`reserve`](Sender::reserve) does, for a permit that
+    /// borrows nothing. It consumes the sender, and sending through the permit returns it.
+    ///
+    /// # Errors
+    /// Returns an error if the receiver was dropped or has closed the channel.
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the sender and loses the place in line.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -263,17 +310,19 @@ impl<T> Sender<T> {
     /// assert_eq!(rx.recv().await, Some(7));
     /// # });
     /// ```
-    ///
-    /// # Cancel safety
-    /// Dropping it drops the sender, and loses the place in line.
     pub async fn reserve_owned(self) -> Result<OwnedPermit<T>, SendError<()>> {
-        match Acquire::new(self.chan(), 1).await {
+        match coop::cooperative(Acquire::new(self.queue(), 1)).await {
             Ok(()) => Ok(OwnedPermit::new(self)),
             Err(Closed) => Err(SendError(())),
         }
     }
 
-    /// Reserves a place if one is free and nobody is in line for it.
+    /// Reserves a place if one is free and no sender is in line for it.
+    ///
+    /// # Errors
+    /// Returns an error if there is no such place, or if the receiver was dropped or has closed the channel.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc::{self, error::TrySendError};
@@ -284,13 +333,18 @@ impl<T> Sender<T> {
     /// permit.send(1);
     /// ```
     pub fn try_reserve(&self) -> Result<Permit<'_, T>, TrySendError<()>> {
-        match self.chan().try_reserve(1) {
-            Ok(()) => Ok(Permit::new(self.chan())),
+        match self.queue().try_reserve(1) {
+            Ok(()) => Ok(Permit::new(self.queue())),
             Err(refusal) => Err(refused(refusal, ())),
         }
     }
 
-    /// Reserves `count` places if they are free and nobody is in line for them.
+    /// Reserves `count` places if they are free and no sender is in line for them.
+    ///
+    /// # Errors
+    /// Returns an error if there are no such places, or if the receiver was dropped or has closed the channel.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -303,17 +357,21 @@ impl<T> Sender<T> {
         &self,
         count: usize,
     ) -> Result<PermitIterator<'_, T>, TrySendError<()>> {
-        if count > self.chan().max_reserved() {
+        if count > self.queue().max_reserved() {
             return Err(TrySendError::Full(()));
         }
-        match self.chan().try_reserve(count as u64) {
-            Ok(()) => Ok(PermitIterator::new(self.chan(), count)),
+        match self.queue().try_reserve(count as u64) {
+            Ok(()) => Ok(PermitIterator::new(self.queue(), count)),
             Err(refusal) => Err(refused(refusal, ())),
         }
     }
 
-    /// As [`try_reserve`](Sender::try_reserve), for a permit that borrows nothing. The sender comes
-    /// back in the error.
+    /// Reserves a place if one is free and no sender is in line for it, for a permit that borrows nothing.
+    ///
+    /// # Errors
+    /// Returns the sender if there is no such place, or if the receiver was dropped or has closed the channel.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -324,13 +382,15 @@ impl<T> Sender<T> {
     /// assert!(tx.try_reserve_owned().is_err());
     /// ```
     pub fn try_reserve_owned(self) -> Result<OwnedPermit<T>, TrySendError<Self>> {
-        match self.chan().try_reserve(1) {
+        match self.queue().try_reserve(1) {
             Ok(()) => Ok(OwnedPermit::new(self)),
             Err(refusal) => Err(refused(refusal, self)),
         }
     }
 
-    /// True if both senders are of the same channel.
+    /// Returns `true` if both senders are of the same channel.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -342,7 +402,9 @@ impl<T> Sender<T> {
         self.tx.same_channel(&other.tx)
     }
 
-    /// Free places at this moment. Reserved ones are not free.
+    /// Returns the number of free places. Reserved places are not free.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -352,10 +414,12 @@ impl<T> Sender<T> {
     /// assert_eq!(tx.capacity(), 1);
     /// ```
     pub fn capacity(&self) -> usize {
-        self.chan().capacity()
+        self.queue().free_places()
     }
 
-    /// The capacity the channel was made with.
+    /// Returns the capacity with which the channel was created.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -365,10 +429,12 @@ impl<T> Sender<T> {
     /// assert_eq!(tx.max_capacity(), 2);
     /// ```
     pub fn max_capacity(&self) -> usize {
-        self.chan().max_capacity()
+        self.queue().max_capacity()
     }
 
-    /// A sender that does not keep the channel open.
+    /// Creates a sender that does not keep the channel open.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -388,7 +454,9 @@ impl<T> Sender<T> {
         }
     }
 
-    /// How many senders there are. An [`OwnedPermit`] counts as one.
+    /// Returns the number of senders. An [`OwnedPermit`] counts as one.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -398,10 +466,12 @@ impl<T> Sender<T> {
     /// assert_eq!(tx.strong_count(), 2);
     /// ```
     pub fn strong_count(&self) -> usize {
-        self.chan().senders().strong.get()
+        self.queue().senders().strong.get()
     }
 
-    /// How many weak senders there are.
+    /// Returns the number of weak senders.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -411,7 +481,7 @@ impl<T> Sender<T> {
     /// assert_eq!(tx.weak_count(), 1);
     /// ```
     pub fn weak_count(&self) -> usize {
-        self.chan().senders().weak.get()
+        self.queue().senders().weak.get()
     }
 }
 
@@ -441,7 +511,9 @@ impl<T> fmt::Debug for Sender<T> {
 }
 
 impl<T> WeakSender<T> {
-    /// A sender, if there still is one.
+    /// Creates a sender. Returns `None` if all senders were dropped.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -455,7 +527,9 @@ impl<T> WeakSender<T> {
         self.tx.upgrade().map(|tx| Sender { tx })
     }
 
-    /// How many senders there are.
+    /// Returns the number of senders.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -466,10 +540,12 @@ impl<T> WeakSender<T> {
     /// assert_eq!(weak.strong_count(), 0);
     /// ```
     pub fn strong_count(&self) -> usize {
-        self.tx.chan().senders().strong.get()
+        self.tx.queue().senders().strong.get()
     }
 
-    /// How many weak senders there are, this one included.
+    /// Returns the number of weak senders, including this one.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -478,7 +554,7 @@ impl<T> WeakSender<T> {
     /// assert_eq!(tx.downgrade().weak_count(), 1);
     /// ```
     pub fn weak_count(&self) -> usize {
-        self.tx.chan().senders().weak.get()
+        self.tx.queue().senders().weak.get()
     }
 }
 

@@ -1,19 +1,19 @@
-//! The senders' side of a channel, bounded or not: who counts as a sender, and for how long.
+//! The senders' side of a channel, bounded or not: what counts as a sender, and for how long.
 
-use super::chan::Chan;
+use crate::queue::{Queue, Single};
 use crate::sys::Arc;
 
 /// A sender: while there is one, messages may come.
-pub(super) struct Tx<T>(Arc<Chan<T>>);
+pub(super) struct Tx<T>(Arc<Queue<Single<T>>>);
 
 impl<T> Tx<T> {
-    /// The first sender of a channel.
-    pub(super) fn new(chan: Arc<Chan<T>>) -> Tx<T> {
-        Tx(chan)
+    /// Creates the first sender of a channel.
+    pub(super) fn new(queue: Arc<Queue<Single<T>>>) -> Tx<T> {
+        Tx(queue)
     }
 
     #[inline(always)]
-    pub(super) fn chan(&self) -> &Chan<T> {
+    pub(super) fn queue(&self) -> &Queue<Single<T>> {
         &self.0
     }
 
@@ -40,11 +40,11 @@ impl<T> Drop for Tx<T> {
     }
 }
 
-/// May become a sender, but is none.
-pub(super) struct WeakTx<T>(Arc<Chan<T>>);
+/// A handle that may become a sender, and does not count as one.
+pub(super) struct WeakTx<T>(Arc<Queue<Single<T>>>);
 
 impl<T> WeakTx<T> {
-    pub(super) fn chan(&self) -> &Chan<T> {
+    pub(super) fn queue(&self) -> &Queue<Single<T>> {
         &self.0
     }
 

@@ -1,18 +1,20 @@
-use super::chan::{Chan, UNBOUNDED};
 use super::error::{SendError, TryRecvError};
 use super::rx::Rx;
 use super::tx::{Tx, WeakTx};
-use crate::sync::blocking;
-use crate::sys::Arc;
+use crate::queue::{Queue, UNBOUNDED};
+use crate::runtime::block_thread::{self, cannot_block};
+use crate::task::coop;
 use std::fmt;
 use std::future::poll_fn;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::task::{Context, Poll};
 
-/// Makes a channel for any number of messages.
+/// Creates a channel that holds any number of messages.
 ///
-/// Sending never waits, so nothing keeps the messages from piling up; the memory of those that were
-/// received is released.
+/// Sending never waits, so nothing limits the number of messages that wait to be received; the memory of those
+/// that were received is released.
+///
+/// # Examples
 ///
 /// ```
 /// use tress::sync::mpsc;
@@ -25,18 +27,15 @@ use std::task::{Context, Poll};
 /// # });
 /// ```
 pub fn unbounded_channel<T>() -> (UnboundedSender<T>, UnboundedReceiver<T>) {
-    let (chan, block) = Chan::new(UNBOUNDED);
-    let chan = Arc::new(chan);
-    // SAFETY: the first block, and the only receiver.
-    let rx = unsafe { Rx::new(chan.clone(), block) };
+    let (queue, consumer) = Queue::single(UNBOUNDED);
+    let rx = Rx::new(consumer);
     (
-        UnboundedSender { tx: Tx::new(chan) },
+        UnboundedSender { tx: Tx::new(queue) },
         UnboundedReceiver { rx },
     )
 }
 
-/// The sending end of an [unbounded channel](unbounded_channel()). Clone it to send from several
-/// places.
+/// The sending end of an [unbounded channel](unbounded_channel()), which can be cloned.
 pub struct UnboundedSender<T> {
     tx: Tx<T>,
 }
@@ -46,7 +45,9 @@ pub struct UnboundedReceiver<T> {
     rx: Rx<T>,
 }
 
-/// A sender that does not keep the channel open; made by [`UnboundedSender::downgrade`].
+/// A sender that does not keep the channel open; returned by [`UnboundedSender::downgrade`].
+///
+/// # Examples
 ///
 /// ```
 /// use tress::sync::mpsc;
@@ -70,7 +71,12 @@ impl<T> RefUnwindSafe for WeakUnboundedSender<T> {}
 impl<T> Unpin for UnboundedReceiver<T> {}
 
 impl<T> UnboundedSender<T> {
-    /// Sends a message. It comes back if the receiver was dropped or has closed the channel.
+    /// Sends a message. This never waits.
+    ///
+    /// # Errors
+    /// Returns the message if the receiver was dropped or has closed the channel.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -82,14 +88,19 @@ impl<T> UnboundedSender<T> {
     /// ```
     #[inline]
     pub fn send(&self, message: T) -> Result<(), SendError<T>> {
-        let chan = self.tx.chan();
-        match chan.try_claim() {
-            Ok(spot) => chan.send(spot, message).map_err(SendError),
+        let queue = self.tx.queue();
+        match queue.try_claim() {
+            Ok(spot) => queue.send(spot, message).map_err(SendError),
             Err(_) => Err(SendError(message)),
         }
     }
 
     /// Waits until the receiver is dropped or closes the channel.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -100,14 +111,13 @@ impl<T> UnboundedSender<T> {
     /// tx.closed().await;
     /// # });
     /// ```
-    ///
-    /// # Cancel safety
-    /// Dropping it loses nothing.
     pub async fn closed(&self) {
-        self.tx.chan().closed().await
+        coop::cooperative(self.tx.queue().closed()).await
     }
 
-    /// True if the receiver was dropped or has closed the channel.
+    /// Returns `true` if the receiver was dropped or has closed the channel.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -118,10 +128,12 @@ impl<T> UnboundedSender<T> {
     /// assert!(tx.is_closed());
     /// ```
     pub fn is_closed(&self) -> bool {
-        self.tx.chan().is_closed()
+        self.tx.queue().is_closed()
     }
 
-    /// True if both senders are of the same channel.
+    /// Returns `true` if both senders are of the same channel.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -133,7 +145,9 @@ impl<T> UnboundedSender<T> {
         self.tx.same_channel(&other.tx)
     }
 
-    /// A sender that does not keep the channel open.
+    /// Creates a sender that does not keep the channel open.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -151,7 +165,9 @@ impl<T> UnboundedSender<T> {
         }
     }
 
-    /// How many senders there are.
+    /// Returns the number of senders.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -161,10 +177,12 @@ impl<T> UnboundedSender<T> {
     /// assert_eq!(tx.strong_count(), 2);
     /// ```
     pub fn strong_count(&self) -> usize {
-        self.tx.chan().senders().strong.get()
+        self.tx.queue().senders().strong.get()
     }
 
-    /// How many weak senders there are.
+    /// Returns the number of weak senders.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -174,7 +192,7 @@ impl<T> UnboundedSender<T> {
     /// assert_eq!(tx.weak_count(), 1);
     /// ```
     pub fn weak_count(&self) -> usize {
-        self.tx.chan().senders().weak.get()
+        self.tx.queue().senders().weak.get()
     }
 }
 
@@ -195,7 +213,9 @@ impl<T> fmt::Debug for UnboundedSender<T> {
 }
 
 impl<T> WeakUnboundedSender<T> {
-    /// A sender, if there still is one.
+    /// Creates a sender. Returns `None` if all senders were dropped.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -209,7 +229,9 @@ impl<T> WeakUnboundedSender<T> {
         self.tx.upgrade().map(|tx| UnboundedSender { tx })
     }
 
-    /// How many senders there are.
+    /// Returns the number of senders.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -220,10 +242,12 @@ impl<T> WeakUnboundedSender<T> {
     /// assert_eq!(weak.strong_count(), 0);
     /// ```
     pub fn strong_count(&self) -> usize {
-        self.tx.chan().senders().strong.get()
+        self.tx.queue().senders().strong.get()
     }
 
-    /// How many weak senders there are, this one included.
+    /// Returns the number of weak senders, including this one.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -232,7 +256,7 @@ impl<T> WeakUnboundedSender<T> {
     /// assert_eq!(tx.downgrade().weak_count(), 1);
     /// ```
     pub fn weak_count(&self) -> usize {
-        self.tx.chan().senders().weak.get()
+        self.tx.queue().senders().weak.get()
     }
 }
 
@@ -252,8 +276,13 @@ impl<T> fmt::Debug for WeakUnboundedSender<T> {
 }
 
 impl<T> UnboundedReceiver<T> {
-    /// The next message; `None` when there will be none any more: all senders are gone, or the
-    /// channel was closed and everything that was sent before has come.
+    /// Receives the next message, waiting until there is one. Returns `None` if no message will come: all
+    /// senders were dropped, or the channel was closed, and all messages have been received.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe. If the future is dropped before it is ready, no message was taken.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -265,15 +294,17 @@ impl<T> UnboundedReceiver<T> {
     /// assert_eq!(rx.recv().await, None);
     /// # });
     /// ```
-    ///
-    /// # Cancel safety
-    /// If it is dropped before it is ready no message was taken.
     pub async fn recv(&mut self) -> Option<T> {
         poll_fn(|cx| self.rx.poll_recv(cx)).await
     }
 
-    /// Waits for a message, and adds it and those behind it to `buffer`, up to `limit`. Returns how
-    /// many there were: 0 only at the channel's end, or if `limit` is 0.
+    /// Waits until there is a message, and moves up to `limit` messages to the end of `buffer`. Returns how
+    /// many they were: 0 only if no message will come, or if `limit` is 0.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe. If the future is dropped before it is ready, no message was taken.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -288,17 +319,19 @@ impl<T> UnboundedReceiver<T> {
     /// assert_eq!(batch, [0, 1, 2]);
     /// # });
     /// ```
-    ///
-    /// # Cancel safety
-    /// If it is dropped before it is ready no message was taken.
     pub async fn recv_many(&mut self, buffer: &mut Vec<T>, limit: usize) -> usize {
         poll_fn(|cx| self.rx.poll_recv_many(cx, buffer, limit)).await
     }
 
-    /// The next message, if there is one.
+    /// Receives the next message without waiting, if there is one.
     ///
-    /// Never says `Empty` when a message was completely sent before. (If an earlier one is just being
-    /// put in place it waits for that, which takes as long as moving the message.)
+    /// If a sender is moving its message into the channel, this method waits for that. So it never reports
+    /// an empty channel after a call of `send` has returned.
+    ///
+    /// # Errors
+    /// Returns an error if there is no message, or if none will come.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc::{self, error::TryRecvError};
@@ -314,7 +347,13 @@ impl<T> UnboundedReceiver<T> {
         self.rx.try_recv()
     }
 
-    /// As [`recv`](UnboundedReceiver::recv), blocking this thread.
+    /// Receives the next message, as [`recv`](UnboundedReceiver::recv) does, blocking the thread until there is
+    /// one.
+    ///
+    /// # Panics
+    /// If the thread drives asynchronous tasks: use [`recv`](UnboundedReceiver::recv) there.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -324,18 +363,22 @@ impl<T> UnboundedReceiver<T> {
     /// assert_eq!(rx.blocking_recv(), Some(1));
     /// assert_eq!(rx.blocking_recv(), None);
     /// ```
-    ///
-    /// # Panics
-    /// If this thread drives asynchronous tasks: use [`recv`](UnboundedReceiver::recv) there.
     #[track_caller]
     pub fn blocking_recv(&mut self) -> Option<T> {
-        blocking::block_on(
+        block_thread::block_on(
             cannot_block!("mpsc::UnboundedReceiver::blocking_recv"),
             self.recv(),
         )
     }
 
-    /// As [`recv_many`](UnboundedReceiver::recv_many), blocking this thread.
+    /// Receives up to `limit` messages, as [`recv_many`](UnboundedReceiver::recv_many) does, blocking the thread
+    /// until there is one.
+    ///
+    /// # Panics
+    /// If the thread drives asynchronous tasks: use [`recv_many`](UnboundedReceiver::recv_many)
+    /// there.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -345,20 +388,18 @@ impl<T> UnboundedReceiver<T> {
     /// let mut batch = Vec::new();
     /// assert_eq!(rx.blocking_recv_many(&mut batch, 10), 1);
     /// ```
-    ///
-    /// # Panics
-    /// If this thread drives asynchronous tasks: use [`recv_many`](UnboundedReceiver::recv_many)
-    /// there.
     #[track_caller]
     pub fn blocking_recv_many(&mut self, buffer: &mut Vec<T>, limit: usize) -> usize {
-        blocking::block_on(
+        block_thread::block_on(
             cannot_block!("mpsc::UnboundedReceiver::blocking_recv_many"),
             self.recv_many(buffer, limit),
         )
     }
 
-    /// Refuses new messages. What is in the channel can still be received; after that,
-    /// [`recv`](UnboundedReceiver::recv) returns `None`.
+    /// Closes the channel: no new message can be sent. Messages that are in the channel can still be received;
+    /// after them, [`recv`](UnboundedReceiver::recv) returns `None`.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -373,8 +414,10 @@ impl<T> UnboundedReceiver<T> {
         self.rx.close();
     }
 
-    /// True if no message can be sent any more: the channel was closed or all senders are gone.
+    /// Returns `true` if no message can be sent any more: the channel was closed, or all senders were dropped.
     /// There may be messages left.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -388,7 +431,9 @@ impl<T> UnboundedReceiver<T> {
         self.rx.is_closed()
     }
 
-    /// True if there is no message in the channel at this moment.
+    /// Returns `true` if there is no message in the channel.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -401,7 +446,9 @@ impl<T> UnboundedReceiver<T> {
         self.len() == 0
     }
 
-    /// How many messages are in the channel at this moment.
+    /// Returns the number of messages in the channel.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -414,8 +461,10 @@ impl<T> UnboundedReceiver<T> {
         self.rx.len()
     }
 
-    /// As [`recv`](UnboundedReceiver::recv), for use in hand-written futures. Only the waker of the
-    /// most recent call is woken.
+    /// Polls for the next message, as [`recv`](UnboundedReceiver::recv) does. Only the waker of the most recent
+    /// call is woken.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use std::future::poll_fn;
@@ -431,8 +480,10 @@ impl<T> UnboundedReceiver<T> {
         self.rx.poll_recv(cx)
     }
 
-    /// As [`recv_many`](UnboundedReceiver::recv_many), for use in hand-written futures. Only the
-    /// waker of the most recent call is woken.
+    /// Polls for up to `limit` messages, as [`recv_many`](UnboundedReceiver::recv_many) does. Only the waker of
+    /// the most recent call is woken.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use std::future::poll_fn;
@@ -454,7 +505,9 @@ impl<T> UnboundedReceiver<T> {
         self.rx.poll_recv_many(cx, buffer, limit)
     }
 
-    /// How many senders there are.
+    /// Returns the number of senders.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -464,10 +517,12 @@ impl<T> UnboundedReceiver<T> {
     /// assert_eq!(rx.sender_strong_count(), 2);
     /// ```
     pub fn sender_strong_count(&self) -> usize {
-        self.rx.chan().senders().strong.get()
+        self.rx.queue().senders().strong.get()
     }
 
-    /// How many weak senders there are.
+    /// Returns the number of weak senders.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use tress::sync::mpsc;
@@ -477,7 +532,7 @@ impl<T> UnboundedReceiver<T> {
     /// assert_eq!(rx.sender_weak_count(), 1);
     /// ```
     pub fn sender_weak_count(&self) -> usize {
-        self.rx.chan().senders().weak.get()
+        self.rx.queue().senders().weak.get()
     }
 }
 

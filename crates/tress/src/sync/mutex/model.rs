@@ -1,7 +1,7 @@
 //! The lock itself is modelled in `permits/model.rs`; here, that the guards use it right.
 
 use super::{Mutex, MutexGuard};
-use crate::sync::model::{Watched, explore, poll_once};
+use crate::model::{Watched, explore, poll_once};
 use loom::future::block_on;
 use loom::thread;
 use std::sync::Arc;

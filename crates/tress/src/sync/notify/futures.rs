@@ -1,8 +1,8 @@
 //! The futures of [`Notify`].
 
 use super::Notify;
-use crate::sync::wait_list::Waiter;
 use crate::task::coop;
+use crate::wait::Waiter;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;

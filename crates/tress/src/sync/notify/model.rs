@@ -1,7 +1,7 @@
 //! Notifications against waiting, leaving and enabling, in every order.
 
 use super::*;
-use crate::sync::model::{Watched, explore, poll_once};
+use crate::model::{Watched, explore, poll_once};
 use loom::future::block_on;
 use loom::thread;
 

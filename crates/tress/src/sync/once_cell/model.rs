@@ -1,7 +1,7 @@
 //! Making the value against waiting for it, in every order.
 
 use super::OnceCell;
-use crate::sync::model::{explore, poll_once};
+use crate::model::{explore, poll_once};
 use loom::future::block_on;
 use loom::thread;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! The races of the counter and its queue, in every order.
 
 use super::*;
-use crate::sync::model::{Watched, explore, poll_once};
+use crate::model::{Watched, explore, poll_once};
 use loom::future::block_on;
 use loom::sync::Arc;
 use loom::thread;

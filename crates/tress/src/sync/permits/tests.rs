@@ -1,6 +1,6 @@
 use super::*;
-use crate::sync::wait_list::tests::Wakes;
 use crate::sys::FastRand;
+use crate::wait::tests::Wakes;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Readers against writers, in every order.
 
 use super::RwLock;
-use crate::sync::model::{Watched, explore, poll_once};
+use crate::model::{Watched, explore, poll_once};
 use loom::future::block_on;
 use loom::thread;
 use std::sync::Arc;

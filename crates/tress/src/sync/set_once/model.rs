@@ -1,7 +1,7 @@
 //! Setting against waiting and leaving, in every order.
 
 use super::SetOnce;
-use crate::sync::model::{explore, poll_once};
+use crate::model::{explore, poll_once};
 use loom::future::block_on;
 use loom::thread;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Interleavings of senders and receivers of a watch channel, and with them of the bell.
 
 use super::{Sender, channel};
-use crate::sync::model::{explore, poll_once};
+use crate::model::{explore, poll_once};
 use loom::future::block_on;
 use loom::thread;
 use std::pin::pin;

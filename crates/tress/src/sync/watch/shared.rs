@@ -1,8 +1,8 @@
 //! What the two ends of a watch channel share: the value, its version, and who waits.
 
-use crate::sync::bell::Bell;
 use crate::sys::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::sys::{RwLock, RwLockReadGuard as ReadGuard, RwLockWriteGuard as WriteGuard};
+use crate::wait::Bell;
 
 pub(super) type Guard<'a, T> = ReadGuard<'a, T>;
 

@@ -1,30 +1,32 @@
-//! Waiting for a condition that somebody else makes true.
+//! Waiting for a condition that another thread makes true.
 //!
-//! A [`Bell`] stands beside state that it does not know. Whoever changes the state rings; whoever
-//! waits looks at the state again. The bell makes sure that no change falls between the look and the
-//! wait: a listener announces itself *before* its last look, and the ringer changes the state *before*
-//! it asks whether anybody is announced, with a full fence in between on both sides. Either the look
-//! sees the change, or the ringer sees the listener.
+//! A [`Bell`] stands beside state that it does not know. A thread that changes the state rings it, and
+//! every listener looks at the state again. No change can fall between the look and the wait: a listener
+//! announces itself *before* its last look, and the ringing thread changes the state *before* it checks
+//! whether a listener has announced itself, with a full fence in between on both sides. Either the look
+//! sees the change, or the ringing thread sees the listener.
 
-use super::wait_list::{FIRST_OUTCOME, IDLE, WAITING, WaitList, Waiter, WakeBatch};
+use super::batch::WakeBatch;
+use super::list::{FIRST_OUTCOME, IDLE, WAITING, WaitList, Waiter};
 use crate::sys::atomic::{AtomicBool, Ordering};
 use crate::sys::{Mutex, full_fence};
 use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// Outcome of a wait.
+/// Outcome of a wait: the bell was rung.
 const RUNG: u32 = FIRST_OUTCOME;
 
-/// See the module documentation.
+/// Wakes those that wait for a change of the state beside it. See the module documentation.
 pub(crate) struct Bell {
-    /// Is anybody in the line? Written under the lock.
+    /// True if there are waiters in the line. Written under the lock.
     listening: AtomicBool,
     line: Mutex<Line>,
 }
 
 struct Line {
-    /// How often the bell was rung for somebody. A waiter remembers it from when it got in line.
+    /// How often the bell was rung while there were waiters. A waiter remembers the number at which it got
+    /// in line.
     rings: u64,
     waiters: WaitList<u64>,
 }
@@ -40,7 +42,7 @@ impl Bell {
         }
     }
 
-    /// Wakes everybody who waits, after the state was changed.
+    /// Wakes all listeners. To be called after the state was changed.
     #[inline]
     pub(crate) fn ring(&self) {
         // Pairs with the one in `Listener::poll_until`.
@@ -50,13 +52,13 @@ impl Bell {
         }
     }
 
-    /// As `ring`, for a caller that knows that somebody listens, by state of its own.
+    /// Does what `ring` does, for a caller that knows from state of its own that there are listeners.
     #[cold]
     pub(crate) fn wake_all(&self) {
         let mut woken = WakeBatch::new();
         let mut line = self.line.lock();
         line.rings += 1;
-        // Those who get in line while we are at it have seen the change, and wait for another.
+        // Waiters that get in line during this loop have seen the change, and wait for another one.
         let rings = line.rings;
         while line.waiters.with_front(|got_in| *got_in < rings) == Some(true) {
             if let Some((waker, _)) = line.waiters.settle_front(RUNG) {
@@ -88,7 +90,7 @@ impl fmt::Debug for Bell {
     }
 }
 
-/// One who waits for a bell. Lives, pinned, in a future.
+/// A wait for a bell. It lives, pinned, in a future.
 pub(crate) struct Listener<'a> {
     bell: &'a Bell,
     waiter: Waiter<u64>,
@@ -103,7 +105,7 @@ impl<'a> Listener<'a> {
         }
     }
 
-    /// Ready when `look` finds what it looks for; it is called again after each ring.
+    /// Becomes ready when `look` returns something; `look` is called again after each ring.
     ///
     /// `look` may be called with a lock held: it must not run foreign code.
     #[inline]
@@ -135,7 +137,7 @@ impl<'a> Listener<'a> {
                 return Poll::Pending;
             }
             IDLE => {}
-            // Rung, and either it was not for us or the look came before.
+            // Rung, but either `look` found nothing then, or it was called before the ring.
             _ => self.waiter.set_phase(IDLE),
         }
         self.bell.listening.store(true, Ordering::Relaxed);

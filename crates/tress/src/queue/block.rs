@@ -1,26 +1,26 @@
-//! Where messages are kept: slots, in blocks that are linked into a queue.
+//! Where messages are kept: slots, in blocks that are linked into a list.
 //!
 //! A slot goes through these states, each change by exactly one side:
 //!
 //! | from | to | by | meaning |
 //! |---|---|---|---|
-//! | `EMPTY` | `WAITED` | receiver | it sleeps until this very slot is filled |
-//! | `WAITED` | `EMPTY` | receiver | it changed its mind |
+//! | `EMPTY` | `WAITED` | receiver | it sleeps until this slot is filled |
+//! | `WAITED` | `EMPTY` | receiver | it does not wait any more |
 //! | `EMPTY`, `WAITED` | `READY` | the sender that claimed it | the message is in place |
-//! | `EMPTY`, `WAITED` | `END` | the sender that claimed it | nothing comes any more |
+//! | `EMPTY`, `WAITED` | `END` | the sender that claimed it | no message will come |
 //! | `EMPTY` | `UNWANTED` | receiver, when dropped | the sender keeps its message |
 //!
-//! Messages are received in the order of their positions, so the receiver only ever waits for one
-//! slot, and that slot's sender is the only one that has to look for it. Both sides meet in one
-//! read-modify-write on one word: there is no flag to set and no fence between a flag and a queue,
-//! and a sender wakes the receiver only when the message it waits for is there.
+//! Messages are received in the order of their positions, so the receiver waits for one slot only, and
+//! that slot's sender is the only one that has to check for it. Both sides meet in one
+//! read-modify-write of one word: there is no flag to set and no fence between a flag and a queue,
+//! and a sender wakes the receiver only when the message that it waits for is in place.
 //!
-//! A sender touches a slot last when it fills it, so a block of which every slot was received is the
-//! receiver's alone.
+//! Filling a slot is the last access of its sender, so a block of which every slot was received belongs to
+//! the receiver alone.
 //!
-//! That is how it goes with one receiver. With many, nobody waits at a slot: a receiver claims a
-//! position, and only then comes for what is [put](Slot::put) into its slot. Each counts itself as
-//! done with the block, and the block is the last one's.
+//! This is the protocol for one receiver. With many, no receiver waits at a slot: a receiver claims a
+//! position, and only then takes what is [put](Slot::put) into its slot. Each receiver counts itself as
+//! done with the block, and the block belongs to the last one.
 
 use super::run;
 use crate::sys::UnsafeCell;
@@ -28,7 +28,7 @@ use crate::sys::atomic::{AtomicPtr, AtomicU8, AtomicU32, Ordering};
 use std::mem::{self, MaybeUninit};
 use std::ptr::{self, NonNull};
 
-/// Slots in a block.
+/// The number of slots in a block.
 pub(crate) const SLOTS: usize = if cfg!(loom) { 2 } else { 32 };
 
 const EMPTY: u8 = 0;
@@ -37,7 +37,7 @@ const READY: u8 = 2;
 const END: u8 = 3;
 const UNWANTED: u8 = 4;
 
-/// Room for one message, somewhere in a block.
+/// Room for one message in a block.
 pub(crate) struct Slot<'a, T> {
     state: &'a AtomicU8,
     message: &'a UnsafeCell<MaybeUninit<T>>,
@@ -46,9 +46,9 @@ pub(crate) struct Slot<'a, T> {
 /// What the receiver finds in a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// The message, which is the receiver's to take.
+    /// A message, which belongs to the receiver.
     Ready,
-    /// Nothing, and the receiver has not said that it waits.
+    /// Nothing, and the receiver is not announced as waiting.
     Empty,
     /// Nothing, and the slot's sender will wake the receiver.
     Waited,
@@ -56,18 +56,21 @@ pub(crate) enum Found {
     End,
 }
 
-/// What a sender that filled a slot owes.
+/// What a sender that filled a slot has to do.
 #[must_use]
 #[derive(Debug)]
 pub(crate) enum Filled<T> {
+    /// Nothing.
     Done,
-    /// The receiver sleeps: wake it.
+    /// Wake the receiver, which sleeps.
     Wake,
-    /// The receiver is gone: this comes back.
+    /// Take the message back: the receiver is gone.
     Unwanted(T),
 }
 
 impl<T> Slot<'_, T> {
+    /// Fills the slot of a queue with one receiver.
+    ///
     /// # Safety
     /// The caller claimed this slot and has not filled it.
     #[inline(always)]
@@ -79,7 +82,7 @@ impl<T> Slot<'_, T> {
         match self.state.swap(READY, Ordering::AcqRel) {
             EMPTY => Filled::Done,
             WAITED => Filled::Wake,
-            // SAFETY: the receiver will not look here, and nobody else may.
+            // SAFETY: the receiver will not look here, and no other thread may.
             _ => Filled::Unwanted(
                 self.message
                     .with(|place| unsafe { (*place).assume_init_read() }),
@@ -87,7 +90,7 @@ impl<T> Slot<'_, T> {
         }
     }
 
-    /// Fills a slot at which nobody waits.
+    /// Fills the slot of a queue with many receivers, none of which waits at a slot.
     ///
     /// # Safety
     /// The caller claimed this slot and has not filled it.
@@ -100,7 +103,7 @@ impl<T> Slot<'_, T> {
         self.state.store(READY, Ordering::Release);
     }
 
-    /// Puts the end mark. True if the receiver sleeps and must be woken.
+    /// Puts the end mark. Returns true if the receiver sleeps and must be woken.
     ///
     /// # Safety
     /// The caller claimed this slot and has not filled it.
@@ -108,6 +111,7 @@ impl<T> Slot<'_, T> {
         self.state.swap(END, Ordering::AcqRel) == WAITED
     }
 
+    /// Returns what is in the slot.
     #[inline(always)]
     pub(crate) fn look(&self) -> Found {
         match self.state.load(Ordering::Acquire) {
@@ -118,6 +122,8 @@ impl<T> Slot<'_, T> {
         }
     }
 
+    /// Takes the message out.
+    ///
     /// # Safety
     /// The caller is the receiver, has seen `Ready`, and takes the message for the only time.
     #[inline(always)]
@@ -127,7 +133,8 @@ impl<T> Slot<'_, T> {
             .with(|place| unsafe { (*place).assume_init_read() })
     }
 
-    /// The receiver sleeps from now on; the waker is in place. False if the slot has been filled.
+    /// Announces that the receiver, whose waker is in place, sleeps from now on. Returns false if the slot
+    /// has been filled.
     #[must_use]
     pub(crate) fn wait(&self) -> bool {
         self.state
@@ -135,8 +142,8 @@ impl<T> Slot<'_, T> {
             .is_ok()
     }
 
-    /// The receiver takes `wait` back. False if the slot has been filled: its sender has, or will
-    /// have, taken the waker.
+    /// Takes `wait` back. Returns false if the slot has been filled: its sender has taken the waker, or
+    /// will take it.
     #[must_use]
     pub(crate) fn unwait(&self) -> bool {
         self.state
@@ -144,7 +151,7 @@ impl<T> Slot<'_, T> {
             .is_ok()
     }
 
-    /// The receiver will not come back for this one. False if the slot has been filled.
+    /// Says that the receiver will not take this message. Returns false if the slot has been filled.
     #[must_use]
     pub(crate) fn refuse(&self) -> bool {
         self.state
@@ -153,25 +160,25 @@ impl<T> Slot<'_, T> {
     }
 }
 
-/// Some slots, and the way to the next ones.
+/// A number of slots, and the link to the next block.
 ///
 /// The states stand together, so that they take a byte each, whatever the alignment of messages: a
-/// channel that is filled for the first time spends more time on getting memory than on anything else.
+/// queue that is filled for the first time spends most of its time on getting memory.
 pub(crate) struct Block<T> {
     states: [AtomicU8; SLOTS],
     messages: [UnsafeCell<MaybeUninit<T>>; SLOTS],
-    /// Set by whoever claims the last slot, before it fills it.
+    /// Set by the sender that claims the last slot, before it fills it.
     next: AtomicPtr<Block<T>>,
-    /// Receivers that are done with the block, if there are many.
+    /// The number of receivers that are done with the block. Used if there are many receivers.
     taken: AtomicU32,
-    /// Which one of its run it is, counted from one. Zero if it was allocated by itself.
+    /// Its number in its run, counted from one. Zero if it was allocated by itself.
     place: u16,
-    /// Before it is used: those of its run that have not been used either.
+    /// Before it is used: the number of blocks behind it, in the same run, that are not in use either.
     behind: u16,
 }
 
 impl<T> Block<T> {
-    /// A block by itself.
+    /// Allocates a block by itself.
     pub(crate) fn allocate() -> NonNull<Block<T>> {
         let block = Box::into_raw(Box::<Block<T>>::new_uninit()).cast::<Block<T>>();
         // SAFETY: not null, and fresh memory of the right layout.
@@ -182,8 +189,10 @@ impl<T> Block<T> {
         }
     }
 
+    /// Initialises memory as an empty block.
+    ///
     /// # Safety
-    /// It is memory for a block, and the caller's.
+    /// It is memory for a block, and belongs to the caller.
     pub(super) unsafe fn initialise(this: NonNull<Block<T>>, place: u16, behind: u16) {
         let block = this.as_ptr();
         // SAFETY: by the caller's promise. Every field is initialised here, in place, so that no large
@@ -200,12 +209,12 @@ impl<T> Block<T> {
         }
     }
 
-    /// With what is behind it, if it has not been used.
+    /// Frees a block; one that has not been used, with the blocks of its run behind it.
     ///
     /// # Safety
-    /// Nobody else can reach the block, and its messages have been taken.
+    /// No other thread can reach the block, and its messages have been taken.
     pub(crate) unsafe fn free(this: NonNull<Block<T>>) {
-        // SAFETY: made by `allocate`, or one of a run; the caller has it to itself.
+        // SAFETY: made by `allocate`, or one of a run; no other thread can reach it.
         unsafe {
             let Block { place, behind, .. } = *this.as_ref();
             if place == 0 {
@@ -216,10 +225,11 @@ impl<T> Block<T> {
         }
     }
 
-    /// The block is going to be used, without those behind it. Returns its place, and how many they are.
+    /// Separates a block that is going to be used from those behind it. Returns its place, and how many they
+    /// are.
     ///
     /// # Safety
-    /// Nobody else can reach the block.
+    /// No other thread can reach the block.
     pub(super) unsafe fn part_from_rest(mut this: NonNull<Block<T>>) -> (u16, u16) {
         // SAFETY: by the caller's promise.
         let block = unsafe { this.as_mut() };
@@ -234,7 +244,7 @@ impl<T> Block<T> {
         self.place != 0
     }
 
-    /// Makes the block as good as new.
+    /// Makes a block empty again.
     ///
     /// # Safety
     /// As for `free`.
@@ -256,18 +266,18 @@ impl<T> Block<T> {
         }
     }
 
-    /// True for the last position of a block.
+    /// Returns whether this is the last position of a block.
     #[inline(always)]
     pub(crate) fn is_last(position: u64) -> bool {
         position as usize % SLOTS == SLOTS - 1
     }
 
-    /// One of many receivers has taken its message and will not come back. True for the last one:
-    /// the block is its.
+    /// Counts a receiver, one of many, that has taken its message and will not come back. Returns true for
+    /// the last one, to which the block belongs.
     #[inline(always)]
     #[must_use]
     pub(crate) fn is_done(&self) -> bool {
-        // Acquire and release: the last one comes after everything that the others have read.
+        // Acquire and release: the last one comes after all reads of the others.
         self.taken.fetch_add(1, Ordering::AcqRel) as usize == SLOTS - 1
     }
 
@@ -275,7 +285,7 @@ impl<T> Block<T> {
         self.next.store(next.as_ptr(), Ordering::Release);
     }
 
-    /// Null if nobody has claimed the last slot yet.
+    /// Returns the next block; null if the last slot has not been claimed yet.
     pub(crate) fn next(&self) -> *mut Block<T> {
         self.next.load(Ordering::Acquire)
     }

@@ -1,9 +1,11 @@
-//! Those who take part in a rendezvous: futures that give, take, or wait for a promise.
+//! The futures that take part in a rendezvous: they give, take, or wait for a promise.
 
-use super::meeting::{DONE, Meeting, Party, SHUT, Shut, Side, Table, Woken};
-use super::token::Token;
-use crate::sync::wait_list::{IDLE, WAITING, Waiter};
+use super::availability::Availability;
+use super::meeting::{Meeting, Shut};
+use super::table::{DONE, Party, SHUT, Side, Table, Woken};
+use crate::queue::Refusal;
 use crate::sys::{MutexGuard, UnsafeCell};
+use crate::wait::{IDLE, WAITING, Waiter};
 use std::marker::PhantomPinned;
 use std::pin::Pin;
 use std::ptr::NonNull;
@@ -11,7 +13,7 @@ use std::task::{Context, Poll, Waker};
 
 /// Waits to give or to take a message.
 #[must_use = "futures do nothing unless awaited"]
-pub(super) struct Meet<'a, T> {
+pub(in crate::channel) struct Meet<'a, T> {
     meeting: &'a Meeting<T>,
     side: Side,
     hand: UnsafeCell<Option<T>>,
@@ -27,12 +29,12 @@ unsafe impl<T: Send> Sync for Meet<'_, T> {}
 
 impl<'a, T> Meet<'a, T> {
     #[inline]
-    pub(super) fn give(meeting: &'a Meeting<T>, message: T) -> Meet<'a, T> {
+    pub(in crate::channel) fn give(meeting: &'a Meeting<T>, message: T) -> Meet<'a, T> {
         Meet::new(meeting, Side::Gives, Some(message))
     }
 
     #[inline]
-    pub(super) fn take(meeting: &'a Meeting<T>) -> Meet<'a, T> {
+    pub(in crate::channel) fn take(meeting: &'a Meeting<T>) -> Meet<'a, T> {
         Meet::new(meeting, Side::Takes, None)
     }
 
@@ -46,17 +48,17 @@ impl<'a, T> Meet<'a, T> {
         }
     }
 
-    /// What is in the hand: the message that was not given, or the one that was taken.
-    pub(super) fn into_hand(self: Pin<&mut Self>) -> Option<T> {
+    /// Takes what is in the hand: the message that was not given, or the one that was taken.
+    pub(in crate::channel) fn into_hand(self: Pin<&mut Self>) -> Option<T> {
         debug_assert_ne!(self.waiter.phase(), WAITING);
         if self.is_met() {
             self.be_done();
         }
-        // SAFETY: not in line, so the hand is ours.
+        // SAFETY: not in line, so the hand belongs to the future alone.
         self.hand.with_mut(|hand| unsafe { (*hand).take() })
     }
 
-    /// Somebody has met us while we waited; a message in our hand counts as taken from now on.
+    /// Called after this future was met while it waited; a message in its hand counts as taken from now on.
     fn be_done(&self) {
         self.waiter.set_phase(IDLE);
         if self.side == Side::Takes && self.meeting.hands.empty() {
@@ -64,15 +66,15 @@ impl<'a, T> Meet<'a, T> {
         }
     }
 
-    /// Has somebody met us while we waited?
-    pub(super) fn is_met(&self) -> bool {
+    /// Returns whether this future was met while it waited.
+    pub(in crate::channel) fn is_met(&self) -> bool {
         self.waiter.phase() == DONE
     }
 
-    /// Meets somebody who waits. Whoever waits in line does not stop doing so if that fails. The
-    /// caller, if it is a select, holds its token.
+    /// Meets a party that waits. If there is none, this future stays in line if it is in line. The caller, if
+    /// it is a select, is busy.
     fn try_meet(&self, table: &mut Table<T>, woken: &mut Woken) -> Poll<Result<(), Shut>> {
-        // SAFETY: we have the lock, so the hand is ours whether we are in line or not.
+        // SAFETY: the lock is held, so no other thread touches the hand, whether the future is in line or not.
         let met = self.hand.with_mut(|hand| unsafe {
             match self.side {
                 Side::Gives if table.closed => None,
@@ -82,7 +84,7 @@ impl<'a, T> Meet<'a, T> {
                     Some((*hand).is_none())
                 }
                 Side::Takes => {
-                    // A select's own token is busy now, so none of its clauses counts as waiting.
+                    // The receiver's own select is busy now, so none of its clauses counts as waiting.
                     let in_line = (self.waiter.phase() == WAITING).then(|| self.party(None));
                     *hand = table.take(in_line, woken);
                     let taken = (*hand).is_some();
@@ -102,15 +104,15 @@ impl<'a, T> Meet<'a, T> {
         Poll::Ready(result)
     }
 
-    fn party(&self, token: Option<NonNull<Token>>) -> Party<T> {
+    fn party(&self, select: Option<NonNull<Availability>>) -> Party<T> {
         Party {
             hand: NonNull::from(&self.hand),
-            token,
+            select,
             counts: true,
         }
     }
 
-    /// Leaves the line, if in it.
+    /// Leaves the line, if it is in it. Returns its waker.
     fn leave(&self, table: &mut Table<T>) -> Option<Waker> {
         if self.waiter.phase() != WAITING {
             return None;
@@ -122,19 +124,20 @@ impl<'a, T> Meet<'a, T> {
         unsafe { table.line(self.side).remove(&self.waiter) }.0
     }
 
+    /// Gets in line, with the availability of its select if it is part of one.
+    ///
     /// # Safety
-    /// The future is pinned, and so is the token, with the lock of this meeting held until this is
-    /// dropped.
+    /// The future is in no list and pinned. `select` stays in place until the future is dropped.
     unsafe fn get_in_line(
         &self,
         table: &mut Table<T>,
-        token: Option<NonNull<Token>>,
+        select: Option<NonNull<Availability>>,
         waker: Waker,
         woken: &mut Woken,
     ) {
-        let mut party = self.party(token);
+        let mut party = self.party(select);
         if self.side == Side::Takes {
-            party.counts = token.is_none_or(|token| !table.is_in_line(token));
+            party.counts = select.is_none_or(|select| !table.is_in_line(select));
         }
         // SAFETY: in no list; pinned, and taken out when dropped. Both lists have the same lock, and
         // a future is only ever in that of its side.
@@ -145,8 +148,8 @@ impl<'a, T> Meet<'a, T> {
         }
         if self.side == Side::Takes {
             table.waiting += 1;
-            // Senders in line need nothing: each was looked at just now, or looks itself when it has
-            // let go of its token.
+            // Senders in line need nothing: each was looked at just now, or is part of a select that looks
+            // itself when it has become free.
             table.serve_hopeful(woken);
         }
     }
@@ -158,9 +161,12 @@ impl<'a, T> Meet<'a, T> {
         drop(old);
     }
 
-    /// Meets somebody or gets in line.
+    /// Meets a party that waits, or gets in line.
     #[inline]
-    pub(super) fn poll_meet(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Shut>> {
+    pub(in crate::channel) fn poll_meet(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), Shut>> {
         let this = self.into_ref().get_ref();
         match this.waiter.phase() {
             DONE => {
@@ -188,15 +194,15 @@ impl<'a, T> Meet<'a, T> {
         }
         let polled = this.try_meet(&mut table, &mut woken);
         if polled.is_pending() {
-            // SAFETY: pinned, as `self` shows; there is no token.
+            // SAFETY: pinned, as `self` shows; there is no select.
             unsafe { this.get_in_line(&mut table, None, waker, &mut woken) };
         }
         this.meeting.conclude(table, woken);
         polled
     }
 
-    /// For a select that holds its token: meets somebody who waits.
-    pub(super) fn poll_now(&self) -> Poll<Result<(), Shut>> {
+    /// Meets a party that waits, for a select that is busy.
+    pub(in crate::channel) fn poll_now(&self) -> Poll<Result<(), Shut>> {
         self.meeting.with(|table, woken| {
             if self.waiter.phase() == SHUT {
                 self.waiter.set_phase(IDLE);
@@ -205,15 +211,15 @@ impl<'a, T> Meet<'a, T> {
         })
     }
 
-    /// For a select that has let go of its token: makes sure to be in line. True if somebody is there
-    /// to be met, so that the select has to look around again.
+    /// Makes sure to be in line, for a select that has become free. Returns true if there is a party to be met,
+    /// so that the select has to look around again.
     ///
     /// # Safety
-    /// `token` is that of the select which the future is part of, and lives as long.
-    pub(super) unsafe fn stand_by(
+    /// `select` is that of the select to which the future belongs, and stays in place as long as it.
+    pub(in crate::channel) unsafe fn stand_by(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-        token: NonNull<Token>,
+        select: NonNull<Availability>,
     ) -> bool {
         let this = self.into_ref().get_ref();
         let waker = cx.waker().clone();
@@ -225,13 +231,13 @@ impl<'a, T> Meet<'a, T> {
                 return true;
             }
             phase => {
-                let own = this.party(Some(token));
+                let own = this.party(Some(select));
                 if table.has_company(this.side, own, phase == WAITING) {
                     drop(table);
                     return true;
                 }
                 if phase == WAITING {
-                    // Who hoped for a receiver has left us out while we looked around.
+                    // Senders that wait for a promise have left this receiver out while its select was busy.
                     table.serve_hopeful(&mut woken);
                     // SAFETY: in the list, by its phase under the lock; we are its future.
                     woken.dropped =
@@ -241,20 +247,20 @@ impl<'a, T> Meet<'a, T> {
                 }
             }
         }
-        // SAFETY: pinned, as `self` shows, and the token lives as long.
-        unsafe { this.get_in_line(&mut table, Some(token), waker, &mut woken) };
+        // SAFETY: pinned, as `self` shows; `select` stays in place, by the caller's promise.
+        unsafe { this.get_in_line(&mut table, Some(select), waker, &mut woken) };
         this.meeting.conclude(table, woken);
         false
     }
 
-    /// Gives up. Returns the message that was not given; one that was taken goes to somebody else.
-    pub(super) fn withdraw(&self) -> Option<T> {
+    /// Gives up. Returns the message that was not given; one that was taken goes to another receiver.
+    pub(in crate::channel) fn withdraw(&self) -> Option<T> {
         let mut woken = Woken::default();
         let mut table = self.meeting.table.lock();
         woken.dropped = self.leave(&mut table);
         let met = self.is_met();
         self.waiter.set_phase(IDLE);
-        // SAFETY: not in line any more, so the hand is ours.
+        // SAFETY: not in line any more, so the hand belongs to the future alone.
         let mut hand = self.hand.with_mut(|hand| unsafe { (*hand).take() });
         if self.side == Side::Takes {
             if let Some(message) = hand.take() {
@@ -262,7 +268,7 @@ impl<'a, T> Meet<'a, T> {
                     table.kept.push_front(message);
                 }
             }
-            // After it was given away, so that nobody sees the end in between.
+            // Counted after it was given away, so that no other thread sees the end in between.
             if met {
                 let _last = self.meeting.hands.empty();
             }
@@ -281,22 +287,22 @@ impl<T> Drop for Meet<'_, T> {
     }
 }
 
-/// Waits for a promise. The caller owns it when it is ready.
+/// Waits for a promise, which the caller owns when it is ready.
 #[must_use = "futures do nothing unless awaited"]
-pub(super) struct Hope<'a, T> {
+pub(in crate::channel) struct Hope<'a, T> {
     meeting: &'a Meeting<T>,
     waiter: Waiter<()>,
 }
 
 impl<'a, T> Hope<'a, T> {
-    pub(super) fn new(meeting: &'a Meeting<T>) -> Hope<'a, T> {
+    pub(in crate::channel) fn new(meeting: &'a Meeting<T>) -> Hope<'a, T> {
         Hope {
             meeting,
             waiter: Waiter::new(),
         }
     }
 
-    pub(super) fn poll_promise(
+    pub(in crate::channel) fn poll_promise(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), Shut>> {
@@ -320,8 +326,8 @@ impl<'a, T> Hope<'a, T> {
         }
         match table.promise() {
             Ok(()) => return Poll::Ready(Ok(())),
-            Err(true) => return Poll::Ready(Err(Shut)),
-            Err(false) => {}
+            Err(Refusal::Closed) => return Poll::Ready(Err(Shut)),
+            Err(Refusal::Full) => {}
         }
         // SAFETY: in no list, by its phase; pinned, and taken out when dropped.
         unsafe { table.hopeful.push_back(&this.waiter, Some(waker), ()) };

@@ -1,99 +1,92 @@
-//! Waiting in line for places in a bounded channel.
+//! Waiting in line for places in a bounded queue.
 
-use super::chan::{Chan, Lane, Refusal};
-use crate::sync::wait_list::{IDLE, WAITING, Waiter};
-use crate::task::coop;
+use super::claim::Refusal;
+use super::lane::{Lane, Queue};
+use crate::wait::{IDLE, WAITING, Waiter};
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 
-/// What a sender in line wants.
+/// The places that a sender in line waits for.
 pub(crate) struct Request {
     wanted: u64,
     granted: u64,
 }
 
 impl Request {
-    pub(crate) fn missing(&self) -> u64 {
+    pub(super) fn missing(&self) -> u64 {
         self.wanted - self.granted
     }
 
-    pub(crate) fn granted(&self) -> u64 {
+    pub(super) fn granted(&self) -> u64 {
         self.granted
     }
 
-    pub(crate) fn grant(&mut self, places: u64) {
+    pub(super) fn grant(&mut self, places: u64) {
         self.granted += places;
     }
 }
 
 /// How a wait in line ended.
-pub(crate) mod outcome {
-    use crate::sync::wait_list::FIRST_OUTCOME;
+pub(super) mod outcome {
+    use crate::wait::FIRST_OUTCOME;
 
     /// All places were granted.
-    pub(crate) const GRANTED: u32 = FIRST_OUTCOME;
+    pub(in crate::queue) const GRANTED: u32 = FIRST_OUTCOME;
     const CLOSED: u32 = FIRST_OUTCOME + 1;
 
-    /// The channel was closed when `granted` of the places were there. The waiter gives them back.
-    pub(crate) fn closed(granted: u64) -> u32 {
-        // No more than `MAX_RESERVED`.
+    /// Returns the outcome of a wait at whose end, because the queue was closed, `granted` of the places had
+    /// been granted. The waiter gives them back.
+    pub(in crate::queue) fn closed(granted: u64) -> u32 {
+        // At most `MAX_RESERVED`.
         CLOSED + granted as u32
     }
 
-    /// How many places the waiter of an outcome other than `GRANTED` has.
-    pub(crate) fn granted(outcome: u32) -> u64 {
+    /// Returns how many places the waiter of an outcome other than `GRANTED` has.
+    pub(in crate::queue) fn granted(outcome: u32) -> u64 {
         u64::from(outcome - CLOSED)
     }
 }
 
-/// The channel was closed.
+/// The queue is closed.
 #[derive(Debug)]
 pub(crate) struct Closed;
 
-/// Waits for `count` places. The caller owns them when it is ready.
+/// Waits for `count` places, which are reserved for the caller when it is ready.
 #[must_use = "futures do nothing unless awaited"]
 pub(crate) struct Acquire<'a, L: Lane> {
-    chan: &'a Chan<L>,
+    queue: &'a Queue<L>,
     count: u64,
     waiter: Waiter<Request>,
 }
 
 impl<'a, L: Lane> Acquire<'a, L> {
-    /// `count` is at most `chan.max_reserved()`.
+    /// Creates the future. `count` is at most `queue.max_reserved()`.
     #[inline(always)]
-    pub(crate) fn new(chan: &'a Chan<L>, count: u64) -> Acquire<'a, L> {
+    pub(crate) fn new(queue: &'a Queue<L>, count: u64) -> Acquire<'a, L> {
         Acquire {
-            chan,
+            queue,
             count,
             waiter: Waiter::new(),
         }
     }
 
-    /// Waits for one place and claims its position: in one step if nobody is in line.
+    /// Waits for one place and claims its position: in one step if no sender is in line.
     #[inline]
     pub(crate) fn poll_spot(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<L::Spot, Closed>> {
-        let proceed = ready!(coop::poll_proceed(cx));
         let this = self.into_ref().get_ref();
         if this.waiter.phase() == IDLE {
-            match this.chan.try_claim() {
-                Ok(spot) => {
-                    proceed.made_progress();
-                    return Poll::Ready(Ok(spot));
-                }
-                Err(Refusal::Closed) => {
-                    proceed.made_progress();
-                    return Poll::Ready(Err(Closed));
-                }
+            match this.queue.try_claim() {
+                Ok(spot) => return Poll::Ready(Ok(spot)),
+                Err(Refusal::Closed) => return Poll::Ready(Err(Closed)),
                 Err(Refusal::Full) => {}
             }
         }
         let acquired = ready!(this.poll_line(cx));
-        proceed.made_progress();
-        Poll::Ready(acquired.and_then(|()| this.chan.claim_reserved().ok_or(Closed)))
+        Poll::Ready(acquired.and_then(|()| this.queue.claim_reserved().ok_or(Closed)))
     }
 
     fn poll_line(&self, cx: &mut Context<'_>) -> Poll<Result<(), Closed>> {
@@ -114,10 +107,10 @@ impl<'a, L: Lane> Acquire<'a, L> {
         }
     }
 
-    /// False if the wait is over.
+    /// Replaces the waker. Returns false if the wait is over.
     fn change_waker(&self, waker: &Waker) -> bool {
         let new = waker.clone();
-        let mut line = self.chan.line().lock();
+        let mut line = self.queue.line().lock();
         if self.waiter.phase() != WAITING {
             return false;
         }
@@ -130,13 +123,13 @@ impl<'a, L: Lane> Acquire<'a, L> {
 
     fn get_in_line(&self, waker: &Waker) -> Poll<Result<(), Closed>> {
         let waker = waker.clone();
-        let mut line = self.chan.line().lock();
-        let granted = match self.chan.reserve_in_line(&line, self.count) {
+        let mut line = self.queue.line().lock();
+        let granted = match self.queue.reserve_in_line(&line, self.count) {
             Ok(granted) => granted,
             Err(_) => return Poll::Ready(Err(Closed)),
         };
         if granted == self.count {
-            self.chan.line_changed(&line);
+            self.queue.line_changed(&line);
             return Poll::Ready(Ok(()));
         }
         let request = Request {
@@ -144,7 +137,7 @@ impl<'a, L: Lane> Acquire<'a, L> {
             granted,
         };
         // SAFETY: IDLE, so in no list; we are its future, which is pinned (`poll` is the only way
-        // here) and takes it out of the list when dropped. The list is the channel's only one for
+        // here) and takes it out of the list when dropped. The list is the queue's only one for
         // requests.
         unsafe { line.push_back(&self.waiter, Some(waker), request) };
         Poll::Pending
@@ -152,33 +145,33 @@ impl<'a, L: Lane> Acquire<'a, L> {
 
     fn settled(&self, outcome: u32) -> Result<(), Closed> {
         if outcome != outcome::GRANTED {
-            self.chan.release(outcome::granted(outcome));
+            self.queue.release(outcome::granted(outcome));
             return Err(Closed);
         }
-        // Granted before the channel was closed, but nothing has been promised to anybody yet.
-        if self.chan.is_closed() {
-            self.chan.release(self.count);
+        // Granted before the queue was closed, but nothing has been reported to the caller yet.
+        if self.queue.is_closed() {
+            self.queue.release(self.count);
             return Err(Closed);
         }
         Ok(())
     }
 
-    /// The future is dropped while in line or before it learnt the outcome.
+    /// Called when the future is dropped while in line, or before it has seen the outcome.
     #[cold]
     fn cancel(&self) {
-        let mut line = self.chan.line().lock();
+        let mut line = self.queue.line().lock();
         let (places, waker) = match self.waiter.phase() {
             WAITING => {
                 // SAFETY: in the list, by its phase under the lock; we are its future.
                 let (waker, request) = unsafe { line.remove(&self.waiter) };
-                self.chan.line_changed(&line);
+                self.queue.line_changed(&line);
                 (request.granted, waker)
             }
             outcome::GRANTED => (self.count, None),
             outcome => (outcome::granted(outcome), None),
         };
         drop(line);
-        self.chan.release(places);
+        self.queue.release(places);
         drop(waker);
     }
 }
@@ -187,18 +180,15 @@ impl<L: Lane> Future for Acquire<'_, L> {
     type Output = Result<(), Closed>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let proceed = ready!(coop::poll_proceed(cx));
         let this = self.into_ref().get_ref();
-        let acquired = match this.waiter.phase() {
-            IDLE => match this.chan.try_reserve(this.count) {
-                Ok(()) => Ok(()),
-                Err(Refusal::Closed) => Err(Closed),
-                Err(Refusal::Full) => ready!(this.poll_line(cx)),
+        match this.waiter.phase() {
+            IDLE => match this.queue.try_reserve(this.count) {
+                Ok(()) => Poll::Ready(Ok(())),
+                Err(Refusal::Closed) => Poll::Ready(Err(Closed)),
+                Err(Refusal::Full) => this.poll_line(cx),
             },
-            _ => ready!(this.poll_line(cx)),
-        };
-        proceed.made_progress();
-        Poll::Ready(acquired)
+            _ => this.poll_line(cx),
+        }
     }
 }
 

@@ -1,16 +1,16 @@
-//! Places in a bounded channel: counting them, reserving them, and handing them to those in line.
+//! Places in a bounded queue: counting them, reserving them, and handing them to the senders in line.
 
 use super::acquire::{Request, outcome};
-use super::chan::{Chan, Lane, Refusal};
+use super::claim::Refusal;
+use super::lane::{Lane, Queue};
 use super::tail::{MAX_COUNTED, MAX_RESERVED, Tail, distance};
-use crate::sync::bell::Bell;
-use crate::sync::wait_list::{WaitList, WakeBatch};
 use crate::sys::atomic::Ordering;
 use crate::sys::full_fence;
+use crate::wait::{Bell, WaitList, WakeBatch};
 
-impl<L: Lane> Chan<L> {
-    /// Free places of a bounded channel.
-    pub(crate) fn capacity(&self) -> usize {
+impl<L: Lane> Queue<L> {
+    /// Returns the number of free places of a bounded queue.
+    pub(crate) fn free_places(&self) -> usize {
         let mut tail = self.tail();
         loop {
             let head = self.head.position.load(Ordering::Acquire);
@@ -24,16 +24,17 @@ impl<L: Lane> Chan<L> {
         }
     }
 
-    /// Places free at `tail` when the receivers are at `head`.
+    /// Returns the number of places that are free at `tail` when the receivers are at `head`.
     #[inline(always)]
     fn places_at(&self, tail: Tail, head: u64) -> u64 {
         let capacity = (self.shared.capacity as u64).min(MAX_COUNTED);
         capacity.saturating_sub(distance(tail.position(), head) + tail.reserved())
     }
 
-    /// Places free at `tail`, up to `wanted`. Zero may mean that `tail` is out of date.
+    /// Returns the number of places that are free at `tail`, at most `wanted`. Zero may mean that `tail` is
+    /// out of date.
     #[inline(always)]
-    pub(crate) fn places(&self, tail: Tail, wanted: u64) -> u64 {
+    pub(super) fn places(&self, tail: Tail, wanted: u64) -> u64 {
         let seen = self.tail.head_seen.load(Ordering::Acquire);
         if self.places_at(tail, seen) >= wanted {
             return wanted;
@@ -43,8 +44,8 @@ impl<L: Lane> Chan<L> {
         self.places_at(tail, head).min(wanted)
     }
 
-    /// Reserves up to `wanted` places, at least `least`. For callers that hold the lock, or with
-    /// nobody in line.
+    /// Reserves up to `wanted` places, at least `least`. The caller holds the lock, or has seen that no
+    /// sender is in line.
     fn reserve(&self, least: u64, wanted: u64) -> Result<u64, Refusal> {
         let mut tail = self.tail();
         loop {
@@ -68,7 +69,7 @@ impl<L: Lane> Chan<L> {
         }
     }
 
-    /// Reserves `count` places if nobody is in line for them.
+    /// Reserves `count` places if no sender is in line for them.
     #[inline]
     pub(crate) fn try_reserve(&self, count: u64) -> Result<(), Refusal> {
         if count > 0 && self.shared.waiting.load(Ordering::Relaxed) {
@@ -81,9 +82,9 @@ impl<L: Lane> Chan<L> {
         self.reserve(count, count).map(drop)
     }
 
-    /// Reserves what can be had for a sender that is about to get in line, and makes sure that
+    /// Reserves the places that are free for a sender that is about to get in line, and makes sure that
     /// places that become free from now on are handed out. The caller holds the lock.
-    pub(crate) fn reserve_in_line(
+    pub(super) fn reserve_in_line(
         &self,
         line: &WaitList<Request>,
         wanted: u64,
@@ -93,7 +94,8 @@ impl<L: Lane> Chan<L> {
         }
         self.shared.waiting.store(true, Ordering::Relaxed);
         L::line_forms(self);
-        // Pairs with the one in `places_freed`: either we see the place, or they see us.
+        // Pairs with the fence in `places_freed`: either this thread sees the place, or the thread that frees
+        // it sees the line.
         full_fence();
         if !line.is_empty() {
             return Ok(0);
@@ -104,8 +106,8 @@ impl<L: Lane> Chan<L> {
         }
     }
 
-    /// To be called after senders left the line, with the lock held.
-    pub(crate) fn line_changed(&self, line: &WaitList<Request>) {
+    /// To be called after senders have left the line, with the lock held.
+    pub(super) fn line_changed(&self, line: &WaitList<Request>) {
         if line.is_empty() {
             self.shared.waiting.store(false, Ordering::Relaxed);
             L::line_is_gone(self);
@@ -135,20 +137,20 @@ impl<L: Lane> Chan<L> {
         self.places_freed();
     }
 
-    /// Hands free places to senders in line, if there are any. Called after the head moved on or a
-    /// reservation was given back.
+    /// Hands free places to the senders in line, if there are any. To be called after the head has moved on
+    /// or a reservation was given back.
     #[inline]
-    pub(crate) fn places_freed(&self) {
-        // Pairs with the one in `reserve_in_line`.
+    pub(super) fn places_freed(&self) {
+        // Pairs with the fence in `reserve_in_line`.
         full_fence();
         if self.shared.waiting.load(Ordering::Relaxed) {
             self.hand_out();
         }
     }
 
-    /// As `places_freed`, for a caller that knows that there is a line.
+    /// Does what `places_freed` does, for a caller that knows that senders are in line.
     #[cold]
-    pub(crate) fn hand_out(&self) {
+    pub(super) fn hand_out(&self) {
         let mut woken = WakeBatch::new();
         let mut line = self.shared.line.lock();
         while let Some(missing) = line.with_front(|request| request.missing()) {
@@ -172,15 +174,16 @@ impl<L: Lane> Chan<L> {
         woken.finish();
     }
 
-    /// No new messages are taken: everybody in line is told.
-    pub(crate) fn close(&self, gone: bool) -> Tail {
+    /// Closes the queue and wakes all senders in line; `gone` if there is no receiver any more. Returns the
+    /// tail before that.
+    pub(super) fn close(&self, gone: bool) -> Tail {
         let before = if gone {
             self.tail.word.close_and_go()
         } else {
             self.tail.word.close()
         };
         if !before.is_closed() {
-            // Even if a waker of those in line panics.
+            // Rings even if a waker of a sender in line panics.
             let _ring = RingAtEnd(&self.shared.closing);
             let mut woken = WakeBatch::new();
             let mut line = self.shared.line.lock();

@@ -1,4 +1,4 @@
-//! The waker of a receiver that waits, and whose it is.
+//! The waker of a receiver that waits, and the side to which it belongs.
 
 use crate::sys::UnsafeCell;
 use crate::sys::atomic::{AtomicBool, Ordering};
@@ -7,8 +7,8 @@ use std::task::Waker;
 
 /// The waker of a receiver that waits at a slot.
 ///
-/// While nothing is lent the cell belongs to the receiver. It lends the waker before it says at a
-/// slot that it waits. If it can take that back it has the waker back; else the sender of that slot
+/// While nothing is lent the cell belongs to the receiver. The receiver lends the waker before it announces
+/// at a slot that it waits. If it can take that back it has the waker back; otherwise the sender of that slot
 /// takes the waker, and says when it has.
 pub(super) struct ReceiverWaker {
     lent: AtomicBool,
@@ -23,11 +23,13 @@ impl ReceiverWaker {
         }
     }
 
-    /// True from `lend` until the waker has been taken, by either side.
+    /// Returns true from `lend` until the waker has been taken, by either side.
     pub(super) fn is_lent(&self) -> bool {
         self.lent.load(Ordering::Acquire)
     }
 
+    /// Lends a waker to the senders.
+    ///
     /// # Safety
     /// The caller is the receiver, and nothing is lent.
     pub(super) unsafe fn lend(&self, waker: Waker) {
@@ -38,9 +40,11 @@ impl ReceiverWaker {
         self.lent.store(true, Ordering::Relaxed);
     }
 
+    /// Takes the waker, which is not lent any more.
+    ///
     /// # Safety
     /// The waker is lent, and the caller is the sender that found the receiver waiting, or the
-    /// receiver that has taken its word back.
+    /// receiver that has stopped waiting.
     pub(super) unsafe fn take(&self) -> Waker {
         // SAFETY: only one side gets here for each `lend`. The cell is only read, so that the
         // receiver can still compare.
@@ -51,6 +55,8 @@ impl ReceiverWaker {
         waker
     }
 
+    /// Returns whether the waker that was lent last wakes the same task.
+    ///
     /// # Safety
     /// The caller is the receiver, and has lent a waker at least once.
     pub(super) unsafe fn is_for(&self, waker: &Waker) -> bool {

@@ -1,28 +1,27 @@
-//! Memory for several blocks at once, for channels that have grown long.
+//! Memory for several blocks at once, for queues that have grown long.
 //!
-//! A long channel that is filled block by block spends more time on getting memory than on anything else:
-//! small pieces at the end of the heap go back to the system as soon as they are free, and come back one
-//! page fault at a time. So a channel that is long asks for twice as many blocks as it has, up to a
-//! [bound](RUN_BYTES). The last run is then most of the channel's memory, and allocators keep as much as
-//! they saw in one piece: glibc keeps twice the largest piece that it got back. What is asked for and not
-//! used costs addresses and no memory.
+//! A long queue that is filled block by block spends most of its time on getting memory: small pieces at
+//! the end of the heap go back to the system as soon as they are free, and come back one page fault at a
+//! time. So a long queue asks for twice as many blocks as it has, up to a [bound](RUN_BYTES). The last
+//! run is then most of the queue's memory, and allocators keep as much as they saw in one piece: glibc
+//! keeps twice the largest piece that it got back. Blocks that are never used cost addresses and no memory.
 //!
 //! The blocks of a run are used one after the other. The first one that has not been used stands for those
-//! behind it: whoever has it has them all, so they pass from hand to hand as one (see `Spare`). Used blocks
-//! come back one by one, from whatever thread, and are counted: the run is freed with the last.
+//! behind it: its owner owns them all, so they pass from thread to thread as one (see `Spare`). Used
+//! blocks come back one by one, from any thread, and are counted: the run is freed with the last.
 //!
-//! Nothing of a run is used twice, and a receiver that has caught up makes the channel leave it (see
-//! `Chain::leave`): an idle channel keeps no run.
+//! No block of a run is used twice, and a receiver that has caught up makes the queue leave it (see
+//! `Chain::leave`): an idle queue keeps no run.
 
 use super::block::{Block, SLOTS};
 use crate::sys::atomic::{AtomicU32, Ordering};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 
-/// The most for a run: what a channel that is not empty may keep beyond its need.
+/// The maximum size of a run: what a queue that is not empty may keep beyond its need.
 const RUN_BYTES: usize = 1024 * 1024;
 
-/// Blocks in a channel, from which on it gets runs. A channel for a thousand messages never does.
+/// The number of blocks in a queue from which on it gets runs. A queue for a thousand messages never does.
 const LONG: u64 = if cfg!(loom) {
     2
 } else if cfg!(miri) {
@@ -31,14 +30,15 @@ const LONG: u64 = if cfg!(loom) {
     64
 };
 
-/// At the start of a run.
+/// The header at the start of a run.
 struct Header {
-    /// Blocks that have not come back.
+    /// The number of blocks that have not come back.
     out: AtomicU32,
+    /// The number of blocks in the run.
     blocks: u32,
 }
 
-/// How many blocks a channel with so many messages asks for.
+/// Returns how many blocks a queue with this number of messages asks for.
 pub(super) fn blocks_for<T>(messages: u64) -> usize {
     let present = messages / SLOTS as u64;
     let most = if cfg!(loom) {
@@ -53,7 +53,7 @@ pub(super) fn blocks_for<T>(messages: u64) -> usize {
     }
 }
 
-/// A run of at least two blocks, by its first.
+/// Allocates a run of at least two blocks. Returns the first one, which stands for all.
 pub(super) fn allocate<T>(blocks: usize) -> NonNull<Block<T>> {
     let layout = layout::<T>(blocks);
     let behind = u16::try_from(blocks - 1).expect("a run is short");
@@ -73,12 +73,12 @@ pub(super) fn allocate<T>(blocks: usize) -> NonNull<Block<T>> {
     }
 }
 
-/// Takes a block from those behind it. `None` if there are none.
+/// Separates a block from those behind it, and returns the first of these. Returns `None` if there are none.
 ///
 /// # Safety
-/// The block is the caller's, and not in use.
+/// The block belongs to the caller, and is not in use.
 pub(super) unsafe fn split<T>(block: NonNull<Block<T>>) -> Option<NonNull<Block<T>>> {
-    // SAFETY: ours, and what is behind it is memory of the same run that nobody else has.
+    // SAFETY: the caller's, and so is the memory of the same run behind it.
     unsafe {
         let (place, behind) = Block::part_from_rest(block);
         if behind == 0 {
@@ -90,10 +90,10 @@ pub(super) unsafe fn split<T>(block: NonNull<Block<T>>) -> Option<NonNull<Block<
     }
 }
 
-/// Undoes `split`. `Err` if `rest` is not what was behind the block.
+/// Undoes `split`. Returns `rest` as an error if it is not what was behind the block.
 ///
 /// # Safety
-/// Both are the caller's, and not in use; nothing is behind `block`, which is one of a run.
+/// Both belong to the caller, and are not in use; nothing is behind `block`, which is one of a run.
 pub(super) unsafe fn join<T>(
     block: NonNull<Block<T>>,
     rest: NonNull<Block<T>>,
@@ -112,16 +112,16 @@ pub(super) unsafe fn join<T>(
     Ok(())
 }
 
-/// A block of a run comes back, with those behind it.
+/// Gives a block of a run back, with those behind it.
 ///
 /// # Safety
 /// It is the one at `place`, counted from one. It was initialised, the `behind` ones behind it were not,
-/// and all of them are the caller's.
+/// and all of them belong to the caller.
 pub(super) unsafe fn give_back<T>(block: NonNull<Block<T>>, place: u16, behind: u16) {
     let count = u32::from(behind) + 1;
     let offset = first::<T>() + (usize::from(place) - 1) * size_of::<Block<T>>();
     // SAFETY: by the caller's promise; the header is there until the last block is back. Acquire and
-    // release: the last one comes after everything that was done with the others.
+    // release: the last one comes after all accesses to the others.
     unsafe {
         block.drop_in_place();
         let header = block.byte_sub(offset).cast::<Header>();
@@ -133,7 +133,7 @@ pub(super) unsafe fn give_back<T>(block: NonNull<Block<T>>, place: u16, behind: 
     }
 }
 
-/// Where the first block is.
+/// The offset of the first block.
 const fn first<T>() -> usize {
     size_of::<Header>().next_multiple_of(align_of::<Block<T>>())
 }

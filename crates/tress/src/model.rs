@@ -1,11 +1,11 @@
-//! What the models of the primitives share.
+//! What the models under loom share.
 
 use crate::sys::UnsafeCell;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-/// Explores all orders of `f`'s threads with at most so many preemptions, unless the environment
+/// Explores all orders of `f`'s threads with at most `preemptions` preemptions, unless the environment
 /// says otherwise.
 pub(crate) fn explore(preemptions: usize, f: impl Fn() + Sync + Send + 'static) {
     let mut model = loom::model::Builder::new();
@@ -14,7 +14,7 @@ pub(crate) fn explore(preemptions: usize, f: impl Fn() + Sync + Send + 'static) 
     model.check(f);
 }
 
-/// One poll, whose waker does nothing.
+/// Polls a future once, with a waker that does nothing.
 pub(crate) fn poll_once<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }

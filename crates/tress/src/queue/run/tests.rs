@@ -1,7 +1,7 @@
 use super::{LONG, RUN_BYTES, allocate, blocks_for, give_back, join, split};
-use crate::channel::block::{Block, SLOTS};
+use crate::queue::block::{Block, SLOTS};
 
-/// The messages of so many full blocks.
+/// Returns the number of messages in `count` full blocks.
 fn blocks(count: u64) -> u64 {
     count * SLOTS as u64
 }
@@ -32,8 +32,8 @@ fn runs_have_a_bound() {
 #[repr(align(128))]
 struct Aligned;
 
-/// Takes a run apart, and gives the blocks back in the order of `order`; those that it leaves out, unused
-/// and at once.
+/// Takes a run apart, and gives the blocks back in the order of `order`. Blocks that it leaves out are given
+/// back unused, with the last one before them.
 fn apart<T>(length: usize, order: &[usize]) {
     let mut run = vec![allocate::<T>(length)];
     while run.len() < order.len() {
@@ -57,7 +57,7 @@ fn apart<T>(length: usize, order: &[usize]) {
 
 #[test]
 fn a_run_is_freed_with_its_last_block() {
-    // That it is, and not before, is Miri's to say.
+    // Miri checks that it is, and not before.
     for order in [&[0][..], &[0, 1], &[1, 0], &[2, 0, 3, 1], &[3, 2, 1, 0]] {
         apart::<()>(4, order);
         apart::<u8>(4, order);

@@ -1,8 +1,9 @@
-use super::*;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::atomic::AtomicUsize;
-use std::task::Wake;
+use super::batch::{BATCH, WakeBatch};
+use super::list::{FIRST_OUTCOME, IDLE, WAITING, WaitList, Waiter};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Wake, Waker};
 
 /// Counts how often it was woken.
 #[derive(Default)]

@@ -1,4 +1,4 @@
-//! Who waits, in which order: an intrusive list of waiters that live in their futures.
+//! An intrusive list of waiters, in the order in which they came, each of which lives in its future.
 //!
 //! Waiting allocates nothing. A future that has to wait holds a [`Waiter`], pinned with it, and
 //! links it into the [`WaitList`] of what it waits for. Three rules make that sound:
@@ -11,7 +11,7 @@
 //!    alone again, which may read the outcome without the lock.
 //!
 //! No foreign code runs under the lock: wakers are cloned before it is taken, and woken or dropped
-//! after it is released, in a [`WakeBatch`].
+//! after it is released, in a [`WakeBatch`](super::WakeBatch).
 //!
 //! # Memory ordering
 //! The outcome is stored with release and loaded with acquire ordering: a future that sees that it
@@ -19,11 +19,9 @@
 
 use crate::sys::UnsafeCell;
 use crate::sys::atomic::{AtomicU32, Ordering};
-use std::any::Any;
 use std::fmt;
 use std::marker::PhantomPinned;
 use std::mem::{self, ManuallyDrop, MaybeUninit};
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 use std::task::Waker;
 
@@ -74,7 +72,7 @@ impl<P> Waiter<P> {
         }
     }
 
-    /// `IDLE`, `WAITING` or an outcome.
+    /// Returns `IDLE`, `WAITING` or an outcome.
     #[inline(always)]
     pub(crate) fn phase(&self) -> u32 {
         self.phase.load(Ordering::Acquire)
@@ -88,7 +86,7 @@ impl<P> Waiter<P> {
         self.phase.store(phase, Ordering::Relaxed);
     }
 
-    /// Would this waker be woken? Needs no lock.
+    /// Returns whether settling the waiter would wake this waker. Needs no lock.
     ///
     /// # Safety
     /// The caller is the waiter's future, which has linked the waiter at least once.
@@ -136,7 +134,7 @@ impl<P> fmt::Debug for Waiter<P> {
     }
 }
 
-/// Waiters, the longest waiting first. See the module documentation for the rules.
+/// The waiters, the one that has waited longest first. See the module documentation for the rules.
 pub(crate) struct WaitList<P> {
     head: Option<NonNull<Waiter<P>>>,
     tail: Option<NonNull<Waiter<P>>>,
@@ -230,7 +228,7 @@ impl<P> WaitList<P> {
             .map(|head| unsafe { self.unlink(head.as_ref(), outcome) })
     }
 
-    /// Asks `f` with the data of each waiter in turn. Takes the first for which it says yes out, and
+    /// Calls `f` with the data of each waiter in turn, takes out the first for which it returns true, and
     /// tells it the outcome.
     pub(crate) fn settle_first(
         &mut self,
@@ -253,7 +251,7 @@ impl<P> WaitList<P> {
         None
     }
 
-    /// Does `f` say yes to the data of any waiter?
+    /// Returns whether `f` returns true for the data of any waiter.
     pub(crate) fn any(&mut self, mut f: impl FnMut(&mut P) -> bool) -> bool {
         let mut next = self.head;
         while let Some(waiter) = next {
@@ -268,7 +266,7 @@ impl<P> WaitList<P> {
         false
     }
 
-    /// As `settle_front`, for the last one.
+    /// Does what `settle_front` does, for the last waiter.
     pub(crate) fn settle_back(&mut self, outcome: u32) -> Option<(Option<Waker>, P)> {
         // SAFETY: as above.
         self.tail
@@ -333,121 +331,3 @@ impl<P> fmt::Debug for WaitList<P> {
             .finish()
     }
 }
-
-/// Wakers in one batch. More are woken in several, with the lock released in between.
-const BATCH: usize = if cfg!(loom) { 1 } else { 32 };
-
-/// Wakers to be woken once the lock is released, in the order in which they came.
-///
-/// A waker that panics (foreign ones may) does not keep the others from being woken: the panic
-/// goes on when all are, at [`finish`](WakeBatch::finish).
-pub(crate) struct WakeBatch {
-    wakers: [MaybeUninit<Waker>; BATCH],
-    /// The filled part is `start..end`.
-    start: usize,
-    end: usize,
-    panic: Option<Box<dyn Any + Send>>,
-}
-
-impl WakeBatch {
-    #[inline]
-    pub(crate) fn new() -> Self {
-        WakeBatch {
-            wakers: [const { MaybeUninit::uninit() }; BATCH],
-            start: 0,
-            end: 0,
-            panic: None,
-        }
-    }
-
-    #[inline]
-    pub(crate) fn is_full(&self) -> bool {
-        self.end == BATCH
-    }
-
-    /// # Panics
-    /// If it is full.
-    #[inline]
-    pub(crate) fn push(&mut self, waker: Option<Waker>) {
-        if let Some(waker) = waker {
-            self.wakers[self.end].write(waker);
-            self.end += 1;
-        }
-    }
-
-    #[inline]
-    fn pop(&mut self) -> Option<Waker> {
-        if self.start == self.end {
-            self.start = 0;
-            self.end = 0;
-            return None;
-        }
-        let at = self.start;
-        self.start += 1;
-        // SAFETY: `start..end` is filled, and `at` has just left it.
-        Some(unsafe { self.wakers[at].assume_init_read() })
-    }
-
-    /// Wakes all, which makes room for others. Must not be called with the lock held.
-    pub(crate) fn wake_all(&mut self) {
-        while self.start != self.end {
-            let woken = catch_unwind(AssertUnwindSafe(|| {
-                while let Some(waker) = self.pop() {
-                    waker.wake();
-                }
-            }));
-            match woken {
-                Ok(()) => {}
-                Err(panic) if self.panic.is_none() => self.panic = Some(panic),
-                // Not dropped: that may panic as well, and others are still to be woken.
-                Err(panic) => mem::forget(panic),
-            }
-        }
-        self.start = 0;
-        self.end = 0;
-    }
-
-    /// Wakes all, then lets a waker's panic go on. Must not be called with the lock held.
-    #[inline]
-    pub(crate) fn finish(mut self) {
-        if self.end - self.start == 1 && self.panic.is_none() {
-            // The usual case: a panic here has nobody to keep from being woken.
-            if let Some(waker) = self.pop() {
-                waker.wake();
-            }
-            return;
-        }
-        self.wake_all();
-        if let Some(panic) = self.panic.take() {
-            // On a thread that unwinds already a second panic would abort the process, be it this one
-            // or one of its payload's drop.
-            if std::thread::panicking() {
-                mem::forget(panic);
-            } else {
-                resume_unwind(panic);
-            }
-        }
-    }
-}
-
-impl Drop for WakeBatch {
-    #[inline]
-    fn drop(&mut self) {
-        if self.start != self.end {
-            self.wake_all();
-        }
-        // Only on a thread that unwinds: see `finish`.
-        mem::forget(self.panic.take());
-    }
-}
-
-impl fmt::Debug for WakeBatch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WakeBatch")
-            .field("len", &(self.end - self.start))
-            .finish()
-    }
-}
-
-#[cfg(all(test, not(loom)))]
-pub(crate) mod tests;

@@ -1,10 +1,23 @@
-//! Waiting with a thread instead of a task.
+//! Waiting with a thread instead of a task: what the blocking variants of asynchronous functions do.
 
-use crate::runtime::{check_blocking_allowed, park_thread};
+use super::{check_blocking_allowed, park_thread};
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
+
+/// Names a blocking function for the panic of a call where blocking is not allowed. It begins with the
+/// words that Tokio's users look for.
+macro_rules! cannot_block {
+    ($function:literal) => {
+        concat!(
+            "Cannot block the current thread from within a runtime: `",
+            $function,
+            "`"
+        )
+    };
+}
+pub(crate) use cannot_block;
 
 /// Blocks this thread until `future` is ready. `what` names the caller's public function.
 ///
@@ -14,7 +27,7 @@ use std::time::{Duration, Instant};
 pub(crate) fn block_on<F: Future>(what: &str, future: F) -> F::Output {
     check_blocking_allowed(what);
     let mut future = pin!(future);
-    // Most are ready at once, and need no thread to be woken.
+    // Most futures are ready at once, and nothing has to be made that wakes this thread.
     let polled = future
         .as_mut()
         .poll(&mut Context::from_waker(Waker::noop()));
@@ -25,7 +38,10 @@ pub(crate) fn block_on<F: Future>(what: &str, future: F) -> F::Output {
     }
 }
 
-/// As `block_on`, until a deadline; `None` if the future is not ready by then.
+/// Does what `block_on` does, until a deadline. Returns `None` if the future is not ready by then.
+///
+/// # Panics
+/// If the thread drives tasks.
 #[track_caller]
 pub(crate) fn block_on_until<F: Future>(
     what: &str,

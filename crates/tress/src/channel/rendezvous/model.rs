@@ -3,7 +3,7 @@
 //! Each model hangs, which loom reports, if somebody is not told.
 
 use crate::channel::{Receiver, Select, Sender, bounded};
-use crate::sync::model::{explore, poll_once};
+use crate::model::{explore, poll_once};
 use loom::future::block_on;
 use loom::sync::Arc;
 use loom::thread;

@@ -1,19 +1,22 @@
-//! What either end can ask of its channel.
+//! What both ends can ask of their channel.
 
 use super::receiver::Receiver;
 use super::sender::Sender;
 use std::fmt;
 
-macro_rules! state {
+macro_rules! queries {
     ($($end:ident)*) => {$(
         impl<T> $end<T> {
-            /// Messages in the channel at this moment. In a rendezvous there are none, except what was
-            /// handed to a receiver that gave up, and is kept for the next one.
+            /// Returns the number of messages in the channel. In a rendezvous there are none, except
+            /// those that were handed to a receiver which gave up, and are kept for the next one.
             pub fn len(&self) -> usize {
                 self.channel().len()
             }
 
-            /// How many messages the channel holds: 0 for a rendezvous, `None` if it is unbounded.
+            /// Returns the maximum number of messages in the channel: 0 for a rendezvous, `None` if it is
+            /// unbounded.
+            ///
+            /// # Examples
             ///
             /// ```
             /// use tress::channel;
@@ -26,29 +29,28 @@ macro_rules! state {
                 self.channel().capacity()
             }
 
-            /// True if there is no message in the channel at this moment.
+            /// Returns `true` if there is no message in the channel.
             pub fn is_empty(&self) -> bool {
                 self.len() == 0
             }
 
-            /// True if the channel holds as many messages as it can at this moment. A rendezvous is
-            /// always full.
+            /// Returns `true` if the channel holds as many messages as it can. A rendezvous is always full.
             pub fn is_full(&self) -> bool {
                 self.capacity().is_some_and(|capacity| self.len() >= capacity)
             }
 
-            /// True if the channel is closed: by either side, or since all senders or all receivers
-            /// are gone. There may still be messages to be received.
+            /// Returns `true` if the channel is closed: by either side, or because all senders or all
+            /// receivers were dropped. There may still be messages to receive.
             pub fn is_closed(&self) -> bool {
                 self.channel().is_closed()
             }
 
-            /// How many senders there are.
+            /// Returns the number of senders.
             pub fn sender_count(&self) -> usize {
                 self.channel().senders.get()
             }
 
-            /// How many receivers there are.
+            /// Returns the number of receivers.
             pub fn receiver_count(&self) -> usize {
                 self.channel().receivers.get()
             }
@@ -66,4 +68,4 @@ macro_rules! state {
     )*};
 }
 
-state!(Sender Receiver);
+queries!(Sender Receiver);

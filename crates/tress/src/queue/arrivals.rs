@@ -1,63 +1,65 @@
 //! Waiting for messages when there are many receivers.
 //!
-//! Receivers that find nothing get in line. A message calls one of them, the first; while a called
-//! receiver has not come yet, further messages call nobody: when it comes it takes what it finds, and
+//! Receivers that find nothing get in line. A message calls one of them, the first. While a called
+//! receiver has not come yet, further messages call no other one: when it comes it takes what it finds, and
 //! calls the next one if there is more. So a burst of messages costs the senders one wake-up, and
 //! the receivers wake each other, as many as there is work for.
 //!
 //! # Why no wake-up is lost
-//! The flag `WAITED` is in the word by which senders claim positions. It says: somebody is in line,
-//! and nobody has been called. A receiver sets it under the line's lock, by a read-modify-write of
-//! that word which also tells it the next position. Either a message was claimed before: then the
+//! The flag `WAITED` is in the word in which senders claim positions. It says that a receiver is in line,
+//! and that none has been called. A receiver sets it under the line's lock, by a read-modify-write of
+//! that word which also returns the next position. Either a message was claimed before: then the
 //! position differs from the head, and the receiver does not sleep but takes it, waiting for its
-//! sender to put it in place if need be. Or it is claimed later: then the claim saw the flag, and its
-//! sender calls somebody after it put the message in place.
+//! sender to put it in place if necessary. Or a message is claimed later: then the claim saw the flag, and
+//! its sender calls a receiver after it has put the message in place.
 //!
-//! While somebody is called the flag is not set, and those who get in line do not look. The called
-//! receiver does that for them, under the lock, when it comes, or when its future is dropped.
+//! While a receiver is called the flag is not set, and those that get in line do not look. The called
+//! receiver does that for them, under the lock, when it comes or when its future is dropped.
 
-use super::chan::{Chan, Lane};
-use super::tail::{POSITION_MASK, Tail};
-use crate::sync::wait_list::{FIRST_OUTCOME, IDLE, WAITING, WaitList, Waiter, WakeBatch};
+use super::lane::{Lane, Queue};
+use super::tail::{POSITION_MASK, Tail, distance};
 use crate::sys::atomic::Ordering;
 use crate::sys::{Mutex, MutexGuard};
+use crate::wait::{FIRST_OUTCOME, IDLE, WAITING, WaitList, Waiter, WakeBatch};
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-/// Outcome of a wait: there may be a message. Whoever has it must come, or pass it on.
+/// Outcome of a wait: there may be a message. A receiver with this outcome must look for it, or pass the call
+/// on.
 const CALLED: u32 = FIRST_OUTCOME;
-/// Outcome of a wait: the channel was closed.
+/// Outcome of a wait: no message will come.
 const OVER: u32 = FIRST_OUTCOME + 1;
 
-/// In the word of the receivers' position: senders are in line. A receiver that moves the position on
-/// sees it in the word that it replaces, and hands out places.
+/// A flag in the word of the receivers' position: senders are in line. A receiver that moves the position
+/// on sees it in the word that it replaces, and hands out places.
 pub(super) const SENDERS_WAIT: u64 = 1 << 63;
 
 /// A lane with many receivers.
 pub(crate) trait Many: Lane {
-    fn arrivals(chan: &Chan<Self>) -> &Arrivals;
+    fn arrivals(queue: &Queue<Self>) -> &Arrivals;
 
-    /// Takes the first message. Waits for its sender if it is just being put in place.
-    fn take(chan: &Chan<Self>) -> Taken<Self::Message>;
+    /// Takes the first message. Waits for its sender if the message is being put in place.
+    fn take(queue: &Queue<Self>) -> Taken<Self::Message>;
 
     /// Fills a claimed slot.
-    fn fill(chan: &Chan<Self>, spot: Self::Spot, message: Self::Message);
+    fn fill(queue: &Queue<Self>, spot: Self::Spot, message: Self::Message);
 }
 
-/// What a receiver finds.
+/// What a receiver that does not wait finds.
 pub(crate) enum Taken<T> {
     Message(T),
+    /// There is no message at the moment.
     Empty,
-    /// Empty, and nothing comes any more.
+    /// There is no message, and none will come.
     Over,
 }
 
-/// Receivers in line.
+/// The receivers in line.
 pub(crate) struct Arrivals(Mutex<Line>);
 
 struct Line {
     receivers: WaitList<()>,
-    /// Somebody was called and has not come yet.
+    /// True if a receiver was called and has not come yet.
     called: bool,
 }
 
@@ -70,12 +72,12 @@ impl Arrivals {
     }
 }
 
-impl<L: Many> Chan<L> {
+impl<L: Many> Queue<L> {
     fn receivers(&self) -> MutexGuard<'_, Line> {
         L::arrivals(self).0.lock()
     }
 
-    /// What a receiver is told that finds no message at `head`.
+    /// Returns what a receiver is told that has found no message, and the word to be `tail` after that.
     #[inline]
     pub(super) fn nothing_at(&self, tail: Tail) -> Taken<L::Message> {
         if tail.is_final() {
@@ -85,14 +87,14 @@ impl<L: Many> Chan<L> {
         }
     }
 
-    /// Is there anything that a receiver would come for?
+    /// Returns whether there is a message, or the end, for a receiver to look at.
     fn has_news(&self, tail: Tail) -> bool {
         let head = self.head.position.load(Ordering::Acquire) & POSITION_MASK;
         tail.position() != head || tail.is_final()
     }
 
-    /// Calls a receiver: the caller has put a message in place, and had seen `WAITED` when it claimed
-    /// the position.
+    /// Calls a receiver. The caller has put a message in place, and saw `WAITED` when it claimed the
+    /// position.
     #[cold]
     pub(super) fn call(&self) {
         self.call_next(self.receivers());
@@ -112,7 +114,7 @@ impl<L: Many> Chan<L> {
         }
     }
 
-    /// A called receiver has come: calls the next one if there is something for it.
+    /// Called by a receiver that was called and has come: calls the next one if there is something for it.
     fn pass_on(&self) {
         let mut line = self.receivers();
         line.called = false;
@@ -121,7 +123,7 @@ impl<L: Many> Chan<L> {
         }
     }
 
-    /// Wakes all receivers: nothing comes any more, and nobody gets in line again.
+    /// Wakes all receivers: no message will come, and no receiver gets in line again.
     pub(super) fn call_all(&self) {
         let mut woken = WakeBatch::new();
         let mut line = self.receivers();
@@ -138,18 +140,26 @@ impl<L: Many> Chan<L> {
         woken.finish();
     }
 
-    /// Closes the channel; `gone` if there is no receiver any more.
-    pub(super) fn shut(&self, gone: bool) {
-        struct Tell<'a, L: Many>(&'a Chan<L>);
+    /// Returns the number of messages.
+    pub(crate) fn len(&self) -> usize {
+        // The head first: the tail is not before it then.
+        let head = self.head.position.load(Ordering::Acquire);
+        let messages = distance(self.tail().position(), head) as usize;
+        messages.min(self.max_capacity())
+    }
+
+    /// Closes the queue; `gone` if there is no receiver any more.
+    pub(crate) fn shut(&self, gone: bool) {
+        struct Tell<'a, L: Many>(&'a Queue<L>);
         impl<L: Many> Drop for Tell<'_, L> {
             fn drop(&mut self) {
-                // If something was promised, whoever keeps the last promise, or takes it back, calls.
+                // If places are reserved, the thread that uses or gives back the last one calls.
                 if self.0.tail().is_final() {
                     self.0.call_all();
                 }
             }
         }
-        // Even if a waker of the senders panics.
+        // Tells the receivers even if a waker of a sender panics.
         let _tell = Tell(self);
         self.close(gone);
     }
@@ -157,33 +167,33 @@ impl<L: Many> Chan<L> {
 
 /// Waits for a message.
 #[must_use = "futures do nothing unless awaited"]
-pub(super) struct Arrive<'a, L: Many> {
-    chan: &'a Chan<L>,
+pub(crate) struct Arrive<'a, L: Many> {
+    queue: &'a Queue<L>,
     waiter: Waiter<()>,
 }
 
-/// Nothing comes any more.
+/// No message will come.
 #[derive(Debug)]
-pub(super) struct Over;
+pub(crate) struct Over;
 
 impl<'a, L: Many> Arrive<'a, L> {
     #[inline(always)]
-    pub(super) fn new(chan: &'a Chan<L>) -> Arrive<'a, L> {
+    pub(crate) fn new(queue: &'a Queue<L>) -> Arrive<'a, L> {
         Arrive {
-            chan,
+            queue,
             waiter: Waiter::new(),
         }
     }
 
-    /// Takes a message or gets in line. Does not look at the task's budget.
+    /// Takes a message or gets in line.
     #[inline]
-    pub(super) fn poll_take(
+    pub(crate) fn poll_take(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<L::Message, Over>> {
         let this = self.into_ref().get_ref();
         if this.waiter.phase() == IDLE {
-            match L::take(this.chan) {
+            match L::take(this.queue) {
                 Taken::Message(message) => return Poll::Ready(Ok(message)),
                 Taken::Over => return Poll::Ready(Err(Over)),
                 Taken::Empty => {}
@@ -202,8 +212,8 @@ impl<'a, L: Many> Arrive<'a, L> {
                     self.waiter.set_phase(IDLE);
                 }
             }
-            // Also when in line: it may be polled for another reason, and the called one be late.
-            let taken = match L::take(self.chan) {
+            // Also when in line: it may be polled for another reason, while a called receiver has not come.
+            let taken = match L::take(self.queue) {
                 Taken::Message(message) => Ok(message),
                 Taken::Over => Err(Over),
                 Taken::Empty => {
@@ -215,7 +225,7 @@ impl<'a, L: Many> Arrive<'a, L> {
                 }
             };
             if called {
-                self.chan.pass_on();
+                self.queue.pass_on();
             } else if self.waiter.phase() != IDLE {
                 self.leave();
             }
@@ -223,14 +233,14 @@ impl<'a, L: Many> Arrive<'a, L> {
         }
     }
 
-    /// False if there is something to be looked at.
+    /// Gets in line, or stays there with this waker. Returns false if there is something to look at.
     fn get_in_line(&self, waker: &Waker, called: bool) -> bool {
         // SAFETY: we are the waiter's future, and WAITING says that it is linked.
         if self.waiter.phase() == WAITING && unsafe { self.waiter.wakes(waker) } {
             return true;
         }
         let waker = waker.clone();
-        let mut line = self.chan.receivers();
+        let mut line = self.queue.receivers();
         match self.waiter.phase() {
             IDLE => {}
             WAITING => {
@@ -240,7 +250,7 @@ impl<'a, L: Many> Arrive<'a, L> {
                 drop(old);
                 return true;
             }
-            // Settled since we looked.
+            // Settled since the phase was read.
             _ => {
                 drop(line);
                 return false;
@@ -250,37 +260,37 @@ impl<'a, L: Many> Arrive<'a, L> {
             line.called = false;
         }
         let news = if line.called {
-            self.chan.tail().is_final()
+            self.queue.tail().is_final()
         } else {
-            self.chan.has_news(self.chan.tail.word.set_waited())
+            self.queue.has_news(self.queue.tail.word.set_waited())
         };
         if news {
             if line.receivers.is_empty() {
-                self.chan.tail.word.clear_waited();
+                self.queue.tail.word.clear_waited();
                 drop(line);
             } else {
-                // What is there was claimed before the flag was set, perhaps: those in line have
-                // to be told by us.
-                self.chan.call_next(line);
+                // The message may have been claimed before the flag was set: this receiver has to call
+                // those in line.
+                self.queue.call_next(line);
             }
             return false;
         }
         // SAFETY: IDLE, so in no list; we are its future, which is pinned (`poll_take` is the only
-        // way here) and takes it out of the list when dropped. The channel has one list of receivers.
+        // way here) and takes it out of the list when dropped. The queue has one list of receivers.
         unsafe { line.receivers.push_back(&self.waiter, Some(waker), ()) };
         true
     }
 
-    /// The future is done, or dropped, while in line or called.
+    /// Called when the future is done, or dropped, while it is in line or called.
     #[cold]
     fn leave(&self) {
-        let mut line = self.chan.receivers();
+        let mut line = self.queue.receivers();
         match self.waiter.phase() {
             WAITING => {
                 // SAFETY: in the list, by its phase under the lock; we are its future.
                 let (waker, ()) = unsafe { line.receivers.remove(&self.waiter) };
                 if line.receivers.is_empty() {
-                    self.chan.tail.word.clear_waited();
+                    self.queue.tail.word.clear_waited();
                 }
                 drop(line);
                 drop(waker);
@@ -288,7 +298,7 @@ impl<'a, L: Many> Arrive<'a, L> {
             CALLED => {
                 drop(line);
                 self.waiter.set_phase(IDLE);
-                self.chan.pass_on();
+                self.queue.pass_on();
             }
             _ => self.waiter.set_phase(IDLE),
         }

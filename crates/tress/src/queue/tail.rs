@@ -1,4 +1,4 @@
-//! The tail word of a channel: the bits, and the rules by which they change.
+//! The tail word of a queue: the bits, and the rules by which they change.
 //!
 //! ```text
 //!  63                              29  28                    5  4     0
@@ -11,25 +11,24 @@
 //! then fills the slot that belongs to it; positions wrap, and only their differences count.
 //!
 //! **Reserved**: places promised to permits, and to senders in line, that have no position yet.
-//! Messages in the channel and reserved places together never exceed the capacity: a claim or a
+//! Messages in the queue and reserved places together never exceed the capacity: a claim or a
 //! reservation checks that against the receiver's head, which only moves on, and against the very
 //! word that it replaces.
 //!
 //! **Flags**
-//! - `INSTALLING`: the last position of a block was claimed and its claimer is hanging the next block
-//!   in. Claims wait for these few instructions.
-//! - `CLOSED`: the receiver takes no new messages. Claims and reservations fail; what was reserved
-//!   before may still be sent.
+//! - `INSTALLING`: the last position of a block was claimed, and its claimer is linking the next block.
+//!   Other claims wait for these few instructions.
+//! - `CLOSED`: no new message is taken. Claims and reservations fail; reserved places may still be used.
 //! - `GONE`: the last receiver was dropped. No position is claimed any more.
 //! - `END`: the last position is the end mark. Nothing comes after it. It is set by the last
-//!   sender's drop, or when a closed channel's last reservation is given back. Only channels with
+//!   sender's drop, or when the last reservation of a closed queue is given back. Only queues with
 //!   one receiver have end marks.
-//! - `WAITED`: receivers are in line, and none of them has been called. Only in channels with many
+//! - `WAITED`: receivers are in line, and none of them has been called. Only in queues with many
 //!   receivers; set and cleared under the lock of their line (see `arrivals.rs`).
 //!
 //! # Memory ordering
-//! Claims acquire and release, so that they form one order per channel, and whoever sees a position
-//! also sees the block it lies in.
+//! Claims acquire and release, so that they form one order per queue, and a thread that sees a position
+//! also sees the block in which it lies.
 
 use crate::sys::atomic::{AtomicU64, Ordering};
 
@@ -43,32 +42,32 @@ const RESERVED_ONE: u64 = 1 << 5;
 const RESERVED_MASK: u64 = MAX_RESERVED * RESERVED_ONE;
 const POSITION_ONE: u64 = 1 << 29;
 
-/// How many places can be reserved at once, however large the capacity.
+/// The maximum number of places that can be reserved at the same time, whatever the capacity.
 pub(crate) const MAX_RESERVED: u64 = (1 << 24) - 1;
-/// How many messages can be told apart. A channel holds at most half as many.
+/// The bits of a position. A queue holds at most half as many messages as there are positions.
 pub(crate) const POSITION_MASK: u64 = (1 << 35) - 1;
-/// The largest capacity that is counted; a channel with a larger one is bounded by this.
+/// The largest capacity that is counted; a queue with a larger one is bounded by this.
 pub(crate) const MAX_COUNTED: u64 = POSITION_MASK / 2;
 
-/// `a - b` for positions.
+/// Returns `a - b`, for positions.
 #[inline(always)]
 pub(crate) fn distance(a: u64, b: u64) -> u64 {
     a.wrapping_sub(b) & POSITION_MASK
 }
 
-/// The position after `position`.
+/// Returns the position after `position`.
 #[inline(always)]
 pub(crate) fn after(position: u64) -> u64 {
     beyond(position, 1)
 }
 
-/// The position `count` places after `position`.
+/// Returns the position `count` after `position`.
 #[inline(always)]
 pub(crate) fn beyond(position: u64, count: u64) -> u64 {
     (position + count) & POSITION_MASK
 }
 
-/// The word at some moment, or what it is to become.
+/// A value of the word: one that was read, or one that it is to get.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tail(u64);
 
@@ -99,38 +98,38 @@ impl Tail {
         self.0 & END != 0
     }
 
-    /// Is there a receiver to be called?
+    /// Returns whether there is a receiver to be called.
     #[inline(always)]
     pub(crate) fn is_waited(self) -> bool {
         self.0 & WAITED != 0
     }
 
-    /// Closed, and every promise has been kept or taken back: no message comes after those before
+    /// Returns whether the queue is closed and no reservation is left: no message comes after those before
     /// this tail.
     pub(crate) fn is_final(self) -> bool {
         self.is_closed() && self.reserved() == 0
     }
 
-    /// Neither `INSTALLING` nor `CLOSED`: the usual case, in one look.
+    /// Returns whether the word is neither `INSTALLING` nor `CLOSED`: the usual case, in one test.
     #[inline(always)]
     pub(crate) fn is_open(self) -> bool {
         self.0 & (INSTALLING | CLOSED) == 0
     }
 
-    /// Messages before this tail when the receiver is at `head`.
+    /// Returns the number of messages before this tail when the receiver is at `head`.
     #[inline]
     pub(crate) fn messages(self, head: u64) -> u64 {
         distance(self.position(), head) - u64::from(self.is_ended())
     }
 
-    /// The next position is claimed; `installing` if it is the last of its block.
+    /// Returns the tail with the next position claimed; `installing` if it is the last of its block.
     #[inline(always)]
     pub(crate) fn claim(self, installing: bool) -> Tail {
         let flag = if installing { INSTALLING } else { 0 };
         Tail(self.0.wrapping_add(POSITION_ONE) | flag)
     }
 
-    /// The next position becomes the end mark.
+    /// Returns the tail whose last position is the end mark.
     pub(crate) fn end(self) -> Tail {
         Tail(self.0.wrapping_add(POSITION_ONE) | END)
     }
@@ -147,7 +146,7 @@ impl Tail {
         Tail(self.0 - count * RESERVED_ONE)
     }
 
-    /// Does giving the last reservations back make this the end of a closed channel?
+    /// Returns whether this tail, with reservations given back, makes the end of a closed queue.
     pub(crate) fn needs_end(self) -> bool {
         self.0 & (CLOSED | GONE | END | RESERVED_MASK) == CLOSED
     }
@@ -177,7 +176,7 @@ impl TailWord {
         }
     }
 
-    /// The next block hangs.
+    /// Says that the next block has been linked.
     pub(crate) fn installed(&self) {
         self.0.fetch_and(!INSTALLING, Ordering::Release);
     }
@@ -190,7 +189,7 @@ impl TailWord {
         Tail(self.0.fetch_or(CLOSED | GONE, Ordering::AcqRel))
     }
 
-    /// Asks to be told of the next claim. Returns the word that this made.
+    /// Asks the sender of the next claim to call a receiver. Returns the word that this made.
     pub(crate) fn set_waited(&self) -> Tail {
         Tail(self.0.fetch_or(WAITED, Ordering::AcqRel) | WAITED)
     }
