@@ -1,5 +1,6 @@
 //! Wakers that are collected under a lock, and woken when it has been released.
 
+use crate::sys::guarded;
 use std::any::Any;
 use std::fmt;
 use std::mem::{self, MaybeUninit};
@@ -73,8 +74,8 @@ impl WakeBatch {
             match woken {
                 Ok(()) => {}
                 Err(panic) if self.panic.is_none() => self.panic = Some(panic),
-                // Not dropped: that may panic as well, and others are still to be woken.
-                Err(panic) => mem::forget(panic),
+                // Its drop may panic as well, and others are still to be woken.
+                Err(panic) => drop(guarded(|| drop(panic))),
             }
         }
         self.start = 0;
