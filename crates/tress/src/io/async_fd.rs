@@ -12,17 +12,23 @@ mod guard;
 
 pub use guard::{AsyncFdReadyGuard, AsyncFdReadyMutGuard, TryIoError};
 
-/// Waits for any descriptor that the system can watch: a serial line, a tunnel, `inotify`, a socket of
-/// another library.
+/// A file descriptor that can be waited for.
 ///
-/// The descriptor must be in non-blocking mode. One waits for readiness, tries the operation, and if that
-/// would block, clears the readiness and waits again; [`async_io`](AsyncFd::async_io) does all of it, and
-/// so do the [guards](AsyncFdReadyGuard::try_io) one step at a time. Readiness that is not cleared when
-/// the operation would block makes a loop spin; readiness that is cleared when it would not makes it
-/// wait for ever.
+/// It makes any descriptor that the system can watch usable in async code: a serial line, a tunnel device,
+/// `inotify`, a socket of another library. For TCP, UDP, Unix sockets and pipes use the types of
+/// [`net`](crate::net) instead.
 ///
-/// The descriptor is watched while this type has it: until it is dropped, which drops `T` as well, or
-/// [taken out](AsyncFd::into_inner). It must stay the same and open so long.
+/// The descriptor must be in non-blocking mode. To use it, wait for readiness, try the operation, and if
+/// that would block, clear the readiness and wait again. [`async_io`](AsyncFd::async_io) does all of this;
+/// with [`readable`](AsyncFd::readable) and [`writable`](AsyncFd::writable), whose
+/// [guards](AsyncFdReadyGuard) have a method [`try_io`](AsyncFdReadyGuard::try_io), it can be done step by
+/// step.
+///
+/// Clear the readiness if and only if the operation would block: if it is not cleared then, a loop spins;
+/// if it is cleared although the descriptor is still ready, the next wait may never end.
+///
+/// The descriptor is watched until the `AsyncFd` is dropped, which drops `T` as well, or until it is [taken
+/// out](AsyncFd::into_inner). Until then `T` must keep the same descriptor open.
 ///
 /// # Examples
 /// ```
@@ -40,56 +46,125 @@ pub use guard::{AsyncFdReadyGuard, AsyncFdReadyMutGuard, TryIoError};
 /// assert_eq!(&buf[..n], b"tick");
 /// # Ok::<(), std::io::Error>(()) }).unwrap();
 /// ```
+///
+/// The same, step by step:
+/// ```
+/// use std::io::{Read, Write};
+/// use std::os::unix::net::UnixStream;
+/// use tress::io::AsyncFd;
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// # let (near, mut far) = UnixStream::pair()?;
+/// # near.set_nonblocking(true)?;
+/// # let near = AsyncFd::new(near)?;
+/// # far.write_all(b"tick")?;
+/// let mut buf = [0; 8];
+/// let n = loop {
+///     let mut guard = near.readable().await?;
+///     match guard.try_io(|near| near.get_ref().read(&mut buf)) {
+///         Ok(result) => break result?,
+///         // The readiness has been cleared.
+///         Err(_would_block) => continue,
+///     }
+/// };
+/// assert_eq!(&buf[..n], b"tick");
+/// # Ok::<(), std::io::Error>(()) }).unwrap();
+/// ```
 pub struct AsyncFd<T: AsRawFd> {
     /// Registered from the beginning.
     io: Source<T>,
 }
 
 impl<T: AsRawFd> AsyncFd<T> {
-    /// Watches a descriptor for both sides.
+    /// Creates an `AsyncFd` that watches a descriptor for reading and writing.
+    ///
+    /// The descriptor must be in non-blocking mode.
     ///
     /// # Errors
-    /// If the system cannot watch it: `PermissionDenied` for a file on a disk, `AlreadyExists` for one
-    /// that this runtime watches already.
+    /// Any error of the system's selector, such as `epoll_ctl(2)`:
+    /// [`PermissionDenied`](io::ErrorKind::PermissionDenied) for a file on a disk,
+    /// [`AlreadyExists`](io::ErrorKind::AlreadyExists) for a descriptor that this runtime watches already.
+    /// Also if the runtime has shut down.
     ///
     /// # Panics
     /// If there is no current runtime, or it was built without I/O.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::os::unix::net::UnixDatagram;
+    /// use tress::io::AsyncFd;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (near, _far) = UnixDatagram::pair()?;
+    /// near.set_nonblocking(true)?;
+    /// let near = AsyncFd::new(near)?;
+    /// near.writable().await?.retain_ready();
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     #[track_caller]
     pub fn new(inner: T) -> io::Result<AsyncFd<T>> {
         Ok(AsyncFd::try_new(inner)?)
     }
 
-    /// Watches a descriptor for `interest` only. Some can be watched for one side only.
+    /// Creates an `AsyncFd` that watches a descriptor for `interest` only.
+    ///
+    /// Some descriptors can be watched for one direction only.
     ///
     /// # Errors
-    /// As for [`new`](AsyncFd::new).
+    /// See [`new`](AsyncFd::new).
     ///
     /// # Panics
-    /// As for [`new`](AsyncFd::new).
+    /// See [`new`](AsyncFd::new).
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::{AsyncFd, Interest};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (reader, _writer) = std::os::unix::net::UnixStream::pair()?;
+    /// reader.set_nonblocking(true)?;
+    /// let reader = AsyncFd::with_interest(reader, Interest::READABLE)?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     #[track_caller]
     pub fn with_interest(inner: T, interest: Interest) -> io::Result<AsyncFd<T>> {
         Ok(AsyncFd::try_with_interest(inner, interest)?)
     }
 
-    /// As [`new`](AsyncFd::new); the error gives `inner` back.
+    /// Creates an `AsyncFd` like [`new`](AsyncFd::new), with an error that gives `inner` back.
     ///
     /// # Errors
-    /// As for [`new`](AsyncFd::new).
+    /// See [`new`](AsyncFd::new).
     ///
     /// # Panics
-    /// As for [`new`](AsyncFd::new).
+    /// See [`new`](AsyncFd::new).
+    ///
+    /// # Examples
+    /// ```
+    /// use std::fs::File;
+    /// use tress::io::AsyncFd;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let file = File::open("Cargo.toml")?;
+    /// // A file on a disk cannot be watched.
+    /// let Err(error) = AsyncFd::try_new(file) else { panic!() };
+    /// let (file, cause) = error.into_parts();
+    /// println!("{file:?}: {cause}");
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     #[track_caller]
     pub fn try_new(inner: T) -> Result<AsyncFd<T>, AsyncFdRegisterError<T>> {
         AsyncFd::try_with_interest(inner, Interest::READABLE | Interest::WRITABLE)
     }
 
-    /// As [`with_interest`](AsyncFd::with_interest); the error gives `inner` back.
+    /// Creates an `AsyncFd` like [`with_interest`](AsyncFd::with_interest), with an error that gives
+    /// `inner` back.
     ///
     /// # Errors
-    /// As for [`new`](AsyncFd::new).
+    /// See [`new`](AsyncFd::new).
     ///
     /// # Panics
-    /// As for [`new`](AsyncFd::new).
+    /// See [`new`](AsyncFd::new).
     #[track_caller]
     pub fn try_with_interest(
         inner: T,
@@ -105,32 +180,37 @@ impl<T: AsRawFd> AsyncFd<T> {
         }
     }
 
-    /// [`try_new`](AsyncFd::try_new) for one who promises more.
+    /// Creates an `AsyncFd` like [`try_new`](AsyncFd::try_new).
+    ///
+    /// It is there for programs that are written for this signature; prefer `try_new`.
     ///
     /// # Errors
-    /// As for [`new`](AsyncFd::new).
+    /// See [`new`](AsyncFd::new).
     ///
     /// # Panics
-    /// As for [`new`](AsyncFd::new).
+    /// See [`new`](AsyncFd::new).
     ///
     /// # Safety
-    /// The descriptor is open and stays the same until it is dropped or taken out. Nothing in here
-    /// relies on it: a promise that is broken makes waits end at the wrong time, or never.
+    /// The descriptor must be open and stay the same until the `AsyncFd` is dropped or `inner` is taken
+    /// out. This implementation does not rely on it: if it does not hold, waits end at the wrong time, or
+    /// never.
     #[track_caller]
     pub unsafe fn register(inner: T) -> Result<AsyncFd<T>, AsyncFdRegisterError<T>> {
         AsyncFd::try_new(inner)
     }
 
-    /// [`try_with_interest`](AsyncFd::try_with_interest) for one who promises more.
+    /// Creates an `AsyncFd` like [`try_with_interest`](AsyncFd::try_with_interest).
+    ///
+    /// It is there for programs that are written for this signature; prefer `try_with_interest`.
     ///
     /// # Errors
-    /// As for [`new`](AsyncFd::new).
+    /// See [`new`](AsyncFd::new).
     ///
     /// # Panics
-    /// As for [`new`](AsyncFd::new).
+    /// See [`new`](AsyncFd::new).
     ///
     /// # Safety
-    /// As for [`register`](AsyncFd::register).
+    /// See [`register`](AsyncFd::register).
     #[track_caller]
     pub unsafe fn register_with_interest(
         inner: T,
@@ -139,17 +219,17 @@ impl<T: AsRawFd> AsyncFd<T> {
         AsyncFd::try_with_interest(inner, interest)
     }
 
-    /// What it was made of.
+    /// Returns a reference to the inner value.
     pub fn get_ref(&self) -> &T {
         self.io.get_ref()
     }
 
-    /// What it was made of. Its descriptor must stay the same.
+    /// Returns a mutable reference to the inner value. Its descriptor must stay the same.
     pub fn get_mut(&mut self) -> &mut T {
         self.io.get_mut()
     }
 
-    /// Ends the watch.
+    /// Stops watching the descriptor, and returns the inner value.
     pub fn into_inner(self) -> T {
         self.io.into_inner()
     }
@@ -175,11 +255,13 @@ impl<T: AsRawFd> AsyncFd<T> {
         Poll::Ready(event)
     }
 
-    /// Polls for readability. The waker of the last call is woken; of
-    /// [`readable`](AsyncFd::readable) any number may wait.
+    /// Polls until the descriptor is readable.
+    ///
+    /// After `Pending` the current task is woken when it is. Only the waker of the last call is kept; with
+    /// [`readable`](AsyncFd::readable) any number of tasks may wait.
     ///
     /// # Errors
-    /// If the runtime has shut down.
+    /// The runtime has shut down.
     pub fn poll_read_ready<'a>(
         &'a self,
         cx: &mut Context<'_>,
@@ -188,10 +270,12 @@ impl<T: AsRawFd> AsyncFd<T> {
         Poll::Ready(Ok(AsyncFdReadyGuard::new(self, event)))
     }
 
-    /// As [`poll_read_ready`](AsyncFd::poll_read_ready), to change what it was made of.
+    /// Polls until the descriptor is readable, and gives mutable access to the inner value.
+    ///
+    /// See [`poll_read_ready`](AsyncFd::poll_read_ready).
     ///
     /// # Errors
-    /// If the runtime has shut down.
+    /// The runtime has shut down.
     pub fn poll_read_ready_mut<'a>(
         &'a mut self,
         cx: &mut Context<'_>,
@@ -200,11 +284,13 @@ impl<T: AsRawFd> AsyncFd<T> {
         Poll::Ready(Ok(AsyncFdReadyMutGuard::new(self, event)))
     }
 
-    /// Polls for writability. The waker of the last call is woken; of
-    /// [`writable`](AsyncFd::writable) any number may wait.
+    /// Polls until the descriptor is writable.
+    ///
+    /// After `Pending` the current task is woken when it is. Only the waker of the last call is kept; with
+    /// [`writable`](AsyncFd::writable) any number of tasks may wait.
     ///
     /// # Errors
-    /// If the runtime has shut down.
+    /// The runtime has shut down.
     pub fn poll_write_ready<'a>(
         &'a self,
         cx: &mut Context<'_>,
@@ -213,10 +299,12 @@ impl<T: AsRawFd> AsyncFd<T> {
         Poll::Ready(Ok(AsyncFdReadyGuard::new(self, event)))
     }
 
-    /// As [`poll_write_ready`](AsyncFd::poll_write_ready), to change what it was made of.
+    /// Polls until the descriptor is writable, and gives mutable access to the inner value.
+    ///
+    /// See [`poll_write_ready`](AsyncFd::poll_write_ready).
     ///
     /// # Errors
-    /// If the runtime has shut down.
+    /// The runtime has shut down.
     pub fn poll_write_ready_mut<'a>(
         &'a mut self,
         cx: &mut Context<'_>,
@@ -227,23 +315,42 @@ impl<T: AsRawFd> AsyncFd<T> {
 
     /// Waits until the descriptor is ready for any of `interest`.
     ///
+    /// Any number of tasks may wait at the same time.
+    ///
     /// # Errors
-    /// If the runtime has shut down.
+    /// The runtime has shut down.
     ///
     /// # Cancel safety
-    /// Waiting takes nothing.
+    /// This method is cancel safe: readiness that was found and not used is still there.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::os::unix::net::UnixStream;
+    /// use tress::io::{AsyncFd, Interest};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (near, _far) = UnixStream::pair()?;
+    /// near.set_nonblocking(true)?;
+    /// let near = AsyncFd::new(near)?;
+    /// let guard = near.ready(Interest::READABLE | Interest::WRITABLE).await?;
+    /// assert!(guard.ready().is_writable());
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub async fn ready(&self, interest: Interest) -> io::Result<AsyncFdReadyGuard<'_, T>> {
         let event = self.registration()?.readiness(interest).await?;
         Ok(AsyncFdReadyGuard::new(self, event))
     }
 
-    /// As [`ready`](AsyncFd::ready), to change what it was made of.
+    /// Waits until the descriptor is ready for any of `interest`, and gives mutable access to the inner
+    /// value.
+    ///
+    /// See [`ready`](AsyncFd::ready).
     ///
     /// # Errors
-    /// If the runtime has shut down.
+    /// The runtime has shut down.
     ///
     /// # Cancel safety
-    /// Waiting takes nothing.
+    /// This method is cancel safe: readiness that was found and not used is still there.
     pub async fn ready_mut(
         &mut self,
         interest: Interest,
@@ -254,57 +361,99 @@ impl<T: AsRawFd> AsyncFd<T> {
 
     /// Waits until the descriptor is readable.
     ///
+    /// Any number of tasks may wait at the same time. See [`AsyncFd`] for an example.
+    ///
     /// # Errors
-    /// If the runtime has shut down.
+    /// The runtime has shut down.
     ///
     /// # Cancel safety
-    /// Waiting takes nothing.
+    /// This method is cancel safe: readiness that was found and not used is still there.
     pub async fn readable<'a>(&'a self) -> io::Result<AsyncFdReadyGuard<'a, T>> {
         self.ready(Interest::READABLE).await
     }
 
-    /// As [`readable`](AsyncFd::readable), to change what it was made of.
+    /// Waits until the descriptor is readable, and gives mutable access to the inner value.
+    ///
+    /// See [`readable`](AsyncFd::readable).
     ///
     /// # Errors
-    /// If the runtime has shut down.
+    /// The runtime has shut down.
     ///
     /// # Cancel safety
-    /// Waiting takes nothing.
+    /// This method is cancel safe: readiness that was found and not used is still there.
     pub async fn readable_mut<'a>(&'a mut self) -> io::Result<AsyncFdReadyMutGuard<'a, T>> {
         self.ready_mut(Interest::READABLE).await
     }
 
     /// Waits until the descriptor is writable.
     ///
+    /// Any number of tasks may wait at the same time.
+    ///
     /// # Errors
-    /// If the runtime has shut down.
+    /// The runtime has shut down.
     ///
     /// # Cancel safety
-    /// Waiting takes nothing.
+    /// This method is cancel safe: readiness that was found and not used is still there.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::io::Write;
+    /// use std::os::unix::net::UnixStream;
+    /// use tress::io::AsyncFd;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (near, _far) = UnixStream::pair()?;
+    /// near.set_nonblocking(true)?;
+    /// let near = AsyncFd::new(near)?;
+    /// let mut guard = near.writable().await?;
+    /// if let Ok(written) = guard.try_io(|near| near.get_ref().write(b"tick")) {
+    ///     assert_eq!(written?, 4);
+    /// }
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub async fn writable<'a>(&'a self) -> io::Result<AsyncFdReadyGuard<'a, T>> {
         self.ready(Interest::WRITABLE).await
     }
 
-    /// As [`writable`](AsyncFd::writable), to change what it was made of.
+    /// Waits until the descriptor is writable, and gives mutable access to the inner value.
+    ///
+    /// See [`writable`](AsyncFd::writable).
     ///
     /// # Errors
-    /// If the runtime has shut down.
+    /// The runtime has shut down.
     ///
     /// # Cancel safety
-    /// Waiting takes nothing.
+    /// This method is cancel safe: readiness that was found and not used is still there.
     pub async fn writable_mut<'a>(&'a mut self) -> io::Result<AsyncFdReadyMutGuard<'a, T>> {
         self.ready_mut(Interest::WRITABLE).await
     }
 
-    /// Does `f`, a non-blocking operation, until it would not block, and waits for `interest` in
-    /// between. `f` must return `WouldBlock` only if the descriptor did.
+    /// Performs a non-blocking operation, and waits for `interest` whenever it would block.
+    ///
+    /// It calls `f` until the result is other than [`WouldBlock`](io::ErrorKind::WouldBlock). `f` must
+    /// return `WouldBlock` only if the descriptor did: the readiness is cleared then.
     ///
     /// # Errors
-    /// If the runtime has shut down; else what `f` returns.
+    /// The error of `f`, or that the runtime has shut down.
     ///
     /// # Cancel safety
-    /// The result of `f`, unless it would have blocked, is returned by the same poll: dropping the
-    /// future loses nothing.
+    /// This method is cancel safe: a result of `f` other than `WouldBlock` is returned by the same poll, so
+    /// dropping the future loses none.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::io::Write;
+    /// use std::os::unix::net::UnixStream;
+    /// use tress::io::{AsyncFd, Interest};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (near, _far) = UnixStream::pair()?;
+    /// near.set_nonblocking(true)?;
+    /// let near = AsyncFd::new(near)?;
+    /// let n = near.async_io(Interest::WRITABLE, |mut near| near.write(b"tick")).await?;
+    /// assert_eq!(n, 4);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub async fn async_io<R>(
         &self,
         interest: Interest,
@@ -315,13 +464,14 @@ impl<T: AsRawFd> AsyncFd<T> {
         attempts(self.registration()?, interest, || f(inner)).await
     }
 
-    /// As [`async_io`](AsyncFd::async_io), to change what it was made of.
+    /// Performs a non-blocking operation like [`async_io`](AsyncFd::async_io), with mutable access to the
+    /// inner value.
     ///
     /// # Errors
-    /// As for [`async_io`](AsyncFd::async_io).
+    /// See [`async_io`](AsyncFd::async_io).
     ///
     /// # Cancel safety
-    /// As for [`async_io`](AsyncFd::async_io).
+    /// See [`async_io`](AsyncFd::async_io).
     pub async fn async_io_mut<R>(
         &mut self,
         interest: Interest,
@@ -332,10 +482,27 @@ impl<T: AsRawFd> AsyncFd<T> {
         attempts(registration, interest, || f(inner)).await
     }
 
-    /// Does `f`, a non-blocking operation, unless the descriptor is known not to be ready for it.
+    /// Performs a non-blocking operation, unless the descriptor is known not to be ready for it.
+    ///
+    /// If `f` returns [`WouldBlock`](io::ErrorKind::WouldBlock), the readiness is cleared.
     ///
     /// # Errors
-    /// `WouldBlock` without a call of `f` if the descriptor is not ready; else what `f` returns.
+    /// `WouldBlock`, without a call of `f`, if the descriptor is not ready; otherwise the error of `f`.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::io::Read;
+    /// use std::os::unix::net::UnixStream;
+    /// use tress::io::{AsyncFd, ErrorKind, Interest};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (near, _far) = UnixStream::pair()?;
+    /// near.set_nonblocking(true)?;
+    /// let near = AsyncFd::new(near)?;
+    /// let read = near.try_io(Interest::READABLE, |mut near| near.read(&mut [0; 8]));
+    /// assert_eq!(read.unwrap_err().kind(), ErrorKind::WouldBlock);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn try_io<R>(
         &self,
         interest: Interest,
@@ -344,10 +511,11 @@ impl<T: AsRawFd> AsyncFd<T> {
         self.io.try_io(interest, f)
     }
 
-    /// As [`try_io`](AsyncFd::try_io), to change what it was made of.
+    /// Performs a non-blocking operation like [`try_io`](AsyncFd::try_io), with mutable access to the inner
+    /// value.
     ///
     /// # Errors
-    /// As for [`try_io`](AsyncFd::try_io).
+    /// See [`try_io`](AsyncFd::try_io).
     pub fn try_io_mut<R>(
         &mut self,
         interest: Interest,
@@ -378,14 +546,16 @@ impl<T: AsRawFd + fmt::Debug> fmt::Debug for AsyncFd<T> {
     }
 }
 
-/// The descriptor cannot be watched; here is what it came with.
+/// The error of [`AsyncFd::try_new`] and [`AsyncFd::try_with_interest`]: the descriptor cannot be watched.
+///
+/// It gives back the value that was to be watched.
 pub struct AsyncFdRegisterError<T> {
     inner: T,
     cause: io::Error,
 }
 
 impl<T> AsyncFdRegisterError<T> {
-    /// What was to be watched, and why it cannot be.
+    /// Returns the value that was to be watched, and the cause of the error.
     pub fn into_parts(self) -> (T, io::Error) {
         (self.inner, self.cause)
     }

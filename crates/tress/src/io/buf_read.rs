@@ -7,6 +7,13 @@ use std::task::{Context, Poll};
 
 /// A source of bytes with a buffer that can be looked into.
 ///
+/// This is the asynchronous counterpart of [`std::io::BufRead`]. [`BufReader`](super::BufReader) makes one
+/// of any [`AsyncRead`].
+///
+/// Implement this trait for a reader of your own. To read, use the methods of
+/// [`AsyncBufReadExt`](super::AsyncBufReadExt), such as [`lines`](super::AsyncBufReadExt::lines).
+///
+/// # Examples
 /// ```
 /// use std::pin::Pin;
 /// use std::future::poll_fn;
@@ -24,12 +31,21 @@ use std::task::{Context, Poll};
 /// # Ok::<(), std::io::Error>(()) }).unwrap();
 /// ```
 pub trait AsyncBufRead: AsyncRead {
-    /// The bytes in the buffer, after filling it if it was empty. No bytes: the source is at its end.
+    /// Returns the bytes in the buffer, and fills it first if it is empty.
     ///
-    /// They are read, and not seen again, when [`consume`](AsyncBufRead::consume) says so.
+    /// An empty slice means that the source is at its end. The bytes stay in the buffer, and the next call
+    /// returns them again, until [`consume`](AsyncBufRead::consume) takes them out. After `Pending` the
+    /// current task is woken when another attempt may succeed.
+    ///
+    /// # Errors
+    /// Any error of the source.
     fn poll_fill_buf(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<&[u8]>>;
 
-    /// Takes `amt` bytes out of the buffer: no more than it has.
+    /// Takes `amt` bytes out of the buffer, so that they are not returned again.
+    ///
+    /// `amt` must not be larger than the number of bytes that
+    /// [`poll_fill_buf`](AsyncBufRead::poll_fill_buf) has returned; what happens otherwise is up to the
+    /// implementation.
     fn consume(self: Pin<&mut Self>, amt: usize);
 }
 

@@ -12,8 +12,12 @@ pub use until::ReadUntil;
 
 pub(super) use until::poll_read_until;
 
-/// What can be done with everything that is [`AsyncBufRead`].
+/// Methods for reading from a buffer, available on every [`AsyncBufRead`].
 ///
+/// Bring the trait into scope to call them. To have them on any [`AsyncRead`](super::AsyncRead), wrap it in
+/// a [`BufReader`](super::BufReader).
+///
+/// # Examples
 /// ```
 /// use tress::io::{AsyncBufReadExt, BufReader};
 ///
@@ -28,9 +32,20 @@ pub(super) use until::poll_read_until;
 /// # Ok::<(), std::io::Error>(()) }).unwrap();
 /// ```
 pub trait AsyncBufReadExt: AsyncBufRead {
-    /// Reads up to and including the next `byte`, or up to the end; appends it to `buf` and returns
-    /// how much it was.
+    /// Reads up to and including the next `byte`, or up to the end, and appends that to `buf`.
     ///
+    /// Returns how many bytes were read: 0 at the end. If they do not end with `byte`, the reader has
+    /// ended.
+    ///
+    /// # Errors
+    /// Any error of the reader except [`Interrupted`](std::io::ErrorKind::Interrupted), after which it
+    /// tries again. Bytes that were read before the error are in `buf`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: if it is dropped, all bytes that were read are in `buf`, and another
+    /// call goes on from there, counting from 0.
+    ///
+    /// # Examples
     /// ```
     /// use tress::io::AsyncBufReadExt;
     ///
@@ -43,14 +58,6 @@ pub trait AsyncBufReadExt: AsyncBufRead {
     /// assert_eq!(buf, b"hello world");
     /// # Ok::<(), std::io::Error>(()) }).unwrap();
     /// ```
-    ///
-    /// # Errors
-    /// Those of the source, except `Interrupted`, after which it tries again. What was read before
-    /// is in `buf`.
-    ///
-    /// # Cancel safety
-    /// If it is dropped, what was read is in `buf`, and another call goes on from there, counting
-    /// from zero.
     fn read_until<'a>(
         &'a mut self,
         byte: u8,
@@ -62,9 +69,25 @@ pub trait AsyncBufReadExt: AsyncBufRead {
         Operation::new(self, ReadUntil::new(byte, buf))
     }
 
-    /// Reads up to and including the next newline (the byte `0x0A`), or up to the end; appends it to
-    /// `line` and returns how many bytes it was.
+    /// Reads up to and including the next newline (the byte `0x0A`), or up to the end, and appends that to
+    /// `line`.
     ///
+    /// Returns how many bytes were read: 0 at the end. `line` is not cleared first. To read all lines, use
+    /// [`lines`](AsyncBufReadExt::lines).
+    ///
+    /// # Errors
+    /// - [`InvalidData`](std::io::ErrorKind::InvalidData) if the line is not UTF-8. `line` is then as it
+    ///   was, and the next call reads the next line. [`read_until`](AsyncBufReadExt::read_until) reads any
+    ///   bytes.
+    /// - Any error of the reader except [`Interrupted`](std::io::ErrorKind::Interrupted), after which it
+    ///   tries again. What was read before the error is in `line` if it is UTF-8, and is lost otherwise.
+    ///
+    /// # Cancel safety
+    /// This method is not cancel safe: if it is dropped, what was read is in `line`, unless it is not
+    /// UTF-8, for example because it ends in the middle of a character; then it is lost.
+    /// [`next_line`](Lines::next_line) loses nothing.
+    ///
+    /// # Examples
     /// ```
     /// use tress::io::AsyncBufReadExt;
     ///
@@ -79,16 +102,6 @@ pub trait AsyncBufReadExt: AsyncBufRead {
     /// assert_eq!(source.read_line(&mut line).await?, 0);
     /// # Ok::<(), std::io::Error>(()) }).unwrap();
     /// ```
-    ///
-    /// # Errors
-    /// - [`InvalidData`](std::io::ErrorKind::InvalidData) if the line is not UTF-8: `line` is then
-    ///   as it was, and the next call reads the next line. [`read_until`](AsyncBufReadExt::read_until)
-    ///   reads any bytes.
-    /// - Those of the source, except `Interrupted`. What was read before is in `line`, if it is UTF-8.
-    ///
-    /// # Cancel safety
-    /// Not cancel safe: if it is dropped, what was read is in `line`, except if it ends in the middle
-    /// of a character; then it is lost. [`lines`](AsyncBufReadExt::lines) loses nothing.
     fn read_line<'a>(&'a mut self, line: &'a mut String) -> Operation<'a, Self, ReadLine<'a>>
     where
         Self: Unpin,
@@ -96,8 +109,11 @@ pub trait AsyncBufReadExt: AsyncBufRead {
         Operation::new(self, ReadLine::new(line))
     }
 
-    /// What lies between one `byte` and the next, piece by piece.
+    /// Splits the bytes of this reader at each `byte`.
     ///
+    /// The segments do not contain `byte`. Read them with [`next_segment`](Split::next_segment).
+    ///
+    /// # Examples
     /// ```
     /// use tress::io::AsyncBufReadExt;
     ///
@@ -118,10 +134,21 @@ pub trait AsyncBufReadExt: AsyncBufRead {
         Split::new(self, byte)
     }
 
-    /// The bytes in the buffer, after filling it if it was empty. No bytes: the source is at its end.
+    /// Returns the bytes in the buffer, and fills it first if it is empty.
     ///
-    /// They are read, and not seen again, when [`consume`](AsyncBufReadExt::consume) says so.
+    /// An empty slice means that the reader is at its end. The bytes stay in the buffer until
+    /// [`consume`](AsyncBufReadExt::consume) takes them out.
     ///
+    /// # Errors
+    /// Any error of the reader, [`Interrupted`](std::io::ErrorKind::Interrupted) included.
+    ///
+    /// # Panics
+    /// The future panics if it is polled again after it has returned a result.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: what was read is in the buffer.
+    ///
+    /// # Examples
     /// ```
     /// use tress::io::AsyncBufReadExt;
     ///
@@ -133,9 +160,6 @@ pub trait AsyncBufReadExt: AsyncBufRead {
     /// assert_eq!(source.fill_buf().await?, b"");
     /// # Ok::<(), std::io::Error>(()) }).unwrap();
     /// ```
-    ///
-    /// # Cancel safety
-    /// Cancel safe: what was read is in the buffer.
     fn fill_buf(&mut self) -> FillBuf<'_, Self>
     where
         Self: Unpin,
@@ -143,8 +167,22 @@ pub trait AsyncBufReadExt: AsyncBufRead {
         FillBuf::new(self)
     }
 
-    /// Takes `amt` bytes out of the buffer: no more than the last
-    /// [`fill_buf`](AsyncBufReadExt::fill_buf) returned.
+    /// Takes `amt` bytes out of the buffer, so that they are not read again.
+    ///
+    /// `amt` must not be larger than the number of bytes that the last
+    /// [`fill_buf`](AsyncBufReadExt::fill_buf) has returned; what happens otherwise is up to the reader.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::AsyncBufReadExt;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let mut source: &[u8] = b"hello world";
+    /// assert!(source.fill_buf().await?.starts_with(b"hello "));
+    /// source.consume(6);
+    /// assert_eq!(source.fill_buf().await?, b"world");
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     fn consume(&mut self, amt: usize)
     where
         Self: Unpin,
@@ -152,8 +190,12 @@ pub trait AsyncBufReadExt: AsyncBufRead {
         Pin::new(self).consume(amt);
     }
 
-    /// The lines, one by one, without their line breaks.
+    /// Splits the bytes of this reader into lines.
     ///
+    /// The lines do not contain their line breaks, `\n` or `\r\n`. Read them with
+    /// [`next_line`](Lines::next_line).
+    ///
+    /// # Examples
     /// ```
     /// use tress::io::AsyncBufReadExt;
     ///

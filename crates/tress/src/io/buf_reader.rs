@@ -9,14 +9,17 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 pin_project! {
-    /// A buffer in front of a source, for many small reads.
+    /// Adds a buffer to a reader, for many small reads.
     ///
-    /// It reads as much as fits into the buffer at once, and a read that is at least as large as the
-    /// buffer goes past it. A source that is in memory anyway needs none.
+    /// It asks the reader for as much as fits into the buffer, and serves reads from there. A read that is
+    /// at least as large as the buffer goes directly to the reader while the buffer is empty. Readers in
+    /// memory gain nothing from it.
     ///
-    /// Dropping it, or taking it apart with [`into_inner`](BufReader::into_inner), loses what is in the
-    /// buffer.
+    /// Dropping it, or calling [`into_inner`](BufReader::into_inner), loses the bytes that are still in the
+    /// buffer. A reader that is also a writer can be written to through it; writes are not buffered: see
+    /// [`BufStream`](super::BufStream).
     ///
+    /// # Examples
     /// ```
     /// use tress::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
     ///
@@ -35,38 +38,49 @@ pin_project! {
         #[pin]
         pub(super) inner: R,
         pub(super) buf: Box<[u8]>,
-        // Read from the source, and not from here: `buf[start..end]`.
+        // `buf[start..end]` has been read from the inner reader and not yet from this one.
         pub(super) start: usize,
         pub(super) end: usize,
         pub(super) seek: Seek,
     }
 }
 
-/// A seek, which has to do without what is in the buffer.
+/// A seek, which must take into account the bytes in the buffer.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Seek {
     No,
-    /// Asked for, and not begun.
+    /// Requested, and not begun.
     To(SeekFrom),
-    /// The source goes back to where this reader is, and by so much from there: together it was more
-    /// than a seek can express.
+    /// The inner reader goes back to this reader's position, and will move by `then` from there, because
+    /// the sum was out of a seek's range.
     Back {
         then: i64,
     },
-    /// The source goes to where it was asked for.
+    /// The inner reader moves to the requested position.
     UnderWay,
 }
 
 impl<R: AsyncRead> BufReader<R> {
-    /// With a buffer of 8 KiB.
+    /// Creates a `BufReader` with a buffer of 8 KiB.
     pub fn new(inner: R) -> Self {
         BufReader::with_capacity(DEFAULT_BUF_SIZE, inner)
     }
 
-    /// With a buffer of `capacity` bytes.
+    /// Creates a `BufReader` with a buffer of `capacity` bytes.
     ///
     /// # Panics
-    /// If that is 0.
+    /// If `capacity` is 0.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::{AsyncReadExt, BufReader};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let mut reader = BufReader::with_capacity(4, &b"hello"[..]);
+    /// assert_eq!(reader.read_u8().await?, b'h');
+    /// assert_eq!(reader.buffer(), b"ell");
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     #[track_caller]
     pub fn with_capacity(capacity: usize, inner: R) -> Self {
         assert!(
@@ -82,27 +96,33 @@ impl<R: AsyncRead> BufReader<R> {
         }
     }
 
-    /// The source.
+    /// Returns a reference to the inner reader.
     pub fn get_ref(&self) -> &R {
         &self.inner
     }
 
-    /// The source. Reading from it directly leaves out what is in the buffer.
+    /// Returns a mutable reference to the inner reader.
+    ///
+    /// Reading from it directly misses the bytes in the buffer.
     pub fn get_mut(&mut self) -> &mut R {
         &mut self.inner
     }
 
-    /// The source. Reading from it directly leaves out what is in the buffer.
+    /// Returns a pinned mutable reference to the inner reader.
+    ///
+    /// Reading from it directly misses the bytes in the buffer.
     pub fn get_pin_mut(self: Pin<&mut Self>) -> Pin<&mut R> {
         self.project().inner
     }
 
-    /// The source. What is in the buffer is lost.
+    /// Returns the inner reader. Bytes in the buffer are lost.
     pub fn into_inner(self) -> R {
         self.inner
     }
 
-    /// What is in the buffer. Unlike `fill_buf` it does not fill it.
+    /// Returns the bytes in the buffer.
+    ///
+    /// Unlike [`fill_buf`](super::AsyncBufReadExt::fill_buf) it does not fill the buffer if it is empty.
     pub fn buffer(&self) -> &[u8] {
         &self.buf[self.start..self.end]
     }
@@ -141,11 +161,11 @@ impl<R: AsyncRead> AsyncBufRead for BufReader<R> {
     }
 }
 
-/// A position is this reader's: what is in the buffer has not been read. It is given up when the
-/// source has moved.
+/// Positions are those of this reader, which are behind the inner reader's by the bytes in the buffer. A
+/// seek discards the buffer once the inner reader has moved, even if the new position is within it.
 impl<R: AsyncRead + AsyncSeek> AsyncSeek for BufReader<R> {
     fn start_seek(self: Pin<&mut Self>, position: SeekFrom) -> io::Result<()> {
-        // To begin it may take more than one try: `poll_complete` does it.
+        // Only `poll_complete` can wait, so it does the work.
         *self.project().seek = Seek::To(position);
         Ok(())
     }
@@ -157,7 +177,7 @@ impl<R: AsyncRead + AsyncSeek> AsyncSeek for BufReader<R> {
                 Seek::No => return this.inner.poll_complete(cx),
                 Seek::To(position) => {
                     *this.seek = Seek::No;
-                    // The source is ahead by that.
+                    // The inner reader is ahead by this much.
                     let ahead = (*this.end - *this.start) as i64;
                     let (position, next) = match position {
                         SeekFrom::Current(n) => match n.checked_sub(ahead) {
@@ -191,7 +211,7 @@ impl<R: AsyncRead + AsyncSeek> AsyncSeek for BufReader<R> {
     fn poll_settled(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<Option<u64>>> {
         let this = self.project();
         let at = ready!(this.inner.poll_settled(cx));
-        // One that has not reached the source never will.
+        // A seek that has not reached the inner reader is given up.
         let begun = !matches!(*this.seek, Seek::No | Seek::To(_));
         *this.seek = Seek::No;
         let at = at?;
@@ -202,7 +222,7 @@ impl<R: AsyncRead + AsyncSeek> AsyncSeek for BufReader<R> {
     }
 }
 
-/// Writing goes past the buffer.
+/// Writes directly to the inner stream.
 impl<R: AsyncRead + AsyncWrite> AsyncWrite for BufReader<R> {
     pass_on!(self => self.project().inner, self.inner);
 }

@@ -7,11 +7,13 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 pin_project! {
-    /// A stream with a buffer in each direction: a [`BufReader`] and a [`BufWriter`].
+    /// Adds a buffer for each direction to a stream.
     ///
-    /// Dropping it, or taking it apart with [`into_inner`](BufStream::into_inner), loses what is in the
-    /// buffers.
+    /// It is a [`BufReader`] and a [`BufWriter`] in one. Dropping it, or calling
+    /// [`into_inner`](BufStream::into_inner), loses the bytes that are still in the buffers:
+    /// [`flush`](super::AsyncWriteExt::flush) it first.
     ///
+    /// # Examples
     /// ```
     /// use tress::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufStream};
     ///
@@ -33,14 +35,14 @@ pin_project! {
 }
 
 impl<RW: AsyncRead + AsyncWrite> BufStream<RW> {
-    /// With two buffers of 8 KiB.
+    /// Creates a `BufStream` with two buffers of 8 KiB.
     pub fn new(stream: RW) -> BufStream<RW> {
         BufStream {
             inner: BufReader::new(BufWriter::new(stream)),
         }
     }
 
-    /// With buffers of the given sizes.
+    /// Creates a `BufStream` with buffers of the given sizes, in bytes.
     ///
     /// # Panics
     /// If `reader_capacity` is 0.
@@ -56,22 +58,26 @@ impl<RW: AsyncRead + AsyncWrite> BufStream<RW> {
         }
     }
 
-    /// The stream.
+    /// Returns a reference to the inner stream.
     pub fn get_ref(&self) -> &RW {
         self.inner.get_ref().get_ref()
     }
 
-    /// The stream. Using it directly goes past what is in the buffers.
+    /// Returns a mutable reference to the inner stream.
+    ///
+    /// Using it directly bypasses the bytes in the buffers.
     pub fn get_mut(&mut self) -> &mut RW {
         self.inner.get_mut().get_mut()
     }
 
-    /// The stream. Using it directly goes past what is in the buffers.
+    /// Returns a pinned mutable reference to the inner stream.
+    ///
+    /// Using it directly bypasses the bytes in the buffers.
     pub fn get_pin_mut(self: Pin<&mut Self>) -> Pin<&mut RW> {
         self.project().inner.get_pin_mut().get_pin_mut()
     }
 
-    /// The stream. What is in the buffers is lost.
+    /// Returns the inner stream. Bytes in the buffers are lost.
     pub fn into_inner(self) -> RW {
         self.inner.into_inner().into_inner()
     }
@@ -84,7 +90,7 @@ impl<RW> From<BufReader<BufWriter<RW>>> for BufStream<RW> {
 }
 
 impl<RW> From<BufWriter<BufReader<RW>>> for BufStream<RW> {
-    /// Takes the buffers over with what is in them. A seek that has not come to its end is forgotten.
+    /// Takes over both buffers with the bytes in them. A seek that is not complete is given up.
     fn from(outer: BufWriter<BufReader<RW>>) -> Self {
         let reader = outer.inner;
         BufStream {
@@ -128,7 +134,8 @@ impl<RW: AsyncRead + AsyncWrite> AsyncWrite for BufStream<RW> {
     pass_on!(self => self.project().inner, self.inner);
 }
 
-/// What was written is written to the stream first, and what was read ahead is given up.
+/// Writes the bytes of the write buffer to the stream before it moves the position, and discards those of
+/// the read buffer.
 impl<RW: AsyncRead + AsyncWrite + AsyncSeek> AsyncSeek for BufStream<RW> {
     fn start_seek(self: Pin<&mut Self>, position: SeekFrom) -> io::Result<()> {
         self.project().inner.start_seek(position)

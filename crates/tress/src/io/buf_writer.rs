@@ -10,14 +10,17 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 pin_project! {
-    /// A buffer in front of a sink, for many small writes.
+    /// Adds a buffer to a writer, for many small writes.
     ///
-    /// They are collected until the buffer is full; what is at least as large as the buffer goes past
-    /// it. A sink that is in memory anyway needs none.
+    /// It collects bytes until the buffer is full, and writes them in one go. A write that is at least as
+    /// large as the buffer goes directly to the writer, after what is in the buffer. Writers in memory gain
+    /// nothing from it.
     ///
-    /// Dropping it, or taking it apart with [`into_inner`](BufWriter::into_inner), loses what is in the
-    /// buffer: [`flush`](super::AsyncWriteExt::flush) it before.
+    /// Dropping it, or calling [`into_inner`](BufWriter::into_inner), loses the bytes that are still in the
+    /// buffer: [`flush`](super::AsyncWriteExt::flush) or [`shutdown`](super::AsyncWriteExt::shutdown) it
+    /// first.
     ///
+    /// # Examples
     /// ```
     /// use tress::io::{AsyncWriteExt, BufWriter};
     ///
@@ -32,9 +35,9 @@ pin_project! {
     pub struct BufWriter<W> {
         #[pin]
         pub(super) inner: W,
-        // Never longer than the capacity that it was made with.
+        // Never grows beyond the capacity that it was created with.
         pub(super) buf: Vec<u8>,
-        // So many bytes of `buf` the sink has already.
+        // Number of bytes of `buf` that the inner writer has taken already.
         pub(super) written: usize,
         pub(super) seek: Seek,
     }
@@ -44,18 +47,34 @@ pin_project! {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Seek {
     No,
-    /// Asked for, and not begun.
+    /// Requested, and not begun.
     To(SeekFrom),
     UnderWay,
 }
 
 impl<W: AsyncWrite> BufWriter<W> {
-    /// With a buffer of 8 KiB.
+    /// Creates a `BufWriter` with a buffer of 8 KiB.
     pub fn new(inner: W) -> Self {
         BufWriter::with_capacity(DEFAULT_BUF_SIZE, inner)
     }
 
-    /// With a buffer of `cap` bytes. With 0 everything goes past it.
+    /// Creates a `BufWriter` with a buffer of `cap` bytes.
+    ///
+    /// With 0 every write goes directly to the inner writer.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::{AsyncWriteExt, BufWriter};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let mut writer = BufWriter::with_capacity(4, Vec::new());
+    /// writer.write_all(b"abc").await?;
+    /// assert_eq!((writer.buffer(), writer.get_ref().as_slice()), (&b"abc"[..], &b""[..]));
+    /// // There is no room for these two, so the buffer is written first.
+    /// writer.write_all(b"de").await?;
+    /// assert_eq!((writer.buffer(), writer.get_ref().as_slice()), (&b"de"[..], &b"abc"[..]));
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn with_capacity(cap: usize, inner: W) -> Self {
         BufWriter {
             inner,
@@ -65,32 +84,36 @@ impl<W: AsyncWrite> BufWriter<W> {
         }
     }
 
-    /// The sink.
+    /// Returns a reference to the inner writer.
     pub fn get_ref(&self) -> &W {
         &self.inner
     }
 
-    /// The sink. What is written to it directly comes before what is in the buffer.
+    /// Returns a mutable reference to the inner writer.
+    ///
+    /// Bytes that are written to it directly come before those in the buffer.
     pub fn get_mut(&mut self) -> &mut W {
         &mut self.inner
     }
 
-    /// The sink. What is written to it directly comes before what is in the buffer.
+    /// Returns a pinned mutable reference to the inner writer.
+    ///
+    /// Bytes that are written to it directly come before those in the buffer.
     pub fn get_pin_mut(self: Pin<&mut Self>) -> Pin<&mut W> {
         self.project().inner
     }
 
-    /// The sink. What is in the buffer is lost.
+    /// Returns the inner writer. Bytes in the buffer are lost.
     pub fn into_inner(self) -> W {
         self.inner
     }
 
-    /// What is in the buffer and was not written to the sink.
+    /// Returns the bytes in the buffer that the inner writer has not taken yet.
     pub fn buffer(&self) -> &[u8] {
         &self.buf[self.written..]
     }
 
-    /// Writes the buffer to the sink, all of it.
+    /// Writes all of the buffer to the inner writer.
     fn poll_flush_buf(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut this = self.project();
         while *this.written < this.buf.len() {
@@ -110,7 +133,7 @@ impl<W: AsyncWrite> BufWriter<W> {
         Poll::Ready(Ok(()))
     }
 
-    /// Sees to it that there is room for `len` bytes, or that the buffer is empty.
+    /// Makes room for `len` bytes, or empties the buffer.
     fn poll_make_room(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -176,9 +199,9 @@ impl<W: AsyncWrite> AsyncWrite for BufWriter<W> {
         let Some(first) = bufs.next() else {
             return Poll::Ready(Ok(0));
         };
-        // The first buffer as if it were the only one, which may go past ours.
+        // The first buffer is written as if it were the only one, possibly past our buffer.
         let mut written = ready!(self.as_mut().poll_write(cx, first))?;
-        // Then as many as find room: the rest can wait for another call.
+        // Then as much of the others as there is room for. The rest is left to another call.
         if first.len() < self.buf.capacity() {
             for buf in bufs {
                 let n = buf.len().min(self.room());
@@ -189,16 +212,16 @@ impl<W: AsyncWrite> AsyncWrite for BufWriter<W> {
         Poll::Ready(Ok(written))
     }
 
-    /// Collecting small pieces is what it is there for.
+    /// Returns `true`: small pieces are collected in the buffer in any case.
     fn is_write_vectored(&self) -> bool {
         true
     }
 }
 
-/// The buffer is written first.
+/// Writes the buffer to the inner writer before it moves the position.
 impl<W: AsyncWrite + AsyncSeek> AsyncSeek for BufWriter<W> {
     fn start_seek(self: Pin<&mut Self>, position: SeekFrom) -> io::Result<()> {
-        // The buffer has to be written before that: `poll_complete` does both.
+        // The buffer has to be written first, for which only `poll_complete` can wait.
         *self.project().seek = Seek::To(position);
         Ok(())
     }
@@ -207,7 +230,7 @@ impl<W: AsyncWrite + AsyncSeek> AsyncSeek for BufWriter<W> {
         if let Seek::To(position) = self.seek {
             ready!(self.as_mut().poll_flush_buf(cx))?;
             let mut this = self.as_mut().project();
-            // The sink may still be at work on what was written.
+            // The inner writer may still be busy with what was written.
             ready!(this.inner.as_mut().poll_settled(cx))?;
             *this.seek = Seek::No;
             this.inner.start_seek(position)?;
@@ -222,13 +245,13 @@ impl<W: AsyncWrite + AsyncSeek> AsyncSeek for BufWriter<W> {
     fn poll_settled(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<Option<u64>>> {
         let this = self.project();
         let at = ready!(this.inner.poll_settled(cx));
-        // One that has not reached the sink never will.
+        // A seek that has not reached the inner writer is given up.
         *this.seek = Seek::No;
         Poll::Ready(at)
     }
 }
 
-/// Reading goes past the buffer.
+/// Reads directly from the inner stream.
 impl<W: AsyncWrite + AsyncRead> AsyncRead for BufWriter<W> {
     fn poll_read(
         self: Pin<&mut Self>,
@@ -239,7 +262,7 @@ impl<W: AsyncWrite + AsyncRead> AsyncRead for BufWriter<W> {
     }
 }
 
-/// Reading goes past the buffer.
+/// Reads directly from the inner stream.
 impl<W: AsyncWrite + AsyncBufRead> AsyncBufRead for BufWriter<W> {
     fn poll_fill_buf(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<&[u8]>> {
         self.project().inner.poll_fill_buf(cx)

@@ -5,8 +5,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 pin_project! {
-    /// One source after the other; made by [`AsyncReadExt::chain`](super::AsyncReadExt::chain).
+    /// One reader after the other, created by [`AsyncReadExt::chain`](super::AsyncReadExt::chain).
     ///
+    /// # Examples
     /// ```
     /// use tress::io::{AsyncBufReadExt, AsyncReadExt};
     ///
@@ -25,7 +26,7 @@ pin_project! {
         first: T,
         #[pin]
         second: U,
-        // The first one is at its end.
+        // Whether the first reader has ended.
         in_second: bool,
     }
 }
@@ -39,23 +40,25 @@ impl<T, U> Chain<T, U> {
         }
     }
 
-    /// Both sources.
+    /// Returns references to both readers.
     pub fn get_ref(&self) -> (&T, &U) {
         (&self.first, &self.second)
     }
 
-    /// Both sources.
+    /// Returns mutable references to both readers.
+    ///
+    /// Bytes that are read from them directly are missing from this reader.
     pub fn get_mut(&mut self) -> (&mut T, &mut U) {
         (&mut self.first, &mut self.second)
     }
 
-    /// Both sources.
+    /// Returns pinned mutable references to both readers.
     pub fn get_pin_mut(self: Pin<&mut Self>) -> (Pin<&mut T>, Pin<&mut U>) {
         let this = self.project();
         (this.first, this.second)
     }
 
-    /// Both sources.
+    /// Returns both readers.
     pub fn into_inner(self) -> (T, U) {
         (self.first, self.second)
     }
@@ -71,7 +74,7 @@ impl<T: AsyncRead, U: AsyncRead> AsyncRead for Chain<T, U> {
         if !*this.in_second {
             let room = buf.remaining();
             ready!(this.first.poll_read(cx, buf))?;
-            // A read into no room does not tell whether it has ended.
+            // A read into a full buffer does not show whether the reader has ended.
             if buf.remaining() < room || room == 0 {
                 return Poll::Ready(Ok(()));
             }

@@ -1,5 +1,9 @@
-//! Types of other crates that have the `futures-io` traits, and ours for those who want them.
+//! Conversion between tress's I/O traits and those of the crate `futures-io`.
 //!
+//! Wrap a type of another crate in [`Compat`] to use it with this crate, or a type of this crate to use it
+//! with another one.
+//!
+//! # Examples
 //! ```
 //! use futures_io::AsyncRead as _;
 //! use tress::io::AsyncReadExt;
@@ -26,11 +30,12 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 pin_project! {
-    /// Has the traits of `futures-io` where `T` has those of [`tress::io`](crate::io), and the other
-    /// way round.
+    /// Wraps a reader, a writer or a stream to convert between tress's and `futures-io`'s traits.
     ///
-    /// `close` is the other word for [`shutdown`](super::AsyncWriteExt::shutdown).
+    /// It implements the traits of `futures-io` where `T` has those of [`tress::io`](crate::io), and the
+    /// other way round. `close` there corresponds to [`shutdown`](super::AsyncWriteExt::shutdown) here.
     ///
+    /// # Examples
     /// ```
     /// use std::pin::Pin;
     /// use tress::io::compat::Compat;
@@ -49,33 +54,33 @@ pin_project! {
     pub struct Compat<T> {
         #[pin]
         inner: T,
-        // A seek that was asked for and is not complete.
+        // A seek that was requested and is not complete.
         seek: Option<SeekFrom>,
     }
 }
 
 impl<T> Compat<T> {
-    /// Around `inner`.
+    /// Wraps `inner`.
     pub fn new(inner: T) -> Self {
         Compat { inner, seek: None }
     }
 
-    /// What it was made of.
+    /// Returns a reference to the inner value.
     pub fn get_ref(&self) -> &T {
         &self.inner
     }
 
-    /// What it was made of.
+    /// Returns a mutable reference to the inner value.
     pub fn get_mut(&mut self) -> &mut T {
         &mut self.inner
     }
 
-    /// What it was made of.
+    /// Returns a pinned mutable reference to the inner value.
     pub fn get_pin_mut(self: Pin<&mut Self>) -> Pin<&mut T> {
         self.project().inner
     }
 
-    /// What it was made of.
+    /// Returns the inner value.
     pub fn into_inner(self) -> T {
         self.inner
     }
@@ -135,7 +140,7 @@ impl<T: AsyncSeek> futures_io::AsyncSeek for Compat<T> {
     ) -> Poll<io::Result<u64>> {
         let mut this = self.project();
         if *this.seek != Some(position) {
-            // Another one, which was given up, comes to its end first.
+            // Another seek, which was given up, must finish first.
             ready!(this.inner.as_mut().poll_settled(cx))?;
             *this.seek = None;
             this.inner.as_mut().start_seek(position)?;

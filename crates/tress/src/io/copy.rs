@@ -4,10 +4,22 @@ use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 
-/// Writes all that `reader` has to `writer`, flushes it, and returns how many bytes it was.
+/// Copies all bytes of `reader` to `writer`, and returns how many they were.
 ///
-/// It goes through a buffer of 8 KiB. The writer is also flushed whenever the reader makes wait.
+/// It reads and writes through a buffer of 8 KiB. The writer is flushed at the end, and whenever the reader
+/// has nothing more for the moment. A reader with a buffer of its own is copied without this one by
+/// [`copy_buf`](super::copy_buf()).
 ///
+/// # Errors
+/// - Any error of either, except [`Interrupted`](io::ErrorKind::Interrupted), after which it tries again.
+///   Bytes that were read before an error of the reader have been written.
+/// - [`WriteZero`](io::ErrorKind::WriteZero) if the writer takes no more bytes.
+///
+/// # Cancel safety
+/// This function is not cancel safe: if it is dropped, bytes in the buffer are lost.
+/// [`copy_buf`](super::copy_buf()) leaves them in the reader.
+///
+/// # Examples
 /// ```
 /// # tress::runtime::Runtime::new().unwrap().block_on(async {
 /// let mut reader: &[u8] = b"hello";
@@ -17,7 +29,7 @@ use std::pin::Pin;
 /// # Ok::<(), std::io::Error>(()) }).unwrap();
 /// ```
 ///
-/// To see how far it is, copy a part at a time:
+/// To report progress, copy a part at a time:
 /// ```
 /// use tress::io::{AsyncReadExt, copy};
 ///
@@ -35,14 +47,6 @@ use std::pin::Pin;
 /// # assert_eq!(done, 1000);
 /// # Ok::<(), std::io::Error>(()) }).unwrap();
 /// ```
-///
-/// # Errors
-/// Those of either, except `Interrupted`, after which it tries again. What was read before an error of
-/// the reader has been written. [`WriteZero`](io::ErrorKind::WriteZero) if the writer takes no more.
-///
-/// # Cancel safety
-/// Not cancel safe: what is in the buffer is lost. [`copy_buf`](super::copy_buf) leaves it with the
-/// reader.
 pub async fn copy<R, W>(reader: &mut R, writer: &mut W) -> io::Result<u64>
 where
     R: AsyncRead + Unpin + ?Sized,

@@ -5,11 +5,20 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// Connects two streams: what one has goes to the other, until both are at their end.
+/// Connects two streams: copies from each to the other until both are at their end.
 ///
-/// When one is at its end, the other is shut down, while the other direction goes on. Returns how many
-/// bytes went from `a` to `b` and from `b` to `a`. Each direction has a buffer of 8 KiB.
+/// When one stream is at its end, the other is shut down, while the other direction goes on. Returns the
+/// number of bytes that were copied from `a` to `b` and from `b` to `a`. Each direction has a buffer of 8
+/// KiB.
 ///
+/// # Errors
+/// The first error of either stream, except [`Interrupted`](io::ErrorKind::Interrupted), after which it
+/// tries again. Both directions stop then, and bytes in their buffers are lost.
+///
+/// # Cancel safety
+/// This function is not cancel safe: if it is dropped, bytes in the buffers are lost.
+///
+/// # Examples
 /// ```
 /// use tress::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional, duplex};
 ///
@@ -30,13 +39,6 @@ use std::task::{Context, Poll, ready};
 /// assert_eq!(proxy.await.unwrap()?, (8, 6));
 /// # Ok::<(), std::io::Error>(()) }).unwrap();
 /// ```
-///
-/// # Errors
-/// The first error in either direction, except `Interrupted`, after which it tries again. The other
-/// direction stops as well, and what is in its buffer is lost.
-///
-/// # Cancel safety
-/// Not cancel safe: what is in the buffers is lost.
 pub async fn copy_bidirectional<A, B>(a: &mut A, b: &mut B) -> io::Result<(u64, u64)>
 where
     A: AsyncRead + AsyncWrite + Unpin + ?Sized,
@@ -45,8 +47,18 @@ where
     connect(a, b, DEFAULT_BUF_SIZE, DEFAULT_BUF_SIZE).await
 }
 
-/// As [`copy_bidirectional`], with buffers of other sizes.
+/// Connects two streams like [`copy_bidirectional`], with buffers of the given sizes.
 ///
+/// # Errors
+/// See [`copy_bidirectional`].
+///
+/// # Panics
+/// If one of the sizes is 0.
+///
+/// # Cancel safety
+/// This function is not cancel safe: if it is dropped, bytes in the buffers are lost.
+///
+/// # Examples
 /// ```
 /// use tress::io::{copy_bidirectional_with_sizes, join};
 ///
@@ -59,15 +71,6 @@ where
 /// assert_eq!(b.writer(), b"to b");
 /// # Ok::<(), std::io::Error>(()) }).unwrap();
 /// ```
-///
-/// # Panics
-/// If a size is 0.
-///
-/// # Errors
-/// As [`copy_bidirectional`].
-///
-/// # Cancel safety
-/// Not cancel safe: what is in the buffers is lost.
 pub async fn copy_bidirectional_with_sizes<A, B>(
     a: &mut A,
     b: &mut B,
@@ -102,7 +105,7 @@ where
     let mut a_to_b = Direction::Running(Transfer::new(a_to_b_buf_size));
     let mut b_to_a = Direction::Running(Transfer::new(b_to_a_buf_size));
     poll_fn(|cx| {
-        // Both, before the first `Pending` is returned.
+        // Poll both directions before returning `Pending` for either.
         let a_to_b = a_to_b.poll(cx, Pin::new(&mut *a), Pin::new(&mut *b))?;
         let b_to_a = b_to_a.poll(cx, Pin::new(&mut *b), Pin::new(&mut *a))?;
         Poll::Ready(Ok((ready!(a_to_b), ready!(b_to_a))))
@@ -113,7 +116,7 @@ where
 /// One direction of a connection.
 enum Direction {
     Running(Transfer),
-    /// So many bytes were written; the writer is being shut down.
+    /// The writer is being shut down, after this number of bytes.
     ShuttingDown(u64),
     Done(u64),
 }

@@ -5,10 +5,20 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// Writes all that `reader` has to `writer`, flushes it, and returns how many bytes it was.
+/// Copies all bytes of `reader` to `writer`, and returns how many they were.
 ///
-/// It goes through the reader's own buffer. The writer is also flushed whenever the reader makes wait.
+/// It writes from the reader's own buffer, unlike [`copy`](super::copy()), which has one of 8 KiB. The
+/// writer is flushed at the end, and whenever the reader has nothing more for the moment.
 ///
+/// # Errors
+/// - Any error of either, except [`Interrupted`](io::ErrorKind::Interrupted), after which it tries again.
+/// - [`WriteZero`](io::ErrorKind::WriteZero) if the writer takes no more bytes.
+///
+/// # Cancel safety
+/// This function is cancel safe: if it is dropped, bytes that were not written are still in the reader, and
+/// another call goes on from there, counting from 0.
+///
+/// # Examples
 /// ```
 /// use tress::io::BufReader;
 ///
@@ -19,14 +29,6 @@ use std::task::{Context, Poll, ready};
 /// assert_eq!(writer, b"hello");
 /// # Ok::<(), std::io::Error>(()) }).unwrap();
 /// ```
-///
-/// # Errors
-/// Those of either, except `Interrupted`, after which it tries again.
-/// [`WriteZero`](io::ErrorKind::WriteZero) if the writer takes no more.
-///
-/// # Cancel safety
-/// What was not written is still in the reader, and another call goes on from there, counting from
-/// zero.
 pub async fn copy_buf<R, W>(reader: &mut R, writer: &mut W) -> io::Result<u64>
 where
     R: AsyncBufRead + Unpin + ?Sized,
@@ -55,7 +57,7 @@ impl Copied {
         W: AsyncWrite + ?Sized,
     {
         loop {
-            // Neither of the two need take part in that.
+            // Reader and writer need not take part in cooperative scheduling themselves.
             let budget = ready!(coop::poll_proceed(cx));
             match self.poll_some(cx, reader.as_mut(), writer.as_mut()) {
                 Poll::Ready(Ok(0)) => {
@@ -72,7 +74,7 @@ impl Copied {
         }
     }
 
-    /// Writes some of what is in the reader's buffer: nothing at the end.
+    /// Writes some of the bytes in the reader's buffer. Returns 0 at the end.
     fn poll_some<R, W>(
         &mut self,
         cx: &mut Context<'_>,
@@ -84,7 +86,7 @@ impl Copied {
         W: AsyncWrite + ?Sized,
     {
         let Poll::Ready(bytes) = reader.as_mut().poll_fill_buf(cx) else {
-            // What was written should not wait for what is yet to come.
+            // What was written must not be delayed until the reader has more.
             if self.unflushed {
                 ready!(writer.poll_flush(cx))?;
                 self.unflushed = false;

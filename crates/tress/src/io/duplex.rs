@@ -8,14 +8,22 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// Two ends of a connection in memory.
+/// Creates a connection in memory, and returns its two ends.
 ///
-/// What is written to one end is read at the other. At most `max_buf_size` bytes are on their way in
-/// each direction; a writer waits while there is no room. After
-/// [`shutdown`](super::AsyncWriteExt::shutdown) of an end, or when it is dropped, the other one reads
-/// what there is and then sees the end; writing to an end that is gone fails with
-/// [`BrokenPipe`](io::ErrorKind::BrokenPipe).
+/// What is written to one end is read from the other. At most `max_buf_size` bytes are under way in each
+/// direction; a write waits while there is no room.
 ///
+/// After [`shutdown`](super::AsyncWriteExt::shutdown) of one end, or when it is dropped, the other end
+/// reads what is left and then sees the end of the stream. Writes to an end that has been dropped, and
+/// writes after `shutdown`, fail with [`BrokenPipe`](io::ErrorKind::BrokenPipe).
+///
+/// It is useful for tests of code that otherwise has a socket. For one direction only there is
+/// [`simplex`](super::simplex()).
+///
+/// # Panics
+/// If `max_buf_size` is 0.
+///
+/// # Examples
 /// ```
 /// use tress::io::{AsyncReadExt, AsyncWriteExt};
 ///
@@ -30,9 +38,6 @@ use std::task::{Context, Poll};
 /// assert_eq!(&buf, b"pong");
 /// # Ok::<(), std::io::Error>(()) }).unwrap();
 /// ```
-///
-/// # Panics
-/// If `max_buf_size` is 0.
 #[track_caller]
 pub fn duplex(max_buf_size: usize) -> (DuplexStream, DuplexStream) {
     let there = Arc::new(Mutex::new(Pipe::new(max_buf_size)));
@@ -48,7 +53,7 @@ pub fn duplex(max_buf_size: usize) -> (DuplexStream, DuplexStream) {
     (one, other)
 }
 
-/// An end of a connection in memory; made by [`duplex`].
+/// One end of a connection in memory, created by [`duplex`].
 pub struct DuplexStream {
     incoming: Arc<Mutex<Pipe>>,
     outgoing: Arc<Mutex<Pipe>>,
@@ -98,7 +103,7 @@ impl AsyncWrite for DuplexStream {
 
 impl Drop for DuplexStream {
     fn drop(&mut self) {
-        // Both are closed before anybody hears of it, who may panic.
+        // Close both before any waker runs, because wakers may panic.
         let outgoing = self.outgoing.lock().close();
         let incoming = self.incoming.lock().close();
         wake_all(outgoing.into_iter().chain(incoming));

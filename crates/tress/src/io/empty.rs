@@ -6,8 +6,9 @@ use std::io::{self, IoSlice, SeekFrom};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// A stream that is at its end and forgets what is written to it.
+/// Creates a stream that is at its end, and that discards what is written to it.
 ///
+/// # Examples
 /// ```
 /// use tress::io::{AsyncReadExt, AsyncWriteExt};
 ///
@@ -21,7 +22,9 @@ pub fn empty() -> Empty {
     Empty { sink: sink() }
 }
 
-/// A stream that is at its end; made by [`empty`].
+/// A stream that is at its end, created by [`empty`].
+///
+/// Reads return no bytes, and writes discard theirs.
 #[derive(Debug)]
 pub struct Empty {
     sink: Sink,
@@ -51,7 +54,7 @@ impl AsyncWrite for Empty {
     pass_on!(self => Pin::new(&mut self.sink), self.sink);
 }
 
-/// There is but one position, and every seek leads to it.
+/// Every seek ends at position 0, the only one there is.
 impl AsyncSeek for Empty {
     fn start_seek(self: Pin<&mut Self>, _position: SeekFrom) -> io::Result<()> {
         Ok(())

@@ -1,5 +1,14 @@
-//! What hyper wants of a runtime: streams, an executor and a timer.
+//! Adapters that let `hyper` run on tress: streams, an executor and a timer.
 //!
+//! - [`TressIo`] wraps a stream, such as a [`TcpStream`](crate::net::TcpStream), for hyper's connections.
+//! - [`TressExecutor`] spawns hyper's background tasks, which HTTP/2 needs.
+//! - [`TressTimer`] is for time limits, such as the header timeout of a server.
+//!
+//! hyper depends on the package `tokio` for its channels. An application that replaces that package by
+//! tress's facade (`docs/TOKIO.md`) cannot use this module, because the packages would depend on each other
+//! in a circle. It does not need it either: hyper's adapters for Tokio work there.
+//!
+//! # Examples
 //! ```
 //! # // The body is written out by hand: it needs no other crate that way.
 //! # use std::convert::Infallible;
@@ -37,10 +46,6 @@
 //! assert_eq!(response.status(), 200);
 //! # Ok::<(), hyper::Error>(()) }).unwrap();
 //! ```
-//!
-//! hyper depends on the package `tokio`, for its channels. An application that patches tress in under
-//! that name (`docs/TOKIO.md`) cannot use this feature, for the packages would depend on each other in a
-//! circle, and does not need it: what hyper has for Tokio works there.
 
 use super::uninit::poll_read_uninit;
 use super::{AsyncRead, AsyncWrite, ReadBuf};
@@ -53,9 +58,12 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 pin_project! {
-    /// Has hyper's `Read` and `Write` where `T` has [`AsyncRead`] and [`AsyncWrite`], and the other way
-    /// round.
+    /// Wraps a stream to convert between tress's and hyper's I/O traits.
     ///
+    /// It implements `hyper::rt::Read` and `Write` where `T` has [`AsyncRead`] and [`AsyncWrite`], and the
+    /// other way round.
+    ///
+    /// # Examples
     /// ```
     /// use tress::io::hyper::TressIo;
     ///
@@ -70,22 +78,22 @@ pin_project! {
 }
 
 impl<T> TressIo<T> {
-    /// Around `inner`.
+    /// Wraps `inner`.
     pub fn new(inner: T) -> Self {
         TressIo { inner }
     }
 
-    /// What it was made of.
+    /// Returns a reference to the inner stream.
     pub fn get_ref(&self) -> &T {
         &self.inner
     }
 
-    /// What it was made of.
+    /// Returns a mutable reference to the inner stream.
     pub fn get_mut(&mut self) -> &mut T {
         &mut self.inner
     }
 
-    /// What it was made of.
+    /// Returns the inner stream.
     pub fn into_inner(self) -> T {
         self.inner
     }
@@ -97,11 +105,11 @@ impl<T: AsyncRead> rt::Read for TressIo<T> {
         cx: &mut Context<'_>,
         mut buf: rt::ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
-        // SAFETY: what reads write is initialised.
+        // SAFETY: what reads write is initialized.
         let memory = unsafe { buf.as_mut() };
-        // SAFETY: none are taken to be initialised.
+        // SAFETY: none are taken to be initialized.
         let filled = ready!(unsafe { poll_read_uninit(self.project().inner, cx, memory, 0) })?;
-        // SAFETY: so many bytes have just been written.
+        // SAFETY: `filled.len` bytes have just been written.
         unsafe { buf.advance(filled.len) };
         Poll::Ready(Ok(()))
     }
@@ -114,7 +122,7 @@ impl<T: rt::Read> AsyncRead for TressIo<T> {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let n = {
-            // SAFETY: nothing but initialised bytes is written through hyper's buffer either.
+            // SAFETY: nothing but initialized bytes is written through hyper's buffer either.
             let mut theirs = rt::ReadBuf::uninit(unsafe { buf.unfilled_mut() });
             ready!(self.project().inner.poll_read(cx, theirs.unfilled()))?;
             theirs.filled().len()
@@ -126,7 +134,7 @@ impl<T: rt::Read> AsyncRead for TressIo<T> {
     }
 }
 
-/// `Write` and `AsyncWrite` differ in nothing but their names.
+/// Implements the methods of `Write` and `AsyncWrite`, which differ only in their names.
 macro_rules! pass_on {
     () => {
         fn poll_write(
@@ -167,8 +175,12 @@ impl<T: rt::Write> AsyncWrite for TressIo<T> {
     pass_on!();
 }
 
-/// Runs hyper's futures as tasks of the current runtime.
+/// An executor that runs hyper's futures as tasks of the current runtime.
 ///
+/// # Panics
+/// `execute` panics outside a runtime.
+///
+/// # Examples
 /// ```
 /// use hyper::rt::Executor;
 /// use tress::io::hyper::TressExecutor;
@@ -193,8 +205,14 @@ where
     }
 }
 
-/// Lets hyper wait on the current runtime's timers, and see its clock if that is paused.
+/// A timer that lets hyper wait on the timers of the current runtime.
 ///
+/// It follows the runtime's clock where that is paused.
+///
+/// # Panics
+/// The methods that sleep panic outside a runtime.
+///
+/// # Examples
 /// ```
 /// use hyper::rt::Timer;
 /// use std::time::Duration;

@@ -5,8 +5,11 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// Makes one stream of a source and a sink.
+/// Joins a reader and a writer into one stream.
 ///
+/// It is the opposite of [`split`](super::split()), for any two types.
+///
+/// # Examples
 /// ```
 /// use tress::io::{AsyncReadExt, AsyncWriteExt};
 ///
@@ -28,7 +31,7 @@ where
 }
 
 pin_project! {
-    /// A source and a sink as one stream; made by [`join`].
+    /// A reader and a writer as one stream, created by [`join`].
     #[derive(Debug)]
     pub struct Join<R, W> {
         #[pin]
@@ -39,37 +42,37 @@ pin_project! {
 }
 
 impl<R, W> Join<R, W> {
-    /// Both.
+    /// Returns the reader and the writer.
     pub fn into_inner(self) -> (R, W) {
         (self.reader, self.writer)
     }
 
-    /// The source.
+    /// Returns a reference to the reader.
     pub fn reader(&self) -> &R {
         &self.reader
     }
 
-    /// The sink.
+    /// Returns a reference to the writer.
     pub fn writer(&self) -> &W {
         &self.writer
     }
 
-    /// The source.
+    /// Returns a mutable reference to the reader.
     pub fn reader_mut(&mut self) -> &mut R {
         &mut self.reader
     }
 
-    /// The sink.
+    /// Returns a mutable reference to the writer.
     pub fn writer_mut(&mut self) -> &mut W {
         &mut self.writer
     }
 
-    /// The source.
+    /// Returns a pinned mutable reference to the reader.
     pub fn reader_pin_mut(self: Pin<&mut Self>) -> Pin<&mut R> {
         self.project().reader
     }
 
-    /// The sink.
+    /// Returns a pinned mutable reference to the writer.
     pub fn writer_pin_mut(self: Pin<&mut Self>) -> Pin<&mut W> {
         self.project().writer
     }

@@ -1,8 +1,8 @@
-//! What dropped owned reads of a source have received: it is read before anything else.
+//! Bytes that dropped owned reads of a source have received, and that are read before anything else.
 //!
-//! Each way to read looks here first, which costs a look at a flag, and only for sources that were ever read by
-//! an operation of a ring. What runs foreign code on the descriptor (`try_io`, `async_io`) cannot be given the
-//! bytes: it is refused until they are read.
+//! Every kind of read looks here first. That costs a load of a flag, and only for sources that were ever
+//! read by an operation of a ring. Foreign code that uses the descriptor (`try_io`, `async_io`) cannot be
+//! given the bytes: it is refused until they are read.
 
 use super::ReadBuf;
 use super::ring::Leftover;
@@ -17,13 +17,13 @@ use std::task::{Context, Poll, ready};
 
 #[cfg_attr(not(feature = "net"), allow(dead_code, reason = "mostly for sockets"))]
 impl<T: tress_driver::Source> Source<T> {
-    /// Where there is something, or somebody to wait for.
+    /// Returns the bytes, if there are any or a dropped read is still under way.
     #[inline]
     pub(crate) fn leftover(&self) -> Option<&Leftover> {
         self.inner.leftover()
     }
 
-    /// Reads into a buffer. `None` if there is nothing: then the source itself is to be read.
+    /// Reads into a buffer. Returns `None` if there is nothing, and the source itself is to be read.
     #[inline]
     pub(crate) fn poll_leftover(
         &self,
@@ -36,7 +36,7 @@ impl<T: tress_driver::Source> Source<T> {
         }
     }
 
-    /// Reads what there is, without waiting, as `try_read` does.
+    /// Reads what there is without waiting, as `try_read` does.
     #[cfg(feature = "net")]
     pub(crate) fn try_leftover(&self, buf: &mut [u8]) -> Option<io::Result<usize>> {
         // SAFETY: only bytes that have a value are written to it.
@@ -44,7 +44,7 @@ impl<T: tress_driver::Source> Source<T> {
         self.leftover()?.read(room)
     }
 
-    /// As `try_leftover`, into the first buffer that has room.
+    /// Reads like `try_leftover`, into the first buffer that has room.
     #[cfg(feature = "net")]
     pub(crate) fn try_leftover_vectored(
         &self,
@@ -57,15 +57,16 @@ impl<T: tress_driver::Source> Source<T> {
         }
     }
 
-    /// As `try_leftover`, into whatever room there is. The bytes whose number is returned are initialised.
+    /// Reads like `try_leftover`, into memory that need not be initialized. The bytes whose number is
+    /// returned are initialized.
     #[cfg(all(feature = "net", feature = "bytes"))]
     pub(crate) fn try_leftover_uninit(&self, room: &mut [MaybeUninit<u8>]) -> io::Result<usize> {
         let read = self.leftover().and_then(|leftover| leftover.read(room));
-        // Else somebody has read it meanwhile.
+        // Otherwise another task has read it meanwhile.
         read.unwrap_or_else(|| Err(io::ErrorKind::WouldBlock.into()))
     }
 
-    /// As `poll_leftover`, and leaves the bytes there. Returns how many they are.
+    /// Reads like `poll_leftover`, leaves the bytes in place, and returns how many they are.
     #[cfg(feature = "net")]
     pub(crate) fn poll_peek_leftover(
         &self,
@@ -78,12 +79,15 @@ impl<T: tress_driver::Source> Source<T> {
         if !ready!(leftover.poll(cx)) {
             return Poll::Ready(None);
         }
-        // SAFETY: nothing is de-initialised: bytes that have a value are written to it.
+        // SAFETY: nothing is de-initialized: bytes that have a value are written to it.
         let peeked = leftover.peek(unsafe { buf.unfilled_mut() });
         Poll::Ready(peeked.map(|peeked| filled(buf, peeked)))
     }
 
     /// Waits until foreign code may use the descriptor.
+    ///
+    /// # Errors
+    /// There are bytes that must be read first.
     pub(super) async fn settled(&self) -> io::Result<()> {
         match self.leftover() {
             Some(leftover) if poll_fn(|cx| leftover.poll(cx)).await => Err(unread()),
@@ -91,7 +95,7 @@ impl<T: tress_driver::Source> Source<T> {
         }
     }
 
-    /// As `settled`, by poll.
+    /// Polls for what `settled` waits for.
     #[inline]
     pub(super) fn poll_settled(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.leftover() {
@@ -103,7 +107,7 @@ impl<T: tress_driver::Source> Source<T> {
         }
     }
 
-    /// As `settled`, without waiting.
+    /// Returns what `settled` would, without waiting.
     #[inline]
     pub(super) fn try_settled(&self) -> io::Result<()> {
         match self.leftover().map(|leftover| leftover.peek(&mut [])) {
@@ -122,15 +126,15 @@ fn poll_read(
     if !ready!(leftover.poll(cx)) {
         return Poll::Ready(None);
     }
-    // SAFETY: nothing is de-initialised: bytes that have a value are written to it.
+    // SAFETY: nothing is de-initialized: bytes that have a value are written to it.
     let read = leftover.read(unsafe { buf.unfilled_mut() });
     Poll::Ready(read.map(|read| filled(buf, read).map(drop)))
 }
 
-/// Counts what `Leftover` has put into a buffer.
+/// Counts the bytes that `Leftover` has put into a buffer.
 fn filled(buf: &mut ReadBuf<'_>, read: io::Result<usize>) -> io::Result<usize> {
     let n = read?;
-    // SAFETY: so many were initialised.
+    // SAFETY: `n` bytes were initialized.
     unsafe { buf.assume_init(n) };
     buf.advance(n);
     Ok(n)

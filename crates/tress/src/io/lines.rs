@@ -8,10 +8,12 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 pin_project! {
-    /// The lines of a source; made by [`AsyncBufReadExt::lines`](super::AsyncBufReadExt::lines).
+    /// The lines of a reader, created by [`AsyncBufReadExt::lines`](super::AsyncBufReadExt::lines).
     ///
-    /// A line ends with `\n` or `\r\n`, which is not part of what is returned, or with the source.
+    /// A line ends with `\n` or `\r\n`, which is not part of what is returned, or with the end of the
+    /// reader.
     ///
+    /// # Examples
     /// ```
     /// use tress::io::AsyncBufReadExt;
     ///
@@ -28,7 +30,7 @@ pin_project! {
     pub struct Lines<R> {
         #[pin]
         reader: R,
-        // What there is of a line.
+        // Part of a line that was read and not returned yet.
         line: Vec<u8>,
     }
 }
@@ -41,17 +43,29 @@ impl<R: AsyncBufRead> Lines<R> {
         }
     }
 
-    /// The next line, or `None` at the end.
+    /// Returns the next line, without its line break, or `None` at the end.
     ///
     /// # Errors
     /// - [`InvalidData`](io::ErrorKind::InvalidData) if the line is not UTF-8. The error holds a
-    ///   [`FromUtf8Error`](std::string::FromUtf8Error) with its bytes; the next call returns the next
-    ///   line.
-    /// - Those of the source, except `Interrupted`. What there is of the line is kept for the next
-    ///   call.
+    ///   [`FromUtf8Error`](std::string::FromUtf8Error) with the bytes of the line; the next call returns
+    ///   the next line.
+    /// - Any error of the reader except [`Interrupted`](io::ErrorKind::Interrupted), after which it tries
+    ///   again. The part of the line that was read is kept for the next call.
     ///
     /// # Cancel safety
-    /// Cancel safe: what there is of the line is kept for the next call.
+    /// This method is cancel safe: the part of the line that was read is kept for the next call.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::AsyncBufReadExt;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let mut lines = (&b"hello\nworld"[..]).lines();
+    /// assert_eq!(lines.next_line().await?.as_deref(), Some("hello"));
+    /// assert_eq!(lines.next_line().await?.as_deref(), Some("world"));
+    /// assert_eq!(lines.next_line().await?, None);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub async fn next_line(&mut self) -> io::Result<Option<String>>
     where
         R: Unpin,
@@ -59,7 +73,12 @@ impl<R: AsyncBufRead> Lines<R> {
         poll_fn(|cx| Pin::new(&mut *self).poll_next_line(cx)).await
     }
 
-    /// The next line, as [`next_line`](Lines::next_line) returns it, if it is there.
+    /// Attempts to return the next line, like [`next_line`](Lines::next_line).
+    ///
+    /// After `Pending` the current task is woken when another attempt may succeed.
+    ///
+    /// # Errors
+    /// See [`next_line`](Lines::next_line).
     pub fn poll_next_line(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -81,17 +100,19 @@ impl<R: AsyncBufRead> Lines<R> {
         Poll::Ready(Ok(Some(line)))
     }
 
-    /// The source.
+    /// Returns a reference to the inner reader.
     pub fn get_ref(&self) -> &R {
         &self.reader
     }
 
-    /// The source. Reading from it directly mixes up the lines.
+    /// Returns a mutable reference to the inner reader.
+    ///
+    /// Bytes that are read from it directly are missing from the lines.
     pub fn get_mut(&mut self) -> &mut R {
         &mut self.reader
     }
 
-    /// The source. What has been read of a line that was not returned is lost.
+    /// Returns the inner reader. The part of a line that was read and not returned is lost.
     pub fn into_inner(self) -> R {
         self.reader
     }

@@ -1,24 +1,59 @@
 //! Asynchronous reading, writing and seeking.
 //!
-//! Four traits say what a type can do: [`AsyncRead`], [`AsyncWrite`], [`AsyncSeek`] and
-//! [`AsyncBufRead`]. Each has an extension with the methods one calls: [`AsyncReadExt`],
-//! [`AsyncWriteExt`], [`AsyncSeekExt`], [`AsyncBufReadExt`]. Their shape is Tokio's, so that everything
-//! written for it fits. Bytes in memory implement them here; sockets, files and pipes do in their own
-//! modules.
+//! This module is the asynchronous counterpart of [`std::io`]. Four traits describe what a type can do:
 //!
+//! - [`AsyncRead`]: a source of bytes,
+//! - [`AsyncWrite`]: a sink for bytes,
+//! - [`AsyncSeek`]: a position that can be moved,
+//! - [`AsyncBufRead`]: a source with a buffer of its own.
+//!
+//! These traits have only poll functions, to be implemented by readers and writers. The methods to call and
+//! `.await` are in four extension traits: [`AsyncReadExt`], [`AsyncWriteExt`], [`AsyncSeekExt`] and
+//! [`AsyncBufReadExt`]. Traits and methods have the names and the shape of Tokio's, so code that is written for
+//! Tokio's traits carries over.
+//!
+//! Slices, `Vec<u8>` and [`Cursor`](std::io::Cursor) implement the traits here. Sockets, files and the
+//! pipes of child processes implement them in [`net`](crate::net), [`fs`](crate::fs) and
+//! [`process`](crate::process).
+//!
+//! # What is here
 //! | to … | use |
 //! |---|---|
 //! | read or write in small pieces | [`BufReader`], [`BufWriter`], [`BufStream`] |
-//! | read line by line | [`AsyncBufReadExt::lines`] |
-//! | copy | [`copy`](copy()), [`copy_buf`](copy_buf()); in both directions [`copy_bidirectional`](copy_bidirectional()) |
-//! | read and write in different tasks | [`split`](split()), [`join`](join()) |
-//! | have a stream in memory | [`duplex`](duplex()), [`simplex`](simplex()), `&[u8]`, `Vec<u8>`, [`Cursor`](std::io::Cursor) |
-//! | read a part, or one after the other | [`take`](AsyncReadExt::take), [`chain`](AsyncReadExt::chain) |
-//! | have nothing, or no end of it | [`empty`](empty()), [`sink`](sink()), [`repeat`](repeat()) |
-//! | give buffers to the kernel and get them back | `AsyncReadOwned`, `AsyncWriteOwned`, of sockets, files and pipes |
-//! | talk to the terminal | [`stdin`], [`stdout`], [`stderr`] |
-//! | wait for any other descriptor | `AsyncFd`, on Unix |
+//! | read line by line, or up to a separator | [`AsyncBufReadExt::lines`], [`AsyncBufReadExt::split`] |
+//! | copy everything from a reader to a writer | [`copy`](copy()), [`copy_buf`](copy_buf()) |
+//! | connect two streams in both directions | [`copy_bidirectional`](copy_bidirectional()) |
+//! | read and write one stream in different tasks | [`split`](split()); the way back is [`ReadHalf::unsplit`] |
+//! | make one stream of a reader and a writer | [`join`](join()) |
+//! | connect two tasks in memory | [`duplex`](duplex()) in both directions, [`simplex`](simplex()) in one |
+//! | read only the first bytes, or two readers in a row | [`take`](AsyncReadExt::take), [`chain`](AsyncReadExt::chain) |
+//! | have a placeholder | [`empty`](empty()), [`sink`](sink()), [`repeat`](repeat()) |
+//! | read and write the standard streams | [`stdin`], [`stdout`], [`stderr`] |
+//! | let the kernel read into a buffer, and get it back | [`AsyncReadOwned`], [`AsyncWriteOwned`] |
+//! | wait for any other file descriptor | `AsyncFd`, on Unix |
+//! | use types with the traits of `futures-io` or `hyper` | the modules `compat` and `hyper`, behind features of these names |
 //!
+//! # How to choose
+//! - A source that is read in small pieces, such as a socket that is read line by line, belongs in a
+//!   [`BufReader`]: each read of the socket itself is a system call. Bytes in memory need no buffer.
+//! - A [`BufWriter`] must be [flushed](AsyncWriteExt::flush) at the end: dropping it loses what is still in
+//!   its buffer.
+//! - TCP and Unix streams have methods `split` and `into_split` of their own, which need no lock. Prefer
+//!   them to [`split`](split()).
+//!
+//! # Cancel safety
+//! An operation can be dropped before it is ready, for example by [`select!`](crate::select) or by a time
+//! limit. Each method says under "Cancel safety" what happens to its bytes then. In short:
+//! [`read`](AsyncReadExt::read), [`write`](AsyncWriteExt::write) and [`next_line`](Lines::next_line) lose
+//! nothing; [`read_exact`](AsyncReadExt::read_exact), [`write_all`](AsyncWriteExt::write_all) and
+//! [`copy`](copy()) may.
+//!
+//! # Cooperative scheduling
+//! Sources and sinks that are always ready and never end, such as [`repeat`](repeat()), and copies between
+//! such types take part in cooperative scheduling, so that they cannot keep other tasks waiting: see
+//! [`task::coop`](crate::task::coop).
+//!
+//! # Examples
 //! ```
 //! use tress::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, duplex};
 //!
@@ -37,9 +72,6 @@
 //! assert_eq!(task.await.unwrap()?, 6);
 //! # Ok::<(), std::io::Error>(()) }).unwrap();
 //! ```
-//!
-//! What is always ready (memory, [`empty`](empty()), [`copy`](copy()) between such) takes part in cooperative
-//! scheduling where it could otherwise go on for ever: see [`task::coop`](crate::task::coop).
 
 use std::io;
 
@@ -160,9 +192,10 @@ pub use write::AsyncWrite;
 pub use write_ext::AsyncWriteExt;
 
 pub mod futures {
-    //! The futures of the extension methods.
+    //! The futures that the extension methods return.
     //!
-    //! Most are an [`Operation`] on something; the other types here are what it can be.
+    //! Most are an [`Operation`], which pairs the object with one of the other types here:
+    //! `reader.read(&mut buf)` is an `Operation<'_, _, Read<'_>>`. There is seldom a reason to name them.
 
     pub use super::buf_read_ext::{FillBuf, ReadLine, ReadUntil};
     pub use super::operation::Operation;
@@ -175,23 +208,25 @@ pub mod futures {
     pub use super::write_ext::{WriteAllFrom, WriteFrom};
 }
 
-/// The call did nothing because a signal came: it is made again.
+/// Whether a call did nothing because a signal arrived, so that it is to be made again.
 fn is_interrupted(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::Interrupted
 }
 
-/// The system looks at so many buffers of a vectored write, and leaves the others for the next one.
+/// Maximum number of buffers that the system uses in one vectored write. It leaves the others to the next
+/// one.
 #[cfg(any(feature = "net", all(unix, feature = "process")))]
 pub(crate) const MOST_BUFFERS: usize = 1024;
 
-/// How much a vectored write offers to the system: one that takes less has found no more room.
+/// Returns how many bytes a vectored write offers to the system. A write that takes fewer has found no more
+/// room.
 #[cfg(any(feature = "net", all(unix, feature = "process")))]
 pub(crate) fn offered(bufs: &[io::IoSlice<'_>]) -> usize {
     let lengths = bufs.iter().take(MOST_BUFFERS).map(|buf| buf.len());
     lengths.fold(0, usize::saturating_add)
 }
 
-/// Makes a system call, again if a signal came in between.
+/// Makes a system call, and makes it again as long as a signal interrupts it.
 #[cfg(feature = "net")]
 pub(crate) fn uninterrupted<R>(mut call: impl FnMut() -> io::Result<R>) -> io::Result<R> {
     loop {
@@ -202,7 +237,7 @@ pub(crate) fn uninterrupted<R>(mut call: impl FnMut() -> io::Result<R>) -> io::R
     }
 }
 
-/// Where everything had to be filled.
+/// Returns the error for a source that ends before a buffer that must be filled is full.
 fn ended_early() -> io::Error {
     io::Error::new(
         io::ErrorKind::UnexpectedEof,
@@ -210,7 +245,7 @@ fn ended_early() -> io::Error {
     )
 }
 
-/// What a writer says it has written is no more than it was given.
+/// Checks that a writer reports no more bytes as written than it was given.
 #[inline]
 #[track_caller]
 fn check_written(n: usize, of: usize) {
@@ -220,7 +255,7 @@ fn check_written(n: usize, of: usize) {
     );
 }
 
-/// Where everything had to be written.
+/// Returns the error for a sink that takes no more bytes although all must be written.
 fn write_zero() -> io::Error {
     io::Error::new(
         io::ErrorKind::WriteZero,

@@ -1,4 +1,4 @@
-//! A system without io_uring: readiness does everything. The twin of `ring`.
+//! A system without io_uring, where readiness does everything. The twin of `ring`.
 
 use super::owned::Refused;
 use super::source::Source;
@@ -8,11 +8,11 @@ use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
 use std::task::{Context, Poll};
 
-/// Something that nobody shares.
+/// A value that no operation shares.
 #[derive(Debug)]
 pub(crate) struct Held<T>(T);
 
-/// Anything.
+/// Any type, because nothing is asked of it here.
 pub(crate) trait Descriptor {}
 
 impl<T> Descriptor for T {}
@@ -49,7 +49,7 @@ impl<T> DerefMut for Held<T> {
     }
 }
 
-/// What dropped reads have received: they take nothing.
+/// Bytes that dropped reads have received: here they receive none.
 #[derive(Debug)]
 pub(crate) enum Leftover {}
 
@@ -72,7 +72,7 @@ impl Leftover {
     }
 }
 
-/// There is never one.
+/// An operation under way, of which there is never one.
 type Submission<B> = Ready<(io::Result<usize>, B)>;
 
 pub(crate) fn refuse<T: tress_driver::Source, B>(

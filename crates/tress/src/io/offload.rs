@@ -1,4 +1,4 @@
-//! What has to block is done by the blocking pool.
+//! Blocking reads and writes, made by the blocking pool.
 
 use crate::io::is_interrupted;
 use crate::runtime::{Handle, SpawnBlockingError};
@@ -12,14 +12,14 @@ mod output;
 pub(crate) use input::Input;
 pub(crate) use output::Output;
 
-/// As much as is read or written at once.
+/// Maximum number of bytes that are read or written at once.
 const MAX_CHUNK: usize = 2 * 1024 * 1024;
 
-/// Has the blocking pool do something. What is mandatory is done even if the runtime is shut down
-/// before a thread gets to it.
+/// Runs a closure on the blocking pool. A mandatory one runs even if the runtime is shut down before a
+/// thread gets to it.
 ///
 /// # Errors
-/// If the pool takes nothing more.
+/// The pool does not accept the closure.
 ///
 /// # Panics
 /// If there is no current runtime.
@@ -35,7 +35,7 @@ pub(crate) fn spawn<R: Send + 'static>(
         .map_err(|(error, _)| io::Error::other(error))
 }
 
-/// It was begun and has no result.
+/// Returns the error for a closure that was accepted and has no result.
 pub(crate) fn lost(error: JoinError) -> io::Error {
     if error.is_cancelled() {
         io::Error::other(SpawnBlockingError::ShutDown)
@@ -44,7 +44,7 @@ pub(crate) fn lost(error: JoinError) -> io::Error {
     }
 }
 
-/// Reads once, as much as there is room for, and says how much that was.
+/// Reads once, as much as there is room for, and returns how many bytes that was.
 pub(crate) fn read_once(mut from: impl Read, room: &mut [u8]) -> io::Result<usize> {
     loop {
         match from.read(room) {

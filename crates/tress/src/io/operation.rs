@@ -5,20 +5,21 @@ use std::marker::PhantomPinned;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// What an extension method does, apart from the object it does it to.
+/// What an extension method does, apart from the object that it does it to.
 pub trait Step<T: ?Sized> {
     type Output;
 
-    /// Goes on with it. Called again after `Pending`, never after `Ready`.
+    /// Goes on with the operation. It is called again after `Pending`, never after `Ready`.
     fn poll(&mut self, io: Pin<&mut T>, cx: &mut Context<'_>) -> Poll<io::Result<Self::Output>>;
 }
 
 pin_project! {
-    /// The future of an extension method: an operation `O` on a `T`.
+    /// Future of an extension method: an operation `O` on a `T`.
     ///
-    /// It has a name, and not just `impl Future`, so that it is `Send` where both are, also if all
-    /// that is known about `T` is that it has the extension methods:
+    /// It is a named type and not just an `impl Future`, so that it is `Send` where `T` and `O` are, even
+    /// if all that is known about `T` is that it has the extension methods.
     ///
+    /// # Examples
     /// ```
     /// use tress::io::AsyncReadExt;
     ///
@@ -32,7 +33,7 @@ pin_project! {
     pub struct Operation<'a, T: ?Sized, O> {
         io: &'a mut T,
         operation: O,
-        // Room for an operation that must not move.
+        // Leaves room for an operation that must not move.
         #[pin]
         _pinned: PhantomPinned,
     }

@@ -5,45 +5,45 @@ use std::io::{self, IoSlice};
 use std::mem;
 use std::task::{Context, Poll, Waker, ready};
 
-/// Bytes on their way from a writer to a reader.
+/// Bytes under way from a writer to a reader.
 ///
-/// It may be behind a lock. Wakers are foreign code, which may come back to this very pipe from their
-/// `wake`, `clone` and `drop`: so none of these happens in here, and what is to be done about wakers is
-/// returned, to be done when the lock is free. [`poll`] does it.
+/// A pipe may be behind a lock. Wakers are foreign code, which may call back into this very pipe from their
+/// `wake`, `clone` and `drop`. Therefore none of these happens in here: the methods return what is to be
+/// done about wakers, and [`poll`] does it when the lock is free.
 #[derive(Debug)]
 pub(super) struct Pipe {
     bytes: VecDeque<u8>,
-    /// As many as `bytes` may have.
+    /// Maximum length of `bytes`.
     limit: usize,
-    /// Nothing more can be written: either end is gone, or the writer has said so.
+    /// Nothing more can be written: one end is gone, or the writer has shut down.
     closed: bool,
-    /// Waits for bytes, or for the end.
+    /// Waker of a read that waits for bytes or for the end.
     reader: Option<Waker>,
-    /// Waits for room, or for the end.
+    /// Waker of a write that waits for room or for the end.
     writer: Option<Waker>,
 }
 
-/// What came of a look at a pipe.
+/// Outcome of a call of one of a pipe's methods.
 #[derive(Debug)]
-#[must_use = "somebody may wait to be woken"]
+#[must_use = "a waker may have to be woken"]
 pub(super) enum Looked<R> {
-    /// A result, and who is to be woken for it.
+    /// A result, and a waker to be woken because of it.
     Done(R, Option<Waker>),
-    /// There is nothing to be done yet, and whoever looked is registered.
+    /// Nothing can be done yet, and the caller's waker is registered.
     Registered,
-    /// As `Registered`, but there is no waker to register.
+    /// Nothing can be done yet, and a waker is needed to register.
     NeedsWaker,
 }
 
-/// Who looks at a pipe.
+/// The task that calls a pipe's method.
 #[derive(Debug)]
 pub(super) struct Looker<'a> {
     waker: &'a Waker,
-    /// A clone, to be registered, or the waker that it has replaced.
+    /// A clone of the waker, to be registered, or the waker that it has replaced.
     spare: Option<Waker>,
 }
 
-/// Polls a pipe by `look`, which calls one of its methods, maybe behind a lock, and has let go of that when
+/// Polls a pipe by `look`, which calls one of its methods, possibly behind a lock that it has released when
 /// it returns.
 pub(super) fn poll<R>(
     cx: &mut Context<'_>,
@@ -139,8 +139,8 @@ impl Pipe {
         Looked::Done(Ok(self.bytes.len() - before), self.reader.take())
     }
 
-    /// Nothing more will be written, or read. Returns who is to be woken.
-    #[must_use = "somebody may wait to be woken"]
+    /// Closes the pipe for reads and writes to come, and returns the wakers to be woken.
+    #[must_use = "a waker may have to be woken"]
     pub(super) fn close(&mut self) -> [Option<Waker>; 2] {
         self.closed = true;
         [self.reader.take(), self.writer.take()]

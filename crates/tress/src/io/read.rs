@@ -4,8 +4,15 @@ use std::ops::DerefMut;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// A source of bytes that may have to be waited for.
+/// A source of bytes that can be read without blocking the thread.
 ///
+/// This is the asynchronous counterpart of [`std::io::Read`]. Where `read` would block,
+/// [`poll_read`](AsyncRead::poll_read) returns `Pending` and has the task woken later.
+///
+/// Implement this trait for a reader of your own. To read, use the methods of
+/// [`AsyncReadExt`](super::AsyncReadExt), which every `AsyncRead` has.
+///
+/// # Examples
 /// ```
 /// use std::pin::Pin;
 /// use std::future::poll_fn;
@@ -20,12 +27,19 @@ use std::task::{Context, Poll};
 /// # Ok::<(), std::io::Error>(()) }).unwrap();
 /// ```
 pub trait AsyncRead {
-    /// Appends what can be read to `buf`.
+    /// Attempts to read bytes into the unfilled part of `buf`.
     ///
-    /// - `Ready(Ok(()))`: the bytes are in the filled part of `buf`. If it has not grown although
-    ///   there was room, the source is at its end.
-    /// - `Ready(Err(_))`: nothing was read.
-    /// - `Pending`: nothing was read; the task will be woken when another attempt makes sense.
+    /// - `Ready(Ok(()))`: the bytes that were read have been appended to the filled part of `buf`. If it
+    ///   has not grown although there was room, the source is at its end.
+    /// - `Ready(Err(_))`: the read failed, and `buf` is as it was.
+    /// - `Pending`: nothing was read. The current task is woken when another attempt may succeed.
+    ///
+    /// An implementation must not exchange `buf` for another buffer, nor make its filled part shorter: the
+    /// methods of this module panic if one does.
+    ///
+    /// # Errors
+    /// Any error of the source. [`Interrupted`](io::ErrorKind::Interrupted) means that the read may be
+    /// tried again at once.
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -67,7 +81,7 @@ where
     }
 }
 
-/// Reading moves the start of the slice forward.
+/// Reads from the front of the slice, and moves its start forward by what was read.
 impl AsyncRead for &[u8] {
     fn poll_read(
         mut self: Pin<&mut Self>,
@@ -96,7 +110,7 @@ impl<T: AsRef<[u8]> + Unpin> AsyncRead for Cursor<T> {
     }
 }
 
-/// What lies behind a cursor's position, which may be past the end.
+/// Returns the bytes behind a cursor's position: none if it is past the end.
 pub(super) fn rest_of<T: AsRef<[u8]>>(cursor: &Cursor<T>) -> &[u8] {
     let all = cursor.get_ref().as_ref();
     usize::try_from(cursor.position())

@@ -1,7 +1,10 @@
 use std::fmt;
 use std::mem::MaybeUninit;
 
-/// A buffer that reads append to, which need not be initialised.
+/// A buffer that a reader appends bytes to, and that need not be initialized.
+///
+/// It keeps two marks over a slice of bytes: how many are *filled*, that is, hold what was read, and how
+/// many are *initialized*, which are at least the filled ones.
 ///
 /// ```text
 /// [             capacity              ]
@@ -9,12 +12,12 @@ use std::mem::MaybeUninit;
 /// [    initialized    | uninitialized ]
 /// ```
 ///
-/// It keeps two marks over a slice of bytes: how many are filled, that is, hold what was read, and
-/// how many have been initialised at some time, which are at least those. A reader fills it in one
-/// of two ways: with [`put_slice`](ReadBuf::put_slice), or by writing to
-/// [`initialize_unfilled`](ReadBuf::initialize_unfilled) and saying how much it was with
-/// [`advance`](ReadBuf::advance).
+/// A reader fills it in one of two ways: by [`put_slice`](ReadBuf::put_slice), or by writing to the slice
+/// that [`initialize_unfilled`](ReadBuf::initialize_unfilled) returns and calling
+/// [`advance`](ReadBuf::advance). The mark of the initialized bytes never moves back, so that memory that
+/// is used for several reads is set to zero at most once.
 ///
+/// # Examples
 /// ```
 /// use std::mem::MaybeUninit;
 /// use tress::io::ReadBuf;
@@ -29,30 +32,51 @@ use std::mem::MaybeUninit;
 /// ```
 pub struct ReadBuf<'a> {
     buf: &'a mut [MaybeUninit<u8>],
-    /// At most `initialized`.
+    /// Number of bytes that are filled: at most `initialized`.
     filled: usize,
-    /// The first so many bytes of `buf` are initialised. At most its length.
+    /// Number of bytes, from the start of `buf`, that are initialized: at most its length.
     initialized: usize,
 }
 
 impl<'a> ReadBuf<'a> {
-    /// A buffer over bytes that are initialised, with none of them filled.
+    /// Creates a buffer over initialized bytes, with none of them filled.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::ReadBuf;
+    ///
+    /// let mut space = [0; 8];
+    /// let buf = ReadBuf::new(&mut space);
+    /// assert_eq!(buf.initialized().len(), 8);
+    /// assert_eq!(buf.remaining(), 8);
+    /// ```
     #[inline]
     pub fn new(buf: &'a mut [u8]) -> ReadBuf<'a> {
         let initialized = buf.len();
         let raw = buf as *mut [u8] as *mut [MaybeUninit<u8>];
         ReadBuf {
-            // SAFETY: the layout is the same, and nothing but initialised bytes is ever written
-            // through it: what hands out `MaybeUninit` is unsafe and asks for that.
+            // SAFETY: the layout is the same, and only initialized bytes are ever written through it: the
+            // functions that hand out `MaybeUninit` are unsafe and require that.
             buf: unsafe { &mut *raw },
             filled: 0,
             initialized,
         }
     }
 
-    /// A buffer over bytes that need not be initialised.
+    /// Creates a buffer over bytes that need not be initialized.
     ///
-    /// If some are, [`assume_init`](ReadBuf::assume_init) tells it.
+    /// If some of them are, call [`assume_init`](ReadBuf::assume_init).
+    ///
+    /// # Examples
+    /// ```
+    /// use std::mem::MaybeUninit;
+    /// use tress::io::ReadBuf;
+    ///
+    /// let mut space = [MaybeUninit::uninit(); 8];
+    /// let mut buf = ReadBuf::uninit(&mut space);
+    /// assert_eq!(buf.initialized(), b"");
+    /// assert_eq!(buf.initialize_unfilled(), [0; 8]);
+    /// ```
     #[inline]
     pub fn uninit(buf: &'a mut [MaybeUninit<u8>]) -> ReadBuf<'a> {
         ReadBuf {
@@ -62,32 +86,33 @@ impl<'a> ReadBuf<'a> {
         }
     }
 
-    /// How many bytes it can hold.
+    /// Returns the number of bytes that the buffer can hold, filled or not.
     #[inline]
     pub fn capacity(&self) -> usize {
         self.buf.len()
     }
 
-    /// The bytes that were read.
+    /// Returns the filled part: the bytes that were read.
     #[inline]
     pub fn filled(&self) -> &[u8] {
-        // SAFETY: filled bytes are initialised.
+        // SAFETY: filled bytes are initialized.
         unsafe { assume_init_ref(&self.buf[..self.filled]) }
     }
 
-    /// The bytes that were read.
+    /// Returns the filled part, to be changed.
     #[inline]
     pub fn filled_mut(&mut self) -> &mut [u8] {
-        // SAFETY: filled bytes are initialised.
+        // SAFETY: filled bytes are initialized.
         unsafe { assume_init_mut(&mut self.buf[..self.filled]) }
     }
 
-    /// A buffer over the unfilled part, or over the first `n` bytes of it.
+    /// Returns a buffer over the first `n` bytes of the unfilled part, or over all of it if it is shorter.
     ///
-    /// It knows nothing about what is initialised, and what happens to it is not noticed here:
-    /// when it has been filled, call [`assume_init`](ReadBuf::assume_init) and
-    /// [`advance`](ReadBuf::advance).
+    /// The new buffer takes none of its bytes to be initialized, and this buffer does not notice when it is
+    /// filled. When it has been, call [`assume_init`](ReadBuf::assume_init) (unless the bytes were
+    /// initialized before) and [`advance`](ReadBuf::advance).
     ///
+    /// # Examples
     /// ```
     /// # use tress::io::ReadBuf;
     /// let mut space = [0; 8];
@@ -104,45 +129,66 @@ impl<'a> ReadBuf<'a> {
         ReadBuf::uninit(&mut self.buf[self.filled..self.filled + n])
     }
 
-    /// The bytes that are initialised: the filled ones and perhaps more.
+    /// Returns the initialized part: the filled bytes and perhaps more behind them.
     #[inline]
     pub fn initialized(&self) -> &[u8] {
         // SAFETY: that is what the mark means.
         unsafe { assume_init_ref(&self.buf[..self.initialized]) }
     }
 
-    /// The bytes that are initialised: the filled ones and perhaps more.
+    /// Returns the initialized part, to be changed.
     #[inline]
     pub fn initialized_mut(&mut self) -> &mut [u8] {
         // SAFETY: that is what the mark means.
         unsafe { assume_init_mut(&mut self.buf[..self.initialized]) }
     }
 
-    /// The whole buffer.
+    /// Returns the whole buffer.
     ///
     /// # Safety
-    /// The caller must not write uninitialised bytes over what is initialised.
+    /// The caller must not de-initialize bytes of the initialized part.
     #[inline]
     pub unsafe fn inner_mut(&mut self) -> &mut [MaybeUninit<u8>] {
         self.buf
     }
 
-    /// The part that is not filled, initialised or not.
+    /// Returns the unfilled part, initialized or not.
+    ///
+    /// When bytes have been written to it, call [`assume_init`](ReadBuf::assume_init) and then
+    /// [`advance`](ReadBuf::advance).
     ///
     /// # Safety
-    /// The caller must not write uninitialised bytes over what is initialised.
+    /// The caller must not de-initialize bytes of the initialized part.
     #[inline]
     pub unsafe fn unfilled_mut(&mut self) -> &mut [MaybeUninit<u8>] {
         &mut self.buf[self.filled..]
     }
 
-    /// Marks `n` bytes behind the filled ones as initialised. The mark never moves back.
+    /// Marks the first `n` bytes of the unfilled part as initialized.
+    ///
+    /// The mark never moves back: nothing changes if more bytes are initialized already.
     ///
     /// # Panics
-    /// If there are fewer bytes.
+    /// If the unfilled part is shorter than `n` bytes.
     ///
     /// # Safety
-    /// They must be.
+    /// The first `n` bytes of the unfilled part must be initialized.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::mem::MaybeUninit;
+    /// use tress::io::ReadBuf;
+    ///
+    /// let mut space = [MaybeUninit::uninit(); 8];
+    /// let mut buf = ReadBuf::uninit(&mut space);
+    /// // SAFETY: initialized bytes are written, and as many are marked.
+    /// unsafe {
+    ///     buf.unfilled_mut()[..2].fill(MaybeUninit::new(b'x'));
+    ///     buf.assume_init(2);
+    /// }
+    /// buf.advance(2);
+    /// assert_eq!(buf.filled(), b"xx");
+    /// ```
     #[inline]
     #[track_caller]
     pub unsafe fn assume_init(&mut self, n: usize) {
@@ -150,16 +196,21 @@ impl<'a> ReadBuf<'a> {
         self.initialized = self.initialized.max(self.filled + n);
     }
 
-    /// The part that is not filled, set to zero as far as it was not initialised.
+    /// Returns the unfilled part, after setting to zero what of it is not initialized.
+    ///
+    /// When bytes have been written to it, call [`advance`](ReadBuf::advance).
     #[inline]
     pub fn initialize_unfilled(&mut self) -> &mut [u8] {
         self.initialize_unfilled_to(self.remaining())
     }
 
-    /// The first `n` bytes of what is not filled, set to zero as far as they were not initialised.
+    /// Returns the first `n` bytes of the unfilled part, after setting to zero what of them is not
+    /// initialized.
+    ///
+    /// When bytes have been written to them, call [`advance`](ReadBuf::advance).
     ///
     /// # Panics
-    /// If there are fewer.
+    /// If the unfilled part is shorter than `n` bytes.
     #[inline]
     #[track_caller]
     pub fn initialize_unfilled_to(&mut self, n: usize) -> &mut [u8] {
@@ -176,22 +227,22 @@ impl<'a> ReadBuf<'a> {
         unsafe { assume_init_mut(&mut self.buf[self.filled..end]) }
     }
 
-    /// How many bytes more it can take.
+    /// Returns the number of bytes in the unfilled part.
     #[inline]
     pub fn remaining(&self) -> usize {
         self.buf.len() - self.filled
     }
 
-    /// Makes it empty. What is initialised stays so.
+    /// Marks all bytes as unfilled. Initialized bytes stay initialized.
     #[inline]
     pub fn clear(&mut self) {
         self.filled = 0;
     }
 
-    /// Counts the next `n` bytes as filled.
+    /// Marks the next `n` bytes as filled.
     ///
     /// # Panics
-    /// If they are not all initialised.
+    /// If they are not all initialized.
     #[inline]
     #[track_caller]
     pub fn advance(&mut self, n: usize) {
@@ -202,10 +253,10 @@ impl<'a> ReadBuf<'a> {
         self.set_filled(filled);
     }
 
-    /// Counts exactly the first `n` bytes as filled.
+    /// Marks the first `n` bytes, and no others, as filled.
     ///
     /// # Panics
-    /// If they are not all initialised.
+    /// If they are not all initialized.
     #[inline]
     #[track_caller]
     pub fn set_filled(&mut self, n: usize) {
@@ -216,10 +267,21 @@ impl<'a> ReadBuf<'a> {
         self.filled = n;
     }
 
-    /// Appends bytes.
+    /// Appends bytes to the filled part.
     ///
     /// # Panics
-    /// If there is not enough room for them.
+    /// If there is not enough room for them: see [`remaining`](ReadBuf::remaining).
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::ReadBuf;
+    ///
+    /// let mut space = [0; 8];
+    /// let mut buf = ReadBuf::new(&mut space);
+    /// buf.put_slice(b"hello");
+    /// assert_eq!(buf.filled(), b"hello");
+    /// assert_eq!(buf.remaining(), 3);
+    /// ```
     #[inline]
     #[track_caller]
     pub fn put_slice(&mut self, bytes: &[u8]) {
@@ -259,7 +321,7 @@ unsafe impl bytes::BufMut for ReadBuf<'_> {
 
     #[inline]
     fn chunk_mut(&mut self) -> &mut bytes::buf::UninitSlice {
-        // SAFETY: an `UninitSlice` cannot be made less initialised by safe code.
+        // SAFETY: an `UninitSlice` cannot be made less initialized by safe code.
         bytes::buf::UninitSlice::uninit(unsafe { self.unfilled_mut() })
     }
 }
@@ -274,16 +336,20 @@ impl fmt::Debug for ReadBuf<'_> {
     }
 }
 
+/// Reinterprets initialized bytes.
+///
 /// # Safety
-/// All bytes are initialised.
+/// All bytes are initialized.
 #[inline]
 unsafe fn assume_init_ref(bytes: &[MaybeUninit<u8>]) -> &[u8] {
     // SAFETY: the layout is the same; the rest is the caller's promise.
     unsafe { &*(bytes as *const [MaybeUninit<u8>] as *const [u8]) }
 }
 
+/// Reinterprets initialized bytes.
+///
 /// # Safety
-/// All bytes are initialised.
+/// All bytes are initialized.
 #[inline]
 unsafe fn assume_init_mut(bytes: &mut [MaybeUninit<u8>]) -> &mut [u8] {
     // SAFETY: the layout is the same; the rest is the caller's promise.

@@ -17,12 +17,22 @@ pub use some::Read;
 pub use to_end::ReadToEnd;
 pub use to_string::ReadToString;
 
-/// The methods that read numbers: name, type, how it is made from bytes, and the words for it.
+/// Defines the methods that read numbers, by name, type, conversion from bytes, and words for the summary
+/// line.
 macro_rules! numbers {
     ($($name:ident: $type:ident, $from:ident, $words:literal, $example:literal => $value:literal;)*) => {
         $(
             #[doc = concat!("Reads ", $words, ".")]
             ///
+            /// # Errors
+            /// - [`UnexpectedEof`](std::io::ErrorKind::UnexpectedEof) if the reader ends before the last byte.
+            /// - Any error of the reader except [`Interrupted`](std::io::ErrorKind::Interrupted), after which it
+            ///   tries again.
+            ///
+            /// # Cancel safety
+            /// This method is not cancel safe: if it is dropped, bytes of the number that were read are lost.
+            ///
+            /// # Examples
             /// ```
             /// use tress::io::AsyncReadExt;
             ///
@@ -31,12 +41,6 @@ macro_rules! numbers {
             #[doc = concat!("assert_eq!(source.", stringify!($name), "().await?, ", $value, ");")]
             /// # Ok::<(), std::io::Error>(()) }).unwrap();
             /// ```
-            ///
-            /// # Errors
-            /// As [`read_exact`](AsyncReadExt::read_exact).
-            ///
-            /// # Cancel safety
-            /// Not cancel safe: bytes that it has read already are lost.
             fn $name(&mut self) -> Operation<'_, Self, ReadNumber<$type, { size_of::<$type>() }>>
             where
                 Self: Unpin,
@@ -47,8 +51,19 @@ macro_rules! numbers {
     };
 }
 
-/// What can be done with everything that is [`AsyncRead`].
+/// Methods for reading, available on every [`AsyncRead`].
 ///
+/// Bring the trait into scope to call them. All but [`chain`](AsyncReadExt::chain) and
+/// [`take`](AsyncReadExt::take) return futures that do nothing unless awaited.
+///
+/// | method | reads | when it is dropped |
+/// |---|---|---|
+/// | [`read`](AsyncReadExt::read), `read_buf` | what is there, at least one byte | nothing is lost |
+/// | [`read_exact`](AsyncReadExt::read_exact), [`read_u8`](AsyncReadExt::read_u8) … | a fixed number of bytes | bytes may be lost |
+/// | [`read_to_end`](AsyncReadExt::read_to_end) | everything, into a `Vec<u8>` | nothing is lost |
+/// | [`read_to_string`](AsyncReadExt::read_to_string) | everything, into a `String` | bytes may be lost |
+///
+/// # Examples
 /// ```
 /// use tress::io::AsyncReadExt;
 ///
@@ -61,8 +76,9 @@ macro_rules! numbers {
 /// # Ok::<(), std::io::Error>(()) }).unwrap();
 /// ```
 pub trait AsyncReadExt: AsyncRead {
-    /// Reads all of this, then all of `next`.
+    /// Creates a reader that reads all of this one, and then all of `next`.
     ///
+    /// # Examples
     /// ```
     /// use tress::io::AsyncReadExt;
     ///
@@ -81,8 +97,11 @@ pub trait AsyncReadExt: AsyncRead {
         Chain::new(self, next)
     }
 
-    /// Reads at most `limit` bytes, then is at its end.
+    /// Creates a reader that reads at most `limit` bytes of this one and is then at its end.
     ///
+    /// Take it of a mutable reference to go on with the rest afterwards.
+    ///
+    /// # Examples
     /// ```
     /// use tress::io::AsyncReadExt;
     ///
@@ -101,11 +120,20 @@ pub trait AsyncReadExt: AsyncRead {
         Take::new(self, limit)
     }
 
-    /// Reads some bytes into `buf` and returns how many.
+    /// Reads bytes into `buf`, and returns how many were read.
     ///
-    /// None means that the source is at its end, or that `buf` is empty. Fewer than fit do not mean
-    /// the end.
+    /// It waits until there is at least one byte, and returns with what is there then. A return value of 0
+    /// means that the reader is at its end, or that `buf` is empty. Fewer bytes than fit do not mean the
+    /// end; to fill all of `buf`, use [`read_exact`](AsyncReadExt::read_exact).
     ///
+    /// # Errors
+    /// Any error of the reader, [`Interrupted`](std::io::ErrorKind::Interrupted) included. No bytes were
+    /// read then.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: if it is dropped before it is ready, no bytes were read.
+    ///
+    /// # Examples
     /// ```
     /// use tress::io::AsyncReadExt;
     ///
@@ -117,12 +145,6 @@ pub trait AsyncReadExt: AsyncRead {
     /// assert_eq!(source.read(&mut buf).await?, 0);
     /// # Ok::<(), std::io::Error>(()) }).unwrap();
     /// ```
-    ///
-    /// # Errors
-    /// Those of the source. Nothing was read then.
-    ///
-    /// # Cancel safety
-    /// Cancel safe: if it is dropped before it is ready, nothing was read.
     fn read<'a>(&'a mut self, buf: &'a mut [u8]) -> Operation<'a, Self, Read<'a>>
     where
         Self: Unpin,
@@ -130,11 +152,20 @@ pub trait AsyncReadExt: AsyncRead {
         Operation::new(self, Read::new(buf))
     }
 
-    /// Reads some bytes into `buf`, behind what is in it, and returns how many.
+    /// Reads bytes into `buf`, behind what is in it, and returns how many were read.
     ///
-    /// None means that the source is at its end, or that `buf` cannot take any more. A buffer that
-    /// grows, such as a `Vec`, can always take more.
+    /// The buffer is advanced by the bytes that were read. A return value of 0 means that the reader is at
+    /// its end, or that `buf` has no room left. A buffer that grows, such as a `Vec<u8>` or a `BytesMut`,
+    /// always has room.
     ///
+    /// # Errors
+    /// Any error of the reader, [`Interrupted`](std::io::ErrorKind::Interrupted) included. No bytes were
+    /// read then.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: if it is dropped before it is ready, no bytes were read.
+    ///
+    /// # Examples
     /// ```
     /// use tress::io::AsyncReadExt;
     ///
@@ -145,12 +176,6 @@ pub trait AsyncReadExt: AsyncRead {
     /// assert_eq!(&buf[..], b"hello");
     /// # Ok::<(), std::io::Error>(()) }).unwrap();
     /// ```
-    ///
-    /// # Errors
-    /// Those of the source. Nothing was read then.
-    ///
-    /// # Cancel safety
-    /// Cancel safe: if it is dropped before it is ready, nothing was read.
     #[cfg(feature = "bytes")]
     fn read_buf<'a, B>(&'a mut self, buf: &'a mut B) -> Operation<'a, Self, ReadInto<'a, B>>
     where
@@ -160,8 +185,20 @@ pub trait AsyncReadExt: AsyncRead {
         Operation::new(self, ReadInto::new(buf))
     }
 
-    /// Fills all of `buf`, and returns its length.
+    /// Reads until `buf` is full, and returns its length.
     ///
+    /// # Errors
+    /// - [`UnexpectedEof`](std::io::ErrorKind::UnexpectedEof) if the reader ends before `buf` is full.
+    /// - Any error of the reader except [`Interrupted`](std::io::ErrorKind::Interrupted), after which it
+    ///   tries again.
+    ///
+    /// After an error the contents of `buf` are unspecified, and it is unknown how many bytes were read.
+    ///
+    /// # Cancel safety
+    /// This method is not cancel safe: if it is dropped, the bytes that it has read are in `buf`, but it is
+    /// unknown how many they are.
+    ///
+    /// # Examples
     /// ```
     /// use std::io::ErrorKind;
     /// use tress::io::AsyncReadExt;
@@ -175,14 +212,6 @@ pub trait AsyncReadExt: AsyncRead {
     /// assert_eq!(error.kind(), ErrorKind::UnexpectedEof);
     /// # Ok::<(), std::io::Error>(()) }).unwrap();
     /// ```
-    ///
-    /// # Errors
-    /// [`UnexpectedEof`](std::io::ErrorKind::UnexpectedEof) if the source ends before that, or an
-    /// error of the source other than `Interrupted`, after which it tries again. How much was read
-    /// into `buf` is not told.
-    ///
-    /// # Cancel safety
-    /// Not cancel safe: what it has read is in `buf`, but not how much that is.
     fn read_exact<'a>(&'a mut self, buf: &'a mut [u8]) -> Operation<'a, Self, ReadExact<'a>>
     where
         Self: Unpin,
@@ -190,8 +219,19 @@ pub trait AsyncReadExt: AsyncRead {
         Operation::new(self, ReadExact::new(buf))
     }
 
-    /// Reads all there is, appends it to `buf`, and returns how much it was.
+    /// Reads to the end, appends all bytes to `buf`, and returns how many were read.
     ///
+    /// A `buf` whose capacity is exactly enough does not grow.
+    ///
+    /// # Errors
+    /// Any error of the reader except [`Interrupted`](std::io::ErrorKind::Interrupted), after which it
+    /// tries again. Bytes that were read before the error are in `buf`.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: if it is dropped, all bytes that were read are in `buf`, and another
+    /// call goes on from there, counting from 0.
+    ///
+    /// # Examples
     /// ```
     /// use tress::io::AsyncReadExt;
     ///
@@ -202,13 +242,6 @@ pub trait AsyncReadExt: AsyncRead {
     /// assert_eq!(buf, b"hello world");
     /// # Ok::<(), std::io::Error>(()) }).unwrap();
     /// ```
-    ///
-    /// # Errors
-    /// Those of the source, except `Interrupted`, after which it tries again. What was read before
-    /// is in `buf`.
-    ///
-    /// # Cancel safety
-    /// If it is dropped, what was read is in `buf`, and another call goes on from there.
     fn read_to_end<'a>(&'a mut self, buf: &'a mut Vec<u8>) -> Operation<'a, Self, ReadToEnd<'a>>
     where
         Self: Unpin,
@@ -216,8 +249,21 @@ pub trait AsyncReadExt: AsyncRead {
         Operation::new(self, ReadToEnd::new(buf))
     }
 
-    /// Reads all there is, appends it to `text`, and returns how many bytes it was.
+    /// Reads to the end, appends all bytes to `text`, and returns how many were read.
     ///
+    /// # Errors
+    /// - [`InvalidData`](std::io::ErrorKind::InvalidData) if the bytes are not UTF-8.
+    /// - Any error of the reader except [`Interrupted`](std::io::ErrorKind::Interrupted), after which it
+    ///   tries again.
+    ///
+    /// After an error `text` is as it was before the call; bytes that were read are lost.
+    ///
+    /// # Cancel safety
+    /// This method is not cancel safe: if it is dropped, `text` is as it was before the call, and bytes
+    /// that were read are lost. Use [`read_to_end`](AsyncReadExt::read_to_end) and convert the bytes to
+    /// avoid that.
+    ///
+    /// # Examples
     /// ```
     /// use tress::io::AsyncReadExt;
     ///
@@ -228,13 +274,6 @@ pub trait AsyncReadExt: AsyncRead {
     /// assert_eq!(text, "Laub: grün");
     /// # Ok::<(), std::io::Error>(()) }).unwrap();
     /// ```
-    ///
-    /// # Errors
-    /// [`InvalidData`](std::io::ErrorKind::InvalidData) if it is not UTF-8, or an error of the source
-    /// other than `Interrupted`. `text` is then as it was.
-    ///
-    /// # Cancel safety
-    /// Not cancel safe: if it is dropped, `text` is as it was, and what was read is lost.
     fn read_to_string<'a>(
         &'a mut self,
         text: &'a mut String,
@@ -246,28 +285,28 @@ pub trait AsyncReadExt: AsyncRead {
     }
 
     numbers! {
-        read_u8: u8, from_be_bytes, "an unsigned byte", "[200, 1]" => "200";
-        read_i8: i8, from_be_bytes, "a signed byte", "[200, 1]" => "-56";
-        read_u16: u16, from_be_bytes, "an unsigned number of 16 bits, big-endian", "[1, 2]" => "0x0102";
-        read_i16: i16, from_be_bytes, "a signed number of 16 bits, big-endian", "[255, 254]" => "-2";
-        read_u32: u32, from_be_bytes, "an unsigned number of 32 bits, big-endian", "[1, 2, 3, 4]" => "0x0102_0304";
-        read_i32: i32, from_be_bytes, "a signed number of 32 bits, big-endian", "[255, 255, 255, 254]" => "-2";
-        read_u64: u64, from_be_bytes, "an unsigned number of 64 bits, big-endian", "[0, 0, 0, 0, 0, 0, 1, 2]" => "258";
-        read_i64: i64, from_be_bytes, "a signed number of 64 bits, big-endian", "[255, 255, 255, 255, 255, 255, 255, 254]" => "-2";
-        read_u128: u128, from_be_bytes, "an unsigned number of 128 bits, big-endian", "258_u128.to_be_bytes()" => "258";
-        read_i128: i128, from_be_bytes, "a signed number of 128 bits, big-endian", "(-2_i128).to_be_bytes()" => "-2";
-        read_f32: f32, from_be_bytes, "a floating point number of 32 bits, big-endian", "[0x3F, 0xC0, 0, 0]" => "1.5";
-        read_f64: f64, from_be_bytes, "a floating point number of 64 bits, big-endian", "[0x3F, 0xF8, 0, 0, 0, 0, 0, 0]" => "1.5";
-        read_u16_le: u16, from_le_bytes, "an unsigned number of 16 bits, little-endian", "[1, 2]" => "0x0201";
-        read_i16_le: i16, from_le_bytes, "a signed number of 16 bits, little-endian", "[254, 255]" => "-2";
-        read_u32_le: u32, from_le_bytes, "an unsigned number of 32 bits, little-endian", "[1, 2, 3, 4]" => "0x0403_0201";
-        read_i32_le: i32, from_le_bytes, "a signed number of 32 bits, little-endian", "[254, 255, 255, 255]" => "-2";
-        read_u64_le: u64, from_le_bytes, "an unsigned number of 64 bits, little-endian", "[2, 1, 0, 0, 0, 0, 0, 0]" => "258";
-        read_i64_le: i64, from_le_bytes, "a signed number of 64 bits, little-endian", "[254, 255, 255, 255, 255, 255, 255, 255]" => "-2";
-        read_u128_le: u128, from_le_bytes, "an unsigned number of 128 bits, little-endian", "258_u128.to_le_bytes()" => "258";
-        read_i128_le: i128, from_le_bytes, "a signed number of 128 bits, little-endian", "(-2_i128).to_le_bytes()" => "-2";
-        read_f32_le: f32, from_le_bytes, "a floating point number of 32 bits, little-endian", "[0, 0, 0xC0, 0x3F]" => "1.5";
-        read_f64_le: f64, from_le_bytes, "a floating point number of 64 bits, little-endian", "[0, 0, 0, 0, 0, 0, 0xF8, 0x3F]" => "1.5";
+        read_u8: u8, from_be_bytes, "an unsigned 8-bit integer", "[200, 1]" => "200";
+        read_i8: i8, from_be_bytes, "a signed 8-bit integer", "[200, 1]" => "-56";
+        read_u16: u16, from_be_bytes, "an unsigned 16-bit integer, big-endian", "[1, 2]" => "0x0102";
+        read_i16: i16, from_be_bytes, "a signed 16-bit integer, big-endian", "[255, 254]" => "-2";
+        read_u32: u32, from_be_bytes, "an unsigned 32-bit integer, big-endian", "[1, 2, 3, 4]" => "0x0102_0304";
+        read_i32: i32, from_be_bytes, "a signed 32-bit integer, big-endian", "[255, 255, 255, 254]" => "-2";
+        read_u64: u64, from_be_bytes, "an unsigned 64-bit integer, big-endian", "[0, 0, 0, 0, 0, 0, 1, 2]" => "258";
+        read_i64: i64, from_be_bytes, "a signed 64-bit integer, big-endian", "[255, 255, 255, 255, 255, 255, 255, 254]" => "-2";
+        read_u128: u128, from_be_bytes, "an unsigned 128-bit integer, big-endian", "258_u128.to_be_bytes()" => "258";
+        read_i128: i128, from_be_bytes, "a signed 128-bit integer, big-endian", "(-2_i128).to_be_bytes()" => "-2";
+        read_f32: f32, from_be_bytes, "a 32-bit floating-point number, big-endian", "[0x3F, 0xC0, 0, 0]" => "1.5";
+        read_f64: f64, from_be_bytes, "a 64-bit floating-point number, big-endian", "[0x3F, 0xF8, 0, 0, 0, 0, 0, 0]" => "1.5";
+        read_u16_le: u16, from_le_bytes, "an unsigned 16-bit integer, little-endian", "[1, 2]" => "0x0201";
+        read_i16_le: i16, from_le_bytes, "a signed 16-bit integer, little-endian", "[254, 255]" => "-2";
+        read_u32_le: u32, from_le_bytes, "an unsigned 32-bit integer, little-endian", "[1, 2, 3, 4]" => "0x0403_0201";
+        read_i32_le: i32, from_le_bytes, "a signed 32-bit integer, little-endian", "[254, 255, 255, 255]" => "-2";
+        read_u64_le: u64, from_le_bytes, "an unsigned 64-bit integer, little-endian", "[2, 1, 0, 0, 0, 0, 0, 0]" => "258";
+        read_i64_le: i64, from_le_bytes, "a signed 64-bit integer, little-endian", "[254, 255, 255, 255, 255, 255, 255, 255]" => "-2";
+        read_u128_le: u128, from_le_bytes, "an unsigned 128-bit integer, little-endian", "258_u128.to_le_bytes()" => "258";
+        read_i128_le: i128, from_le_bytes, "a signed 128-bit integer, little-endian", "(-2_i128).to_le_bytes()" => "-2";
+        read_f32_le: f32, from_le_bytes, "a 32-bit floating-point number, little-endian", "[0, 0, 0xC0, 0x3F]" => "1.5";
+        read_f64_le: f64, from_le_bytes, "a 64-bit floating-point number, little-endian", "[0, 0, 0, 0, 0, 0, 0xF8, 0x3F]" => "1.5";
     }
 }
 

@@ -5,8 +5,9 @@ use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// A source that has nothing but the same byte, without end.
+/// Creates a reader that yields the same byte without end.
 ///
+/// # Examples
 /// ```
 /// use tress::io::AsyncReadExt;
 ///
@@ -20,7 +21,7 @@ pub fn repeat(byte: u8) -> Repeat {
     Repeat { byte }
 }
 
-/// A source that has nothing but the same byte; made by [`repeat`].
+/// A reader that yields the same byte without end, created by [`repeat`].
 #[derive(Debug)]
 pub struct Repeat {
     byte: u8,
@@ -34,7 +35,7 @@ impl AsyncRead for Repeat {
     ) -> Poll<io::Result<()>> {
         ready!(coop::poll_proceed(cx)).made_progress();
         let n = buf.remaining();
-        // SAFETY: it is filled with initialised bytes, all of it.
+        // SAFETY: all of it is filled with initialized bytes.
         unsafe {
             buf.unfilled_mut().fill(MaybeUninit::new(self.byte));
             buf.assume_init(n);

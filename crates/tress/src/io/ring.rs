@@ -1,6 +1,7 @@
-//! What sources of I/O do on the ring of a driver. Where there is no ring, or its kernel lacks the
-//! operation, each function gives back what it was given: then readiness does it. The twin for systems
-//! without io_uring is `no_ring`.
+//! Operations of sources of I/O on the ring of a driver.
+//!
+//! Where there is no ring, or its kernel lacks the operation, each function gives back what it was given,
+//! and readiness does the work. The twin for systems without io_uring is `no_ring`.
 
 mod held;
 mod reading;
@@ -23,7 +24,7 @@ use tress_driver::op::{self, Operation};
 use tress_driver::{Buffer, BufferMut, Submission};
 
 impl<T: Descriptor> Source<T> {
-    /// The descriptor, for an operation to keep open.
+    /// Returns the descriptor, for an operation to keep open.
     fn lend(&self) -> Arc<Lent> {
         self.inner.lend()
     }
@@ -41,7 +42,7 @@ pub(crate) fn recv<T: Descriptor, B: BufferMut>(
     submitted.map(|submission| Reading::new(source.lend(), submission))
 }
 
-/// Sends by a socket.
+/// Sends on a socket.
 #[cfg(feature = "net")]
 pub(crate) fn send<T: Descriptor, B: Buffer>(
     source: &Source<T>,
@@ -52,7 +53,7 @@ pub(crate) fn send<T: Descriptor, B: Buffer>(
     })
 }
 
-/// Reads from something without a position.
+/// Reads from an object without a position.
 pub(crate) fn read<T: Descriptor, B: BufferMut>(
     source: &Source<T>,
     buffer: B,
@@ -63,12 +64,12 @@ pub(crate) fn read<T: Descriptor, B: BufferMut>(
     submitted.map(|submission| Reading::new(source.lend(), submission))
 }
 
-/// Where what a dropped read has received is kept.
+/// Returns the place where bytes that a dropped read has received are kept.
 fn kept_by(lent: &Arc<Lent>) -> &Leftover {
     lent.leftover()
 }
 
-/// Writes to something without a position.
+/// Writes to an object without a position.
 pub(crate) fn write<T: Descriptor, B: Buffer>(
     source: &Source<T>,
     buffer: B,

@@ -3,8 +3,16 @@ use std::ops::DerefMut;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// Something with a position that can be moved.
+/// A stream with a position that can be moved.
 ///
+/// This is the asynchronous counterpart of [`std::io::Seek`]. A seek has two steps:
+/// [`start_seek`](AsyncSeek::start_seek) begins it, and [`poll_complete`](AsyncSeek::poll_complete) waits
+/// until it is done.
+///
+/// Implement this trait for a stream of your own. To seek, use the methods of
+/// [`AsyncSeekExt`](super::AsyncSeekExt), which every `AsyncSeek` has.
+///
+/// # Examples
 /// ```
 /// use std::io::{Cursor, SeekFrom};
 /// use std::pin::Pin;
@@ -19,21 +27,30 @@ use std::task::{Context, Poll};
 /// # Ok::<(), std::io::Error>(()) }).unwrap();
 /// ```
 pub trait AsyncSeek {
-    /// Begins to move the position; [`poll_complete`](AsyncSeek::poll_complete) tells when it has
-    /// moved.
+    /// Begins to move the position.
+    ///
+    /// The seek is done when [`poll_complete`](AsyncSeek::poll_complete) returns `Ready`. Until then no
+    /// other operation should begin. A position past the end is allowed; what it means is up to the
+    /// implementation.
     ///
     /// # Errors
-    /// The position is out of range, or another seek has begun and not completed.
+    /// The position is out of range, or another operation is not complete. An implementation may report
+    /// either in [`poll_complete`](AsyncSeek::poll_complete) instead.
     fn start_seek(self: Pin<&mut Self>, position: SeekFrom) -> io::Result<()>;
 
-    /// The position, once the seek that has begun is complete. Without one: where it is.
+    /// Waits until a seek is complete, and returns the position, counted from the start.
+    ///
+    /// If no seek has begun, it returns the current position. After `Pending` the current task is woken
+    /// when another attempt may succeed.
     ///
     /// # Errors
-    /// That of the seek that has begun.
+    /// The error of the seek.
     fn poll_complete(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<u64>>;
 
-    /// Waits until a seek may begin: for one that has begun and that nobody waits for any more. Its position, or
-    /// none if it has failed, which nobody is to hear of. Other errors are not its own.
+    /// Waits until a seek may begin, that is, for an earlier one whose future was dropped.
+    ///
+    /// Returns its position, or `None` if it failed: its error is discarded. Errors of other operations are
+    /// returned.
     #[doc(hidden)]
     fn poll_settled(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<Option<u64>>> {
         self.poll_complete(cx).map_ok(Some)

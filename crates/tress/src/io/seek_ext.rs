@@ -4,8 +4,11 @@ use std::io::{self, SeekFrom};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// What can be done with everything that is [`AsyncSeek`].
+/// Methods for seeking, available on every [`AsyncSeek`].
 ///
+/// Bring the trait into scope to call them. They return futures that do nothing unless awaited.
+///
+/// # Examples
 /// ```
 /// use std::io::{Cursor, SeekFrom};
 /// use tress::io::{AsyncReadExt, AsyncSeekExt};
@@ -19,10 +22,20 @@ use std::task::{Context, Poll, ready};
 /// # Ok::<(), std::io::Error>(()) }).unwrap();
 /// ```
 pub trait AsyncSeekExt: AsyncSeek {
-    /// Moves the position and returns where it is then, counted from the start.
+    /// Moves the position, and returns the new one, counted from the start.
     ///
-    /// An operation that is still going on is waited for.
+    /// It waits first for an earlier operation that has not finished, such as a write of a file or a seek
+    /// that was dropped.
     ///
+    /// # Errors
+    /// The position is before the start or out of range, or any error of the stream. Files and the types of
+    /// this module discard the error of an earlier seek that was dropped.
+    ///
+    /// # Cancel safety
+    /// If it is dropped, the position may or may not have moved, or may move later. Another seek waits for
+    /// that, and then moves the position to where it should be.
+    ///
+    /// # Examples
     /// ```
     /// use std::io::{Cursor, SeekFrom};
     /// use tress::io::AsyncSeekExt;
@@ -34,14 +47,6 @@ pub trait AsyncSeekExt: AsyncSeek {
     /// assert!(cursor.seek(SeekFrom::Current(-4)).await.is_err());
     /// # Ok::<(), std::io::Error>(()) }).unwrap();
     /// ```
-    ///
-    /// # Errors
-    /// The position is before the start or out of range, or the object has an error of its own. That of an
-    /// earlier seek, which was dropped, is discarded by files and by buffers around them.
-    ///
-    /// # Cancel safety
-    /// If it is dropped, the position may move or not. Another seek waits for that and then moves it
-    /// to where it should be.
     fn seek(&mut self, position: SeekFrom) -> Operation<'_, Self, Seek>
     where
         Self: Unpin,
@@ -51,6 +56,15 @@ pub trait AsyncSeekExt: AsyncSeek {
 
     /// Moves the position to the start.
     ///
+    /// It is short for `seek(SeekFrom::Start(0))`.
+    ///
+    /// # Errors
+    /// See [`seek`](AsyncSeekExt::seek).
+    ///
+    /// # Cancel safety
+    /// See [`seek`](AsyncSeekExt::seek).
+    ///
+    /// # Examples
     /// ```
     /// use std::io::Cursor;
     /// use tress::io::{AsyncReadExt, AsyncSeekExt};
@@ -62,9 +76,6 @@ pub trait AsyncSeekExt: AsyncSeek {
     /// assert_eq!(cursor.read_u8().await?, 1);
     /// # Ok::<(), std::io::Error>(()) }).unwrap();
     /// ```
-    ///
-    /// # Cancel safety
-    /// That of [`seek`](AsyncSeekExt::seek).
     fn rewind(&mut self) -> Operation<'_, Self, Seek>
     where
         Self: Unpin,
@@ -72,8 +83,17 @@ pub trait AsyncSeekExt: AsyncSeek {
         self.seek(SeekFrom::Start(0))
     }
 
-    /// The position, counted from the start.
+    /// Returns the current position, counted from the start.
     ///
+    /// It is short for `seek(SeekFrom::Current(0))`.
+    ///
+    /// # Errors
+    /// See [`seek`](AsyncSeekExt::seek).
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: it does not move the position.
+    ///
+    /// # Examples
     /// ```
     /// use std::io::Cursor;
     /// use tress::io::{AsyncReadExt, AsyncSeekExt};
@@ -84,9 +104,6 @@ pub trait AsyncSeekExt: AsyncSeek {
     /// assert_eq!(cursor.stream_position().await?, 4);
     /// # Ok::<(), std::io::Error>(()) }).unwrap();
     /// ```
-    ///
-    /// # Cancel safety
-    /// Cancel safe: it moves nothing.
     fn stream_position(&mut self) -> Operation<'_, Self, Seek>
     where
         Self: Unpin,
@@ -97,8 +114,8 @@ pub trait AsyncSeekExt: AsyncSeek {
 
 impl<S: AsyncSeek + ?Sized> AsyncSeekExt for S {}
 
-/// [`AsyncSeekExt::seek`], [`rewind`](AsyncSeekExt::rewind) and
-/// [`stream_position`](AsyncSeekExt::stream_position). Where to, as long as it has not begun.
+/// The operation of [`AsyncSeekExt::seek`], [`rewind`](AsyncSeekExt::rewind) and
+/// [`stream_position`](AsyncSeekExt::stream_position).
 #[derive(Debug)]
 pub struct Seek(Option<SeekFrom>);
 
@@ -107,7 +124,7 @@ impl<S: AsyncSeek + ?Sized> Step<S> for Seek {
 
     fn poll(&mut self, mut io: Pin<&mut S>, cx: &mut Context<'_>) -> Poll<io::Result<u64>> {
         if let Some(position) = self.0 {
-            // There may be another operation, which must not be disturbed.
+            // An earlier operation must finish first.
             ready!(io.as_mut().poll_settled(cx))?;
             io.as_mut().start_seek(position)?;
             self.0 = None;

@@ -8,9 +8,10 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 pin_project! {
-    /// The pieces of a source between one byte and the next; made by
+    /// The segments of a reader between separators, created by
     /// [`AsyncBufReadExt::split`](super::AsyncBufReadExt::split).
     ///
+    /// # Examples
     /// ```
     /// use tress::io::{AsyncBufReadExt, BufReader};
     ///
@@ -26,7 +27,7 @@ pin_project! {
         #[pin]
         reader: R,
         byte: u8,
-        // What there is of a segment.
+        // Part of a segment that was read and not returned yet.
         segment: Vec<u8>,
     }
 }
@@ -40,14 +41,30 @@ impl<R: AsyncBufRead> Split<R> {
         }
     }
 
-    /// The next segment, without the byte that ends it, or `None` at the end.
+    /// Returns the next segment, without the separator that ends it, or `None` at the end.
+    ///
+    /// Two separators in a row have an empty segment between them. A separator at the very end is not
+    /// followed by another segment.
     ///
     /// # Errors
-    /// Those of the source, except `Interrupted`. What there is of the segment is kept for the next
-    /// call.
+    /// Any error of the reader except [`Interrupted`](io::ErrorKind::Interrupted), after which it tries
+    /// again. The part of the segment that was read is kept for the next call.
     ///
     /// # Cancel safety
-    /// Cancel safe: what there is of the segment is kept for the next call.
+    /// This method is cancel safe: the part of the segment that was read is kept for the next call.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::AsyncBufReadExt;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let mut fields = AsyncBufReadExt::split(&b"a,,b,"[..], b',');
+    /// assert_eq!(fields.next_segment().await?.as_deref(), Some(&b"a"[..]));
+    /// assert_eq!(fields.next_segment().await?.as_deref(), Some(&b""[..]));
+    /// assert_eq!(fields.next_segment().await?.as_deref(), Some(&b"b"[..]));
+    /// assert_eq!(fields.next_segment().await?, None);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub async fn next_segment(&mut self) -> io::Result<Option<Vec<u8>>>
     where
         R: Unpin,
@@ -55,7 +72,12 @@ impl<R: AsyncBufRead> Split<R> {
         poll_fn(|cx| Pin::new(&mut *self).poll_next_segment(cx)).await
     }
 
-    /// The next segment, as [`next_segment`](Split::next_segment) returns it, if it is there.
+    /// Attempts to return the next segment, like [`next_segment`](Split::next_segment).
+    ///
+    /// After `Pending` the current task is woken when another attempt may succeed.
+    ///
+    /// # Errors
+    /// See [`next_segment`](Split::next_segment).
     pub fn poll_next_segment(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -5,13 +5,19 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// A pipe in memory: what is written to one end is read at the other.
+/// Creates a pipe in memory, and returns its two ends.
 ///
-/// At most `max_buf_size` bytes are in it; a writer waits while it is full. The reader sees the end
-/// after the writer's [`shutdown`](super::AsyncWriteExt::shutdown): dropping the writer does not do it,
-/// because the two are halves of one object, and so does not dropping the reader fail the writer.
-/// [`duplex`](super::duplex) closes when either end is dropped.
+/// What is written to the second is read from the first. The pipe holds at most `max_buf_size` bytes; a
+/// write waits while it is full.
 ///
+/// The reader sees the end after the writer's [`shutdown`](super::AsyncWriteExt::shutdown). Because the two
+/// ends are halves of one object, dropping the writer does not end the stream, and dropping the reader does
+/// not make writes fail. [`duplex`](super::duplex) closes when either end is dropped.
+///
+/// # Panics
+/// If `max_buf_size` is 0.
+///
+/// # Examples
 /// ```
 /// use tress::io::{AsyncReadExt, AsyncWriteExt};
 ///
@@ -27,16 +33,16 @@ use std::task::{Context, Poll};
 /// task.await.unwrap()?;
 /// # Ok::<(), std::io::Error>(()) }).unwrap();
 /// ```
-///
-/// # Panics
-/// If `max_buf_size` is 0.
 #[track_caller]
 pub fn simplex(max_buf_size: usize) -> (ReadHalf<SimplexStream>, WriteHalf<SimplexStream>) {
     split(SimplexStream::new_unsplit(max_buf_size))
 }
 
-/// A pipe in memory, both ends in one; see [`simplex`].
+/// A pipe in memory, with both ends in one object.
 ///
+/// What is written to it is read from it. [`simplex`] creates one and splits it.
+///
+/// # Examples
 /// ```
 /// use tress::io::{AsyncReadExt, AsyncWriteExt, SimplexStream};
 ///
@@ -54,10 +60,10 @@ pub struct SimplexStream {
 }
 
 impl SimplexStream {
-    /// A pipe that holds at most `max_buf_size` bytes.
+    /// Creates a pipe that holds at most `max_buf_size` bytes.
     ///
     /// # Panics
-    /// If that is 0.
+    /// If `max_buf_size` is 0.
     #[track_caller]
     pub fn new_unsplit(max_buf_size: usize) -> SimplexStream {
         SimplexStream {

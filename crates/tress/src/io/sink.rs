@@ -4,8 +4,9 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// A sink that takes everything and forgets it.
+/// Creates a writer that accepts all bytes and discards them.
 ///
+/// # Examples
 /// ```
 /// use tress::io::AsyncWriteExt;
 ///
@@ -17,7 +18,7 @@ pub fn sink() -> Sink {
     Sink { _private: () }
 }
 
-/// A sink that takes everything and forgets it; made by [`sink`].
+/// A writer that accepts all bytes and discards them, created by [`sink`].
 #[derive(Debug)]
 pub struct Sink {
     _private: (),

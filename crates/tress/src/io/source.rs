@@ -1,9 +1,9 @@
-//! What every socket, pipe and watched descriptor is made of: a thing that can become ready, and its
-//! place in a driver.
+//! What every socket, pipe and watched descriptor is made of: an object that can become ready, and its
+//! registration with a driver.
 //!
-//! A source is registered when an operation on it would block for the first time, with the driver of
-//! the worker that found so. A connection that is served at once is never registered at all, and
-//! connections spread over the workers with the tasks that serve them.
+//! A source is registered when an operation on it would block for the first time, with the driver of the
+//! worker that found out. A connection that is served at once is never registered, and connections spread
+//! over the workers with the tasks that serve them.
 
 use crate::io::ReadBuf;
 use crate::io::ring::{Descriptor, Held};
@@ -21,39 +21,40 @@ use std::task::{Context, Poll, ready};
 use tress_driver::{Direction, Gone, Interest, Ready, Registration};
 
 pub(crate) struct Source<T: tress_driver::Source> {
-    // Before the thing itself: a registration goes first, or it would name another's descriptor.
+    // Dropped before `inner`: a registration that outlived it would name the descriptor of another object.
     registration: OnceLock<Registration>,
     #[cfg(unix)]
     registering: Mutex<()>,
     interest: Interest,
     assumed: Ready,
-    /// Before it is registered: the sides, reading and writing, that the last transfer has left with nothing to try.
+    /// For reading and writing, before the source is registered: whether the last transfer has left nothing
+    /// to try.
     used_up: [AtomicBool; 2],
-    /// Somebody looks after urgent bytes: that there was one may be forgotten when they take it.
+    /// Whether a task takes care of urgent bytes: once it takes one, it may be unknown that there was one.
     urgent: AtomicBool,
     runtime: IoHandle,
     pub(super) inner: Held<T>,
 }
 
-// A panic leaves nothing half done: the parts change in single steps, under locks of their own.
+// A panic leaves no inconsistent state: the parts change in single steps, under locks of their own.
 impl<T: tress_driver::Source + UnwindSafe> UnwindSafe for Source<T> {}
 impl<T: tress_driver::Source + RefUnwindSafe> RefUnwindSafe for Source<T> {}
 
 #[cfg_attr(not(feature = "net"), allow(dead_code, reason = "mostly for sockets"))]
 impl<T: tress_driver::Source> Source<T> {
-    /// A source in the current runtime. `inner` is in non-blocking mode.
+    /// Creates a source in the current runtime. `inner` is in non-blocking mode.
     ///
     /// # Errors
-    /// If the runtime has shut down; if it cannot be registered, where that happens at once (Windows).
+    /// The runtime has shut down, or, where sources are registered at once (Windows), registration fails.
     ///
     /// # Panics
-    /// If there is no current runtime, or it was built without I/O. `what` says what needs one.
+    /// If there is no current runtime, or it was built without I/O. `what` names the object in the message.
     #[track_caller]
     pub(crate) fn new(inner: T, what: &str) -> io::Result<Source<T>> {
         Source::with_interest(inner, Interest::READABLE | Interest::WRITABLE, what)
     }
 
-    /// As `new`, for a thing that only one side of makes sense to watch.
+    /// Creates a source like `new`, for an object of which only some events are of interest.
     #[track_caller]
     pub(crate) fn with_interest(inner: T, interest: Interest, what: &str) -> io::Result<Source<T>> {
         let source = Source::lazy(inner, interest, what);
@@ -65,13 +66,13 @@ impl<T: tress_driver::Source> Source<T> {
         Ok(source)
     }
 
-    /// As `with_interest`, without registering it anywhere.
+    /// Creates a source like `with_interest`, without registering it.
     #[track_caller]
     pub(crate) fn lazy(inner: T, interest: Interest, what: &str) -> Source<T> {
         Source::lazy_in(IoHandle::current(what), inner, interest)
     }
 
-    /// As `lazy`, in any runtime, whatever has become of it.
+    /// Creates a source like `lazy`, in the given runtime, even if that has shut down.
     pub(crate) fn lazy_in(runtime: IoHandle, inner: T, interest: Interest) -> Source<T> {
         Source {
             registration: OnceLock::new(),
@@ -86,8 +87,8 @@ impl<T: tress_driver::Source> Source<T> {
         }
     }
 
-    /// Whoever waits for the source before anything is known of it finds this readiness: an attempt
-    /// is likely to succeed.
+    /// Sets the readiness that a task finds that waits before anything is known: an attempt is likely to
+    /// succeed.
     pub(crate) fn assuming(mut self, ready: Ready) -> Source<T> {
         self.assumed = ready;
         self
@@ -102,7 +103,7 @@ impl<T: tress_driver::Source> Source<T> {
         &mut self.inner
     }
 
-    /// Its place in a driver, and the thing itself.
+    /// Returns the registration and the object itself.
     #[cfg(unix)]
     pub(crate) fn parts_mut(&mut self) -> io::Result<(&Registration, &mut T)> {
         self.registration()?;
@@ -110,17 +111,19 @@ impl<T: tress_driver::Source> Source<T> {
         Ok((registration, &mut self.inner))
     }
 
-    /// Takes it out of the driver. For what is never lent to operations; else there is `reclaim`.
+    /// Removes the source from the driver, and returns the object. For objects that are never lent to
+    /// operations; for others there is `reclaim`.
     pub(crate) fn into_inner(self) -> T {
         drop(self.registration);
         self.inner.into_inner()
     }
 
-    /// As `into_inner`, for what may be lent to an operation that was dropped and is not over yet.
+    /// Returns the object like `into_inner`, even if it is lent to an operation that was dropped and is not
+    /// over yet.
     ///
     /// # Errors
-    /// If a duplicate is needed for that, and there are no more descriptors; if a read that was dropped has
-    /// received something that nobody has read.
+    /// A duplicate is needed for that and there are no more descriptors, or a dropped read has received
+    /// bytes that have not been read.
     pub(crate) fn reclaim(self) -> io::Result<T>
     where
         T: Descriptor,
@@ -129,13 +132,13 @@ impl<T: tress_driver::Source> Source<T> {
         self.inner.reclaim()
     }
 
-    /// The runtime that it belongs to.
+    /// Returns the runtime that the source belongs to.
     pub(crate) fn runtime(&self) -> &IoHandle {
         &self.runtime
     }
 
-    /// Moves it to the current runtime, if that is another one than its own, which may be gone, or have
-    /// nobody who drives it. Who waits is forgotten.
+    /// Moves the source to the current runtime, if that is not its own, which may have ended or may not be
+    /// driven by any thread. Tasks that wait for it are forgotten.
     #[cfg(all(unix, feature = "signal"))]
     pub(crate) fn follow(&mut self) {
         if let Some(here) = self.runtime.current_other() {
@@ -144,13 +147,13 @@ impl<T: tress_driver::Source> Source<T> {
         }
     }
 
-    /// Its place in a driver, found now if need be.
+    /// Returns the registration with a driver, after making it if need be.
     #[cfg(unix)]
     pub(crate) fn registration(&self) -> io::Result<&Registration> {
         if let Some(registration) = self.registration.get() {
             return Ok(registration);
         }
-        // One at a time: in two drivers it would have two readinesses.
+        // One thread at a time: registered with two drivers, the source would have two states of readiness.
         let _one = self.registering.lock();
         if let Some(registration) = self.registration.get() {
             return Ok(registration);
@@ -179,8 +182,11 @@ impl<T: tress_driver::Source> Source<T> {
         Ok(self)
     }
 
-    /// As `registration`, for one who has not tried anything: what is assumed and not used up, less `unless`, is
-    /// known at once, or else what the source is ready for at this moment, and not only after the driver's next turn.
+    /// Returns the registration like `registration`, before any attempt was made.
+    ///
+    /// A new registration is told at once what is assumed and not used up, or else what the source is ready
+    /// for at this moment, in either case without `unless`. Otherwise that would be known only after the
+    /// driver's next turn.
     fn registration_assuming(&self, unless: Ready) -> io::Result<&Registration> {
         let is_new = self.registration.get().is_none();
         let registration = self.registration()?;
@@ -198,7 +204,8 @@ impl<T: tress_driver::Source> Source<T> {
         Ok(registration)
     }
 
-    /// What `f` returns, for a source that nobody had to wait for so far. None if it has to now.
+    /// Returns the result of `f` for a source that is not registered. `None` if it is, or if `f` would
+    /// block.
     // D-NET-01
     #[inline]
     fn try_unregistered<R>(&self, f: impl FnOnce(&T) -> io::Result<R>) -> Option<io::Result<R>> {
@@ -211,8 +218,8 @@ impl<T: tress_driver::Source> Source<T> {
         }
     }
 
-    /// As `try_unregistered`, on one side. A transfer that `uses_up` what there was leaves nothing to try: the next one
-    /// waits first.
+    /// Tries `f` like `try_unregistered`, in one direction. After a transfer that `uses_up` what there was,
+    /// the next one waits without trying.
     // D-NET-08
     #[inline]
     fn try_side<R>(
@@ -221,7 +228,8 @@ impl<T: tress_driver::Source> Source<T> {
         uses_up: impl Fn(&R) -> bool,
         f: impl FnOnce(&T) -> io::Result<R>,
     ) -> Option<io::Result<R>> {
-        // Once it is registered that is known there. Until then this is but a hint: whoever waits hears of what there is.
+        // Once the source is registered, the registration knows. Until then this is only a hint: a task
+        // that waits is told what there is.
         let used_up = &self.used_up[direction as usize];
         if self.registration.get().is_some() || used_up.load(Ordering::Relaxed) {
             return None;
@@ -246,7 +254,8 @@ impl<T: tress_driver::Source> Source<T> {
         ready
     }
 
-    /// Does `f` until it would not block. One waker a side is kept; for more waiters there is `io`.
+    /// Calls `f` until it would not block. One waker is kept for each direction; for more waiters there is
+    /// `io`.
     pub(crate) fn poll_io<R>(
         &self,
         cx: &mut Context<'_>,
@@ -256,16 +265,16 @@ impl<T: tress_driver::Source> Source<T> {
         self.poll_attempts(cx, direction, |_| false, f)
     }
 
-    /// As `poll_io`, for reads of a stream of bytes that ends a read only where there is no more, as TCP does:
-    /// a read that did not fill the buffer has emptied the source, so the next one waits without trying first.
-    /// TCP also ends a read at an urgent mark: such a source is registered for
+    /// Reads like `poll_read`, from a stream of bytes, such as TCP, that ends a read only where there is no
+    /// more: a read that did not fill the buffer has emptied the source, so the next one waits without
+    /// trying first. TCP also ends a read at an urgent mark: such a source is registered for
     /// [`Interest::PRIORITY`](tress_driver::Interest) too, so that this is known.
     ///
-    /// Not for pipes, whose writers may send packets, nor for sockets that bring descriptors along or keep
-    /// messages apart, nor for descriptors of which nothing is known: a short read of those says nothing.
+    /// It is not for pipes, whose writers may send packets, nor for sockets that pass descriptors or keep
+    /// messages apart, nor for descriptors of unknown kind: a short read of those means nothing.
     ///
     /// # Safety
-    /// `f` initialises the bytes whose number it returns.
+    /// `f` initializes the bytes whose number it returns.
     // D-NET-02
     #[cfg(feature = "net")]
     pub(crate) unsafe fn poll_read_stream(
@@ -277,7 +286,7 @@ impl<T: tress_driver::Source> Source<T> {
         if let Some(read) = ready!(self.poll_leftover(cx, buf)) {
             return Poll::Ready(read);
         }
-        // SAFETY: nothing is de-initialised: `f` only writes bytes into it.
+        // SAFETY: nothing is de-initialized: `f` only writes bytes into it.
         let room = unsafe { buf.unfilled_mut() };
         let wanted = room.len();
         let n = ready!(self.poll_transfer(cx, Direction::Read, wanted, |inner| f(inner, room)))?;
@@ -287,10 +296,10 @@ impl<T: tress_driver::Source> Source<T> {
         Poll::Ready(Ok(()))
     }
 
-    /// As `poll_io`, for reads: only one that would block uses up the readiness.
+    /// Reads like `poll_io`. Only an attempt that would block uses up the readiness.
     ///
     /// # Safety
-    /// `f` initialises the bytes whose number it returns.
+    /// `f` initializes the bytes whose number it returns.
     pub(crate) unsafe fn poll_read(
         &self,
         cx: &mut Context<'_>,
@@ -300,7 +309,7 @@ impl<T: tress_driver::Source> Source<T> {
         if let Some(read) = ready!(self.poll_leftover(cx, buf)) {
             return Poll::Ready(read);
         }
-        // SAFETY: nothing is de-initialised: `f` only writes bytes into it.
+        // SAFETY: nothing is de-initialized: `f` only writes bytes into it.
         let room = unsafe { buf.unfilled_mut() };
         let n = ready!(self.poll_io(cx, Direction::Read, |inner| f(inner, room)))?;
         // SAFETY: by the caller's promise.
@@ -309,8 +318,8 @@ impl<T: tress_driver::Source> Source<T> {
         Poll::Ready(Ok(()))
     }
 
-    /// As `poll_io`, for transfers of up to `wanted` bytes: one that was shorter, but not empty, has
-    /// used up the readiness. Reads only of what `poll_read_stream` is for.
+    /// Transfers up to `wanted` bytes, like `poll_io`. A transfer that is shorter, but not empty, has used
+    /// up the readiness. For reads only of sources that `poll_read_stream` is for.
     pub(crate) fn poll_transfer(
         &self,
         cx: &mut Context<'_>,
@@ -319,7 +328,7 @@ impl<T: tress_driver::Source> Source<T> {
         f: impl FnMut(&T) -> io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
         let tells = match direction {
-            // Elsewhere nobody says that there is an urgent mark.
+            // Other systems do not report an urgent mark.
             Direction::Read => cfg!(any(target_os = "linux", target_os = "android")),
             Direction::Write => cfg!(unix),
         };
@@ -339,7 +348,7 @@ impl<T: tress_driver::Source> Source<T> {
             ready!(self.poll_settled(cx))?;
         }
         loop {
-            // Each time: a source may be said to be ready again and again, and never be.
+            // In every iteration, because a source may be reported ready again and again, and never be.
             let progress = ready!(coop::poll_proceed(cx));
             if let Some(result) = self.try_side(direction, &uses_up, &mut f) {
                 progress.made_progress();
@@ -364,11 +373,12 @@ impl<T: tress_driver::Source> Source<T> {
         }
     }
 
-    /// Was there ever an error, or for reads an urgent mark, before which a transfer ends though there is more to come?
+    /// Whether there was ever an error, or for reads an urgent mark, before which a transfer ends although
+    /// there is more to come.
     ///
-    /// What has come since the event of the attempt was seen brings another event, and then a `clear` of that one does
-    /// nothing. What had come before was there when the selector was asked, and if it was urgent the selector has said
-    /// so, unless the urgent byte was taken before.
+    /// Bytes that have arrived since the event of the attempt was seen bring another event, and then a
+    /// `clear` of that one does nothing. Bytes that had arrived before were there when the selector was
+    /// asked, and if one was urgent the selector has said so, unless it was taken before.
     #[inline]
     fn may_end_early(&self, registration: &Registration, direction: Direction) -> bool {
         let rare = match direction {
@@ -379,7 +389,7 @@ impl<T: tress_driver::Source> Source<T> {
         registration.ready_now(rare).is_some() || self.urgent.load(Ordering::Acquire)
     }
 
-    /// To be called before anything that may take an urgent byte.
+    /// Notes that an urgent byte may be taken. To be called before anything that may take one.
     #[inline]
     fn note_urgency(&self, interest: Interest) {
         #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -390,7 +400,8 @@ impl<T: tress_driver::Source> Source<T> {
         let _ = interest;
     }
 
-    /// Does `f` until it would not block, waiting for `interest`. Any number of tasks may wait.
+    /// Calls `f` until it would not block, and waits for `interest` in between. Any number of tasks may
+    /// wait.
     ///
     /// # Cancel safety
     /// `f` is called only in a poll that returns its result at once, or would block.
@@ -410,10 +421,10 @@ impl<T: tress_driver::Source> Source<T> {
         attempts(self.registration()?, interest, || f(&self.inner)).await
     }
 
-    /// Does `f` unless it is known that it would block.
+    /// Calls `f`, unless it is known that it would block.
     ///
     /// # Errors
-    /// `WouldBlock` if the source is not ready for `interest`; else what `f` returns.
+    /// `WouldBlock` if the source is not ready for `interest`; otherwise the error of `f`.
     pub(crate) fn try_io<R>(
         &self,
         interest: Interest,
@@ -437,7 +448,7 @@ impl<T: tress_driver::Source> Source<T> {
         }
     }
 
-    /// Waits until one side is ready.
+    /// Polls until one direction is ready.
     pub(crate) fn poll_ready(
         &self,
         cx: &mut Context<'_>,
@@ -460,7 +471,7 @@ impl<T: tress_driver::Source> Source<T> {
         Poll::Ready(result.map(|_| ()))
     }
 
-    /// Waits until a connection that is being made can be written to, or has failed: nothing is assumed.
+    /// Waits until a connection that is being made can be written to, or has failed. Nothing is assumed.
     ///
     /// # Cancel safety
     /// Waiting takes nothing.
@@ -469,7 +480,7 @@ impl<T: tress_driver::Source> Source<T> {
         readiness.await.map(|_| ())
     }
 
-    /// Waits until it is ready for any of `interest`.
+    /// Waits until the source is ready for any of `interest`.
     ///
     /// # Cancel safety
     /// Waiting takes nothing.
@@ -490,7 +501,7 @@ impl<T: tress_driver::Source> Source<T> {
     }
 }
 
-/// What is not to be assumed any more after an attempt that would have blocked.
+/// Returns what must not be assumed any more after an attempt that would have blocked.
 fn used_up(interest: Interest) -> Ready {
     let mut ready = Ready::EMPTY;
     if interest.is_readable() {
@@ -502,8 +513,8 @@ fn used_up(interest: Interest) -> Ready {
     ready
 }
 
-/// Does `f` until it would not block, waiting for `interest`, and lets others have their turn in between.
-/// The first attempt's budget has been taken.
+/// Calls `f` until it would not block, waits for `interest` in between, and yields when the budget is used
+/// up. The budget of the first attempt has been taken.
 ///
 /// # Cancel safety
 /// `f` is called only in a poll that returns its result at once, or would block.
@@ -515,7 +526,7 @@ pub(super) async fn attempts<R>(
     loop {
         registration.readiness(interest).await?;
         match registration.try_io(interest, &mut f) {
-            // Or somebody else has used it up.
+            // Or another task has used up the readiness.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             result => return result,
         }
@@ -523,7 +534,7 @@ pub(super) async fn attempts<R>(
     }
 }
 
-/// What a descriptor is ready for, without waiting.
+/// Returns what a descriptor is ready for, without waiting.
 #[cfg(unix)]
 #[cfg_attr(not(feature = "net"), allow(dead_code, reason = "mostly for sockets"))]
 fn ready_now(descriptor: &impl std::os::fd::AsRawFd, interest: Interest) -> Ready {
@@ -538,7 +549,7 @@ fn ready_now(descriptor: &impl std::os::fd::AsRawFd, interest: Interest) -> Read
     if interest.is_writable() {
         asked.events |= libc::POLLOUT;
     }
-    // SAFETY: one entry, which is ours. If it fails nothing is said to be ready.
+    // SAFETY: there is one entry, which is ours. If the call fails, nothing is reported ready.
     unsafe { libc::poll(&mut asked, 1, 0) };
     let mut ready = Ready::EMPTY;
     if asked.revents & libc::POLLIN != 0 {
@@ -563,8 +574,8 @@ mod tests {
     use std::io::{Read, Write};
     use std::task::Waker;
 
-    /// A short read of a TCP stream says that there is no more: the next one waits, and hears of what has come before
-    /// it does.
+    /// A short read of a TCP stream means that there is no more: the next one waits, and is told of bytes
+    /// that have arrived before.
     #[test]
     fn after_a_short_read_the_next_one_waits_without_a_try() {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
@@ -591,7 +602,7 @@ mod tests {
         });
     }
 
-    /// As above, once it is registered: this is what a request costs.
+    /// The same once the source is registered: this is what a request costs.
     #[test]
     fn a_request_takes_one_try_to_read_it() {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
@@ -616,7 +627,7 @@ mod tests {
         });
     }
 
-    /// Both ends of a TCP connection.
+    /// Returns both ends of a TCP connection.
     fn connection() -> (std::net::TcpStream, mio::net::TcpStream) {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let near = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();

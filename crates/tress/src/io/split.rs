@@ -8,12 +8,17 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// Makes a source and a sink of one stream, which can go to different tasks.
+/// Splits a stream into a reader and a writer, which can be used by different tasks.
 ///
-/// A lock keeps the halves apart while one of them is being polled. Types with a `split` or
-/// `into_split` of their own do it without. A half that is polled from within a poll of the other one, by the
-/// stream itself or by a waker that polls where it is woken, is pending and woken when that poll is over.
+/// The halves share the stream behind a lock, which each takes while it is polled. Sockets have methods
+/// `split` and `into_split` of their own, which need no lock: prefer those. [`unsplit`](ReadHalf::unsplit)
+/// puts the halves together again; [`join`](super::join()) makes a stream of any reader and writer.
 ///
+/// The stream is closed when both halves have been dropped. A half that is polled from within a poll of the
+/// other one, by the stream itself or by a waker that polls where it is woken, is pending until that poll
+/// is over.
+///
+/// # Examples
 /// ```
 /// use tress::io::{AsyncReadExt, AsyncWriteExt};
 ///
@@ -42,21 +47,25 @@ where
     (reader, writer)
 }
 
-/// The reading half of a stream; made by [`split`].
+/// The reading half of a stream, created by [`split`].
 pub struct ReadHalf<T> {
     stream: Arc<Shared<T>>,
 }
 
-/// The writing half of a stream; made by [`split`].
+/// The writing half of a stream, created by [`split`].
+///
+/// Dropping it does not shut the stream down: call [`shutdown`](super::AsyncWriteExt::shutdown) to let the
+/// peer see the end.
 pub struct WriteHalf<T> {
     stream: Arc<Shared<T>>,
-    /// Asked once, so that it needs no lock.
+    /// Asked once, at the beginning, because asking takes the lock.
     is_write_vectored: bool,
 }
 
 impl<T> ReadHalf<T> {
-    /// Do the halves belong to the same stream?
+    /// Returns whether the two halves belong to the same stream.
     ///
+    /// # Examples
     /// ```
     /// let (reader, writer) = tress::io::split(tress::io::duplex(64).0);
     /// assert!(reader.is_pair_of(&writer));
@@ -65,15 +74,16 @@ impl<T> ReadHalf<T> {
         Arc::ptr_eq(&self.stream, &other.stream)
     }
 
-    /// Makes a whole of the halves again.
+    /// Puts the two halves together, and returns the stream.
     ///
+    /// # Panics
+    /// If the halves belong to different streams: see [`is_pair_of`](ReadHalf::is_pair_of).
+    ///
+    /// # Examples
     /// ```
     /// let (reader, writer) = tress::io::split(tress::io::duplex(64).0);
     /// let stream: tress::io::DuplexStream = reader.unsplit(writer);
     /// ```
-    ///
-    /// # Panics
-    /// If they do not belong together; [`is_pair_of`](ReadHalf::is_pair_of) tells.
     #[track_caller]
     pub fn unsplit(self, writer: WriteHalf<T>) -> T
     where
@@ -90,7 +100,7 @@ impl<T> ReadHalf<T> {
 }
 
 impl<T> WriteHalf<T> {
-    /// Do the halves belong to the same stream?
+    /// Returns whether the two halves belong to the same stream.
     pub fn is_pair_of(&self, other: &ReadHalf<T>) -> bool {
         other.is_pair_of(self)
     }

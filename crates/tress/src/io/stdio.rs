@@ -9,13 +9,15 @@ mod unix;
 #[cfg(windows)]
 mod windows;
 
-/// The standard input of the process.
+/// Creates a handle to the standard input of the process.
 ///
-/// Reading it blocks a thread of the blocking pool, and that cannot be stopped: a runtime that is
-/// dropped waits until somebody has pressed enter, unless it is given up with
-/// [`shutdown_background`](crate::runtime::Runtime::shutdown_background). That is all right for input
-/// from a file or a pipe. For a conversation a thread of its own, with blocking reads, does better.
+/// Reads are made by a thread of the blocking pool, and a read that waits for input cannot be stopped: a
+/// runtime that is dropped meanwhile waits for it, for example until a line is entered at the terminal,
+/// unless it is ended by [`shutdown_background`](crate::runtime::Runtime::shutdown_background). This is
+/// fine for input from a file or a pipe. For interactive input a thread of its own with blocking reads is
+/// the better choice.
 ///
+/// # Examples
 /// ```no_run
 /// use tress::io::{AsyncBufReadExt, BufReader, stdin};
 ///
@@ -33,10 +35,11 @@ pub fn stdin() -> Stdin {
     }
 }
 
-/// The standard input of the process; made by [`stdin`].
+/// A handle to the standard input of the process, created by [`stdin`].
 ///
 /// # Cancel safety
-/// If a read is dropped, what it will have read is returned by the next one of the same handle.
+/// Reads are cancel safe: if one is dropped, the bytes that it receives later are returned by the next read
+/// of the same handle.
 #[derive(Debug)]
 pub struct Stdin {
     std: io::Stdin,
@@ -53,13 +56,13 @@ impl AsyncRead for Stdin {
     }
 }
 
-/// A writer whose writes are made by the blocking pool.
+/// Defines a writer whose writes are made by the blocking pool.
 macro_rules! writer {
     ($name:ident, $stream:literal, $function:ident) => {
-        #[doc = concat!("The standard ", $stream, " of the process; made by [`", stringify!($function), "`].")]
+        #[doc = concat!("A handle to the standard ", $stream, " of the process, created by [`", stringify!($function), "`].")]
         ///
         /// # Cancel safety
-        /// If a write is dropped before it is ready, nothing of it is written.
+        /// Writes are cancel safe: if one is dropped before it is ready, none of its bytes are written.
         #[derive(Debug)]
         pub struct $name {
             std: io::$name,
@@ -86,15 +89,17 @@ macro_rules! writer {
     };
 }
 
-/// The standard output of the process.
+/// Creates a handle to the standard output of the process.
 ///
-/// A write is ready when its bytes are with the blocking pool, which writes them; an error shows in the
-/// next operation of the handle, and [`flush`](super::AsyncWriteExt::flush) tells when everything is out.
-/// What the pool has is written even if the runtime is shut down.
+/// Writes are made by a thread of the blocking pool. A write is ready when the pool has its bytes; if
+/// writing them fails, the next operation of the handle returns the error.
+/// [`flush`](super::AsyncWriteExt::flush) waits until everything is written. Bytes that the pool has are
+/// written even if the runtime is shut down.
 ///
-/// Each call makes a handle of its own, and handles do not wait for each other: to keep things in order
-/// use one. What is written with one call, up to 2 MiB, is not mixed with other output of this process.
+/// Each call creates an independent handle, and handles do not wait for each other: use one handle to keep
+/// output in order. Bytes of a single write, up to 2 MiB, are not mixed with other output of this process.
 ///
+/// # Examples
 /// ```
 /// use tress::io::{AsyncWriteExt, stdout};
 ///
@@ -116,8 +121,11 @@ pub fn stdout() -> Stdout {
 
 writer!(Stdout, "output", stdout);
 
-/// The standard error of the process. As [`stdout`].
+/// Creates a handle to the standard error of the process.
 ///
+/// Writes behave as those of [`stdout`] do.
+///
+/// # Examples
 /// ```
 /// use tress::io::{AsyncWriteExt, stderr};
 ///

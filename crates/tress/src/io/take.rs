@@ -6,9 +6,10 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 pin_project! {
-    /// The first so many bytes of a source; made by
+    /// The first bytes of a reader, up to a limit, created by
     /// [`AsyncReadExt::take`](super::AsyncReadExt::take).
     ///
+    /// # Examples
     /// ```
     /// use tress::io::AsyncReadExt;
     ///
@@ -27,7 +28,7 @@ pin_project! {
     pub struct Take<R> {
         #[pin]
         inner: R,
-        // So many more.
+        // Number of bytes that may still be read.
         limit: u64,
     }
 }
@@ -37,38 +38,44 @@ impl<R> Take<R> {
         Take { inner, limit }
     }
 
-    /// How many bytes it will still read, if the source has as many.
+    /// Returns how many bytes may still be read.
+    ///
+    /// The reader may end before.
     pub fn limit(&self) -> u64 {
         self.limit
     }
 
-    /// Makes it read `limit` more bytes, whatever it has read before.
+    /// Sets the number of bytes that may be read from now on, regardless of what was read before.
     pub fn set_limit(&mut self, limit: u64) {
         self.limit = limit;
     }
 
-    /// The source.
+    /// Returns a reference to the inner reader.
     pub fn get_ref(&self) -> &R {
         &self.inner
     }
 
-    /// The source. What is read from it directly does not count.
+    /// Returns a mutable reference to the inner reader.
+    ///
+    /// Bytes that are read from it directly do not count towards the limit.
     pub fn get_mut(&mut self) -> &mut R {
         &mut self.inner
     }
 
-    /// The source. What is read from it directly does not count.
+    /// Returns a pinned mutable reference to the inner reader.
+    ///
+    /// Bytes that are read from it directly do not count towards the limit.
     pub fn get_pin_mut(self: Pin<&mut Self>) -> Pin<&mut R> {
         self.project().inner
     }
 
-    /// The source.
+    /// Returns the inner reader.
     pub fn into_inner(self) -> R {
         self.inner
     }
 }
 
-/// As much of `len` as there is of the limit.
+/// Returns `len`, or the limit if that is smaller.
 fn within(len: usize, limit: u64) -> usize {
     usize::try_from(limit).map_or(len, |limit| len.min(limit))
 }
@@ -80,15 +87,15 @@ impl<R: AsyncRead> AsyncRead for Take<R> {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = self.project();
-        // At the limit the source is not asked: it might wait.
+        // At the limit the inner reader is not polled, because it might wait.
         if *this.limit == 0 {
             return Poll::Ready(Ok(()));
         }
         let n = within(buf.remaining(), *this.limit);
         let initialized = n.min(buf.initialized().len() - buf.filled().len());
-        // SAFETY: what reads write is initialised.
+        // SAFETY: what reads write is initialized.
         let part = unsafe { &mut buf.unfilled_mut()[..n] };
-        // SAFETY: so many were behind the filled ones.
+        // SAFETY: as many bytes behind the filled ones were initialized.
         let filled = ready!(unsafe { poll_read_uninit(this.inner, cx, part, initialized) })?;
         *this.limit -= filled.len as u64;
         // SAFETY: the part begins where the filled bytes end.
@@ -110,7 +117,7 @@ impl<R: AsyncBufRead> AsyncBufRead for Take<R> {
 
     fn consume(self: Pin<&mut Self>, amt: usize) {
         let this = self.project();
-        // Not more than was shown.
+        // No more than `poll_fill_buf` has returned.
         let amt = within(amt, *this.limit);
         *this.limit -= amt as u64;
         this.inner.consume(amt);

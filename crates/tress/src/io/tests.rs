@@ -48,7 +48,7 @@ fn the_marks_of_a_buffer_move_as_documented() {
     assert_eq!(buf.initialize_unfilled_to(2), [0, 0]);
     assert_eq!(buf.initialized().len(), 4);
     buf.initialize_unfilled_to(2).copy_from_slice(b"cd");
-    // Asking for more must not wipe what is initialised already.
+    // Asking for more must not wipe what is initialized already.
     assert_eq!(buf.initialize_unfilled(), b"cd\0\0\0\0");
     buf.advance(1);
     assert_eq!(buf.filled(), b"abc");
@@ -90,7 +90,7 @@ fn the_unsafe_ways_to_fill_a_buffer() {
     let mut space = [MaybeUninit::uninit(); 6];
     let mut buf = ReadBuf::uninit(&mut space);
     buf.put_slice(b"a");
-    // SAFETY: only initialised bytes are written, and exactly those are declared so.
+    // SAFETY: only initialized bytes are written, and exactly those are declared so.
     unsafe {
         for (byte, value) in buf.unfilled_mut().iter_mut().zip(b"bc") {
             byte.write(*value);
@@ -164,7 +164,7 @@ fn everything_that_points_to_a_reader_is_one() {
     assert_eq!(read(&mut pinned, 1), b"c");
 }
 
-/// Would be unsound to move while it is read.
+/// A reader that would be unsound to move while it is read.
 struct Immovable(PhantomPinned);
 
 impl AsyncRead for Immovable {
@@ -243,7 +243,7 @@ fn several_buffers_are_written_at_once_where_that_works() {
     ready(Pin::new(&mut boxed).poll_flush(&mut cx()));
     ready(Pin::new(&mut boxed).poll_shutdown(&mut cx()));
 
-    /// With the methods that must be there and no others.
+    /// Implements the required methods and no others.
     struct Plain(Vec<u8>);
     impl AsyncWrite for Plain {
         fn poll_write(

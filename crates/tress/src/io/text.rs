@@ -3,15 +3,15 @@ use std::mem;
 
 /// A string to which bytes are appended that may turn out not to be UTF-8.
 ///
-/// The string lends its memory for that. It gets it back with [`commit`](Text::commit), or as it was
-/// when this is dropped.
+/// It borrows the memory of the string. The string gets it back with the new bytes by
+/// [`commit`](Text::commit), or without them when this is dropped.
 #[derive(Debug)]
 pub(super) struct Text<'a> {
-    /// Empty while its memory is lent; `None` when it has it back.
+    /// Empty while its memory is in use; `None` when it has it back.
     string: Option<&'a mut String>,
-    /// What the string was, and what was appended.
+    /// Bytes of the string, and those that were appended.
     pub(super) bytes: Vec<u8>,
-    /// So many bytes are the string's.
+    /// Number of bytes that belong to the string.
     len: usize,
 }
 
@@ -26,11 +26,11 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Gives the string back with what was appended, and returns how many bytes that was. Nothing if
-    /// it has been given back.
+    /// Gives the string back with the new bytes, and returns how many they are: 0 if it has been given back
+    /// already.
     ///
     /// # Errors
-    /// It is not UTF-8. The string is then as it was.
+    /// The bytes are not UTF-8. The string is then as it was.
     pub(super) fn commit(&mut self) -> io::Result<usize> {
         let Some(string) = self.string.take() else {
             return Ok(0);
@@ -57,7 +57,7 @@ impl Drop for Text<'_> {
     }
 }
 
-/// The first `len` bytes, which were taken from a string.
+/// Makes a string of the first `len` bytes, which were taken from one.
 fn first(mut bytes: Vec<u8>, len: usize) -> String {
     bytes.truncate(len);
     String::from_utf8(bytes).expect("it was a string")

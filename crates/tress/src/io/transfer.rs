@@ -5,21 +5,21 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// The size of a buffer that nobody has given a size.
+/// Size of a buffer for which the user has not chosen one.
 pub(super) const DEFAULT_BUF_SIZE: usize = 8 * 1024;
 
 /// Bytes that go from a reader to a writer, through a buffer.
 #[derive(Debug)]
 pub(super) struct Transfer {
     buf: Box<[u8]>,
-    /// Read and not written yet: `buf[start..end]`.
+    /// `buf[start..end]` was read and not written yet.
     start: usize,
     end: usize,
-    /// How the reader has ended. An error is told when everything before it has been written.
+    /// How the reader has ended. An error is returned when everything before it has been written.
     ended: Option<io::Result<()>>,
     /// Something was written since the last flush.
     unflushed: bool,
-    /// So many bytes have been written.
+    /// Number of bytes that have been written.
     written: u64,
 }
 
@@ -47,12 +47,12 @@ impl Transfer {
         W: AsyncWrite + ?Sized,
     {
         loop {
-            // Neither of the two need take part in that.
+            // Reader and writer need not take part in cooperative scheduling themselves.
             let budget = ready!(coop::poll_proceed(cx));
             let read = self.poll_read(cx, reader.as_mut());
             if self.start == self.end {
                 if read.is_pending() {
-                    // What was written should not wait for what is yet to come.
+                    // What was written must not be delayed until the reader has more.
                     if self.unflushed {
                         ready!(writer.poll_flush(cx))?;
                         self.unflushed = false;
@@ -74,7 +74,7 @@ impl Transfer {
         }
     }
 
-    /// Reads once, if there is room for it and it has not ended.
+    /// Reads once, if there is room and the reader has not ended.
     fn poll_read<R>(&mut self, cx: &mut Context<'_>, mut reader: Pin<&mut R>) -> Poll<()>
     where
         R: AsyncRead + ?Sized,

@@ -4,22 +4,21 @@ use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// What a read has left in memory.
+/// State of memory after a read.
 pub(super) struct Filled {
-    /// So many bytes hold what was read.
+    /// Number of bytes that were read.
     pub(super) len: usize,
-    /// So many bytes are initialised. At least `len`.
+    /// Number of initialized bytes: at least `len`.
     pub(super) initialized: usize,
 }
 
-/// Reads into memory of which only the first `initialized` bytes are initialised.
+/// Reads into memory of which the first `initialized` bytes are initialized.
 ///
 /// # Panics
-/// If the reader puts another buffer in the place of the one that it was given: then nobody knows
-/// what is in this one.
+/// If the reader exchanges the buffer for another one, because then the contents of this one are unknown.
 ///
 /// # Safety
-/// They must be.
+/// The first `initialized` bytes of `memory` must be initialized.
 pub(super) unsafe fn poll_read_uninit<R: AsyncRead + ?Sized>(
     reader: Pin<&mut R>,
     cx: &mut Context<'_>,
@@ -38,10 +37,10 @@ pub(super) unsafe fn poll_read_uninit<R: AsyncRead + ?Sized>(
     }))
 }
 
-/// Reads behind the first `filled` bytes. How many are filled then, those included.
+/// Reads behind the first `filled` bytes, and returns how many are filled then, those included.
 ///
 /// # Panics
-/// As for `poll_read_uninit`; and if the reader makes the buffer less filled than it was.
+/// If the reader exchanges the buffer for another one, or makes its filled part shorter.
 #[inline]
 pub(super) fn poll_read_behind<R: AsyncRead + ?Sized>(
     reader: Pin<&mut R>,
@@ -62,7 +61,7 @@ pub(super) fn poll_read_behind<R: AsyncRead + ?Sized>(
     Poll::Ready(Ok(now))
 }
 
-/// Is that the buffer which the reader was given?
+/// Checks that a buffer is the one that the reader was given.
 #[inline]
 fn check(buf: &ReadBuf<'_>, start: *const u8, room: usize) {
     assert!(

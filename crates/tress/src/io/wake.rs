@@ -1,8 +1,10 @@
 use crate::wait::WakeBatch;
 use std::task::Waker;
 
-/// Wakes all. A waker that panics (foreign ones may) does not keep the others from being woken: its panic goes
-/// on after that, unless the thread unwinds already. No lock may be held.
+/// Wakes all wakers. No lock may be held.
+///
+/// A waker that panics, as foreign ones may, does not keep the others from being woken. Its panic goes on
+/// after that, unless the thread is panicking already.
 pub(super) fn wake_all(wakers: impl IntoIterator<Item = Option<Waker>>) {
     let mut batch = WakeBatch::new();
     for waker in wakers {
@@ -12,7 +14,7 @@ pub(super) fn wake_all(wakers: impl IntoIterator<Item = Option<Waker>>) {
         batch.push(waker);
     }
     if std::thread::panicking() {
-        // Keeps every panic to itself.
+        // This discards further panics.
         drop(batch);
     } else {
         batch.finish();

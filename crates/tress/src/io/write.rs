@@ -3,8 +3,16 @@ use std::ops::DerefMut;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// A sink of bytes that may have to be waited for.
+/// A sink for bytes that can be written without blocking the thread.
 ///
+/// This is the asynchronous counterpart of [`std::io::Write`], with an orderly end,
+/// [`poll_shutdown`](AsyncWrite::poll_shutdown), in addition. Where a call would block, the poll functions
+/// return `Pending` and have the task woken later.
+///
+/// Implement this trait for a writer of your own. To write, use the methods of
+/// [`AsyncWriteExt`](super::AsyncWriteExt), which every `AsyncWrite` has.
+///
+/// # Examples
 /// ```
 /// use std::pin::Pin;
 /// use std::future::poll_fn;
@@ -17,30 +25,50 @@ use std::task::{Context, Poll};
 /// # Ok::<(), std::io::Error>(()) }).unwrap();
 /// ```
 pub trait AsyncWrite {
-    /// Writes some of `buf` and returns how much.
+    /// Attempts to write bytes from `buf`, and returns how many were written.
     ///
-    /// `Ready(Ok(0))` means that nothing can be written any more, or that `buf` is empty. With
-    /// `Pending` and with an error nothing has been written; after `Pending` the task will be woken
-    /// when another attempt makes sense.
+    /// `Ready(Ok(0))` means that the sink takes no more bytes, or that `buf` is empty. With `Pending` and
+    /// with an error nothing was written; after `Pending` the current task is woken when another attempt
+    /// may succeed.
+    ///
+    /// An implementation must not return a number larger than `buf.len()`.
+    ///
+    /// # Errors
+    /// Any error of the sink. [`Interrupted`](io::ErrorKind::Interrupted) means that the write may be tried
+    /// again at once.
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<Result<usize, io::Error>>;
 
-    /// Brings everything that was written to where it belongs, if it is still in a buffer.
+    /// Attempts to bring everything that was written to its destination, out of any buffer on the way.
+    ///
+    /// After `Pending` the current task is woken when another attempt may succeed.
+    ///
+    /// # Errors
+    /// Any error of the sink.
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), io::Error>>;
 
-    /// Ends the writing side in an orderly way: flushes, says goodbye to the peer if the protocol
-    /// has a word for it, and refuses further writes.
+    /// Attempts to shut down the writing side in an orderly way.
     ///
-    /// Dropping the sink instead may lose what is still buffered. Must be called again until it is
-    /// ready.
+    /// It flushes, tells the peer that no more bytes follow if the protocol has a way to do so, and refuses
+    /// further writes. Call it again until it is ready.
+    ///
+    /// A sink that is dropped without it may lose bytes that are still in a buffer. After `Pending` the
+    /// current task is woken when another attempt may succeed.
+    ///
+    /// # Errors
+    /// Any error of the sink.
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), io::Error>>;
 
-    /// As [`poll_write`](AsyncWrite::poll_write), from several buffers in order.
+    /// Attempts to write bytes from several buffers in order, like [`poll_write`](AsyncWrite::poll_write).
     ///
-    /// Unless implemented it writes the first buffer that is not empty.
+    /// The last buffer that is used may be written only in part. The provided implementation writes from
+    /// the first buffer that is not empty.
+    ///
+    /// # Errors
+    /// Any error of the sink.
     fn poll_write_vectored(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -50,15 +78,16 @@ pub trait AsyncWrite {
         self.poll_write(cx, first.map_or(&[], |buf| &**buf))
     }
 
-    /// Does [`poll_write_vectored`](AsyncWrite::poll_write_vectored) use more than the first buffer?
+    /// Returns whether [`poll_write_vectored`](AsyncWrite::poll_write_vectored) uses more than one buffer.
     ///
-    /// If not, copying small pieces into one buffer before writing is worth it.
+    /// If it does not, it is worth copying small pieces into one buffer before writing.
     fn is_write_vectored(&self) -> bool {
         false
     }
 }
 
-/// All methods, passed on to `$target`, or to `$shared` where a shared reference is all there is.
+/// Implements all methods by passing them on to `$target`, or to `$shared` where only a shared reference is
+/// at hand.
 macro_rules! pass_on {
     ($this:ident => $target:expr, $shared:expr) => {
         #[allow(unused_mut)]
@@ -113,7 +142,7 @@ where
     pass_on!(self => self.as_deref_mut(), (**self));
 }
 
-/// All methods, for what the standard library writes to without waiting.
+/// Implements all methods for types that the standard library writes to without blocking.
 macro_rules! in_memory {
     () => {
         fn poll_write(
@@ -146,27 +175,27 @@ macro_rules! in_memory {
     };
 }
 
-/// Appends.
+/// Appends to the vector.
 impl AsyncWrite for Vec<u8> {
     in_memory!();
 }
 
-/// Overwrites from the cursor's position on; what does not fit is not written.
+/// Overwrites from the cursor's position on; bytes that do not fit are not written.
 impl AsyncWrite for Cursor<&mut [u8]> {
     in_memory!();
 }
 
-/// Overwrites from the cursor's position on and grows as needed.
+/// Overwrites from the cursor's position on, and grows the vector as needed.
 impl AsyncWrite for Cursor<&mut Vec<u8>> {
     in_memory!();
 }
 
-/// Overwrites from the cursor's position on and grows as needed.
+/// Overwrites from the cursor's position on, and grows the vector as needed.
 impl AsyncWrite for Cursor<Vec<u8>> {
     in_memory!();
 }
 
-/// Overwrites from the cursor's position on; what does not fit is not written.
+/// Overwrites from the cursor's position on; bytes that do not fit are not written.
 impl AsyncWrite for Cursor<Box<[u8]>> {
     in_memory!();
 }

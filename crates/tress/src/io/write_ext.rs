@@ -16,12 +16,22 @@ pub use finish::{Flush, Shutdown};
 pub use number::WriteNumber;
 pub use some::{Write, WriteVectored};
 
-/// The methods that write numbers: name, type, how bytes are made from it, and the words for it.
+/// Defines the methods that write numbers, by name, type, conversion to bytes, and words for the summary
+/// line.
 macro_rules! numbers {
     ($($name:ident: $type:ident, $to:ident, $words:literal, $value:literal => $example:literal;)*) => {
         $(
             #[doc = concat!("Writes ", $words, ".")]
             ///
+            /// # Errors
+            /// - [`WriteZero`](std::io::ErrorKind::WriteZero) if the writer takes no more bytes.
+            /// - Any error of the writer except [`Interrupted`](std::io::ErrorKind::Interrupted), after which it
+            ///   tries again.
+            ///
+            /// # Cancel safety
+            /// This method is not cancel safe: if it is dropped, a part of the number may have been written.
+            ///
+            /// # Examples
             /// ```
             /// use tress::io::AsyncWriteExt;
             ///
@@ -31,12 +41,6 @@ macro_rules! numbers {
             #[doc = concat!("assert_eq!(sink, ", $example, ");")]
             /// # Ok::<(), std::io::Error>(()) }).unwrap();
             /// ```
-            ///
-            /// # Errors
-            /// As [`write_all`](AsyncWriteExt::write_all).
-            ///
-            /// # Cancel safety
-            /// Not cancel safe: some of its bytes may have been written.
             fn $name(&mut self, n: $type) -> Operation<'_, Self, WriteNumber<{ size_of::<$type>() }>>
             where
                 Self: Unpin,
@@ -47,8 +51,18 @@ macro_rules! numbers {
     };
 }
 
-/// What can be done with everything that is [`AsyncWrite`].
+/// Methods for writing, available on every [`AsyncWrite`].
 ///
+/// Bring the trait into scope to call them. They return futures that do nothing unless awaited.
+///
+/// | method | writes | when it is dropped |
+/// |---|---|---|
+/// | [`write`](AsyncWriteExt::write), [`write_vectored`](AsyncWriteExt::write_vectored) | what the writer takes at once | nothing was written |
+/// | [`write_all`](AsyncWriteExt::write_all), [`write_u8`](AsyncWriteExt::write_u8) … | everything | a part may have been written |
+/// | `write_buf`, `write_all_buf` | from a `Buf`, which it advances | the buffer shows how much was written |
+/// | [`flush`](AsyncWriteExt::flush), [`shutdown`](AsyncWriteExt::shutdown) | what is in buffers | another call goes on |
+///
+/// # Examples
 /// ```
 /// use tress::io::{AsyncWriteExt, BufWriter};
 ///
@@ -61,11 +75,20 @@ macro_rules! numbers {
 /// # Ok::<(), std::io::Error>(()) }).unwrap();
 /// ```
 pub trait AsyncWriteExt: AsyncWrite {
-    /// Writes some of `buf` and returns how much.
+    /// Writes bytes from `buf`, and returns how many were written.
     ///
-    /// Nothing means that the sink takes no more bytes, or that `buf` is empty. If all must be
-    /// written, [`write_all`](AsyncWriteExt::write_all) does that.
+    /// It waits until the writer takes at least one byte. A return value of 0 means that the writer takes
+    /// no more bytes, or that `buf` is empty. To write all of `buf`, use
+    /// [`write_all`](AsyncWriteExt::write_all).
     ///
+    /// # Errors
+    /// Any error of the writer, [`Interrupted`](std::io::ErrorKind::Interrupted) included. No bytes were
+    /// written then.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: if it is dropped before it is ready, no bytes were written.
+    ///
+    /// # Examples
     /// ```
     /// use std::io::Cursor;
     /// use tress::io::AsyncWriteExt;
@@ -77,12 +100,6 @@ pub trait AsyncWriteExt: AsyncWrite {
     /// assert_eq!(sink.write(b"lo").await?, 0);
     /// # Ok::<(), std::io::Error>(()) }).unwrap();
     /// ```
-    ///
-    /// # Errors
-    /// Those of the sink. Nothing was written then.
-    ///
-    /// # Cancel safety
-    /// Cancel safe: if it is dropped before it is ready, nothing was written.
     fn write<'a>(&'a mut self, buf: &'a [u8]) -> Operation<'a, Self, Write<'a>>
     where
         Self: Unpin,
@@ -90,11 +107,20 @@ pub trait AsyncWriteExt: AsyncWrite {
         Operation::new(self, Write::new(buf))
     }
 
-    /// As [`write`](AsyncWriteExt::write), from several buffers in order.
+    /// Writes bytes from several buffers in order, and returns how many were written.
     ///
-    /// A sink that cannot do that writes from the first one that is not empty;
-    /// [`is_write_vectored`](AsyncWrite::is_write_vectored) tells.
+    /// The last buffer that is used may be written only in part. A writer that cannot write from several
+    /// buffers at once writes from the first one that is not empty: see
+    /// [`is_write_vectored`](AsyncWrite::is_write_vectored).
     ///
+    /// # Errors
+    /// Any error of the writer, [`Interrupted`](std::io::ErrorKind::Interrupted) included. No bytes were
+    /// written then.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: if it is dropped before it is ready, no bytes were written.
+    ///
+    /// # Examples
     /// ```
     /// use std::io::IoSlice;
     /// use tress::io::AsyncWriteExt;
@@ -106,12 +132,6 @@ pub trait AsyncWriteExt: AsyncWrite {
     /// assert_eq!(sink, b"hello world");
     /// # Ok::<(), std::io::Error>(()) }).unwrap();
     /// ```
-    ///
-    /// # Errors
-    /// Those of the sink. Nothing was written then.
-    ///
-    /// # Cancel safety
-    /// Cancel safe: if it is dropped before it is ready, nothing was written.
     fn write_vectored<'a, 'b>(
         &'a mut self,
         bufs: &'a [IoSlice<'b>],
@@ -122,10 +142,21 @@ pub trait AsyncWriteExt: AsyncWrite {
         Operation::new(self, WriteVectored::new(bufs))
     }
 
-    /// Writes some of `buf`, advances it by that, and returns how much it was.
+    /// Writes bytes from `buf`, advances it by them, and returns how many they were.
     ///
-    /// If the sink can write from several buffers at once, and `buf` consists of several, it does.
+    /// If `buf` consists of several pieces, and the writer can write from several buffers at once, up to 64
+    /// of them are written together. A return value of 0 means that the writer takes no more bytes, or that
+    /// `buf` is empty.
     ///
+    /// # Errors
+    /// Any error of the writer, [`Interrupted`](std::io::ErrorKind::Interrupted) included. No bytes were
+    /// written then.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: if it is dropped before it is ready, no bytes were written, and `buf`
+    /// has not moved.
+    ///
+    /// # Examples
     /// ```
     /// use std::io::Cursor;
     /// use tress::io::AsyncWriteExt;
@@ -138,12 +169,6 @@ pub trait AsyncWriteExt: AsyncWrite {
     /// assert_eq!(buf, "lo");
     /// # Ok::<(), std::io::Error>(()) }).unwrap();
     /// ```
-    ///
-    /// # Errors
-    /// Those of the sink. Nothing was written then.
-    ///
-    /// # Cancel safety
-    /// Cancel safe: `buf` tells what was written.
     #[cfg(feature = "bytes")]
     fn write_buf<'a, B>(&'a mut self, buf: &'a mut B) -> Operation<'a, Self, WriteFrom<'a, B>>
     where
@@ -153,8 +178,23 @@ pub trait AsyncWriteExt: AsyncWrite {
         Operation::new(self, WriteFrom::new(buf))
     }
 
-    /// Writes all of `buf`, advancing it on the way.
+    /// Writes all of `buf`, and advances it on the way.
     ///
+    /// If `buf` consists of several pieces, and the writer can write from several buffers at once, up to 64
+    /// of them are written together.
+    ///
+    /// # Errors
+    /// - [`WriteZero`](std::io::ErrorKind::WriteZero) if the writer takes no more bytes.
+    /// - Any error of the writer except [`Interrupted`](std::io::ErrorKind::Interrupted), after which it
+    ///   tries again.
+    ///
+    /// After an error `buf` holds what remains to be written.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: if it is dropped, `buf` holds what remains to be written, and another
+    /// call goes on from there.
+    ///
+    /// # Examples
     /// ```
     /// use tress::io::AsyncWriteExt;
     /// use bytes::{Buf, Bytes};
@@ -167,12 +207,6 @@ pub trait AsyncWriteExt: AsyncWrite {
     /// assert!(!buf.has_remaining());
     /// # Ok::<(), std::io::Error>(()) }).unwrap();
     /// ```
-    ///
-    /// # Errors
-    /// As [`write_all`](AsyncWriteExt::write_all); `buf` is what remains to be written.
-    ///
-    /// # Cancel safety
-    /// Cancel safe: `buf` is what remains to be written, and another call goes on from there.
     #[cfg(feature = "bytes")]
     fn write_all_buf<'a, B>(
         &'a mut self,
@@ -187,6 +221,18 @@ pub trait AsyncWriteExt: AsyncWrite {
 
     /// Writes all of `buf`.
     ///
+    /// # Errors
+    /// - [`WriteZero`](std::io::ErrorKind::WriteZero) if the writer takes no more bytes.
+    /// - Any error of the writer except [`Interrupted`](std::io::ErrorKind::Interrupted), after which it
+    ///   tries again.
+    ///
+    /// After an error it is unknown how many bytes were written.
+    ///
+    /// # Cancel safety
+    /// This method is not cancel safe: if it is dropped, a part of `buf` may have been written, and it is
+    /// unknown how long that is. With `write_all_buf` (feature `bytes`) the buffer shows it.
+    ///
+    /// # Examples
     /// ```
     /// use tress::io::AsyncWriteExt;
     ///
@@ -196,15 +242,6 @@ pub trait AsyncWriteExt: AsyncWrite {
     /// assert_eq!(sink, b"hello");
     /// # Ok::<(), std::io::Error>(()) }).unwrap();
     /// ```
-    ///
-    /// # Errors
-    /// [`WriteZero`](std::io::ErrorKind::WriteZero) if the sink takes no more bytes, or an error of
-    /// the sink other than `Interrupted`, after which it tries again. How much was written is not
-    /// told.
-    ///
-    /// # Cancel safety
-    /// Not cancel safe: some of `buf` may have been written, and it does not tell how much. With
-    /// `write_all_buf` (feature `bytes`) the buffer tells.
     fn write_all<'a>(&'a mut self, buf: &'a [u8]) -> Operation<'a, Self, WriteAll<'a>>
     where
         Self: Unpin,
@@ -212,8 +249,19 @@ pub trait AsyncWriteExt: AsyncWrite {
         Operation::new(self, WriteAll::new(buf))
     }
 
-    /// Brings everything that was written to where it belongs, if it is still in a buffer.
+    /// Brings everything that was written to its destination, out of any buffer on the way.
     ///
+    /// A [`BufWriter`](super::BufWriter) needs it before it is dropped. For a file it waits until earlier
+    /// writes are done. For sockets, which have no buffer of their own in the process, it does nothing.
+    ///
+    /// # Errors
+    /// Any error of the writer, including errors of earlier writes that it could not report before.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: what was not flushed stays in the buffer, and another call goes on from
+    /// there.
+    ///
+    /// # Examples
     /// ```
     /// use tress::io::{AsyncWriteExt, BufWriter};
     ///
@@ -225,9 +273,6 @@ pub trait AsyncWriteExt: AsyncWrite {
     /// assert_eq!(sink.get_ref(), b"hello");
     /// # Ok::<(), std::io::Error>(()) }).unwrap();
     /// ```
-    ///
-    /// # Cancel safety
-    /// Cancel safe: what was not flushed stays in the buffer, and another call goes on from there.
     fn flush(&mut self) -> Operation<'_, Self, Flush>
     where
         Self: Unpin,
@@ -235,10 +280,17 @@ pub trait AsyncWriteExt: AsyncWrite {
         Operation::new(self, Flush)
     }
 
-    /// Flushes, and ends the writing side in an orderly way.
+    /// Flushes, and shuts down the writing side in an orderly way.
     ///
-    /// A peer that reads sees the end of the stream.
+    /// A peer that reads sees the end of the stream. Writing afterwards is an error for most writers.
     ///
+    /// # Errors
+    /// Any error of the writer, including those of the flush.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: another call goes on with it. Write nothing in between.
+    ///
+    /// # Examples
     /// ```
     /// use tress::io::{AsyncReadExt, AsyncWriteExt};
     ///
@@ -251,9 +303,6 @@ pub trait AsyncWriteExt: AsyncWrite {
     /// assert_eq!(text, "goodbye");
     /// # Ok::<(), std::io::Error>(()) }).unwrap();
     /// ```
-    ///
-    /// # Cancel safety
-    /// Cancel safe: another call goes on with it. Nothing should be written in between.
     fn shutdown(&mut self) -> Operation<'_, Self, Shutdown>
     where
         Self: Unpin,
@@ -262,28 +311,28 @@ pub trait AsyncWriteExt: AsyncWrite {
     }
 
     numbers! {
-        write_u8: u8, to_be_bytes, "an unsigned byte", "200" => "[200]";
-        write_i8: i8, to_be_bytes, "a signed byte", "-56" => "[200]";
-        write_u16: u16, to_be_bytes, "an unsigned number of 16 bits, big-endian", "0x0102" => "[1, 2]";
-        write_i16: i16, to_be_bytes, "a signed number of 16 bits, big-endian", "-2" => "[255, 254]";
-        write_u32: u32, to_be_bytes, "an unsigned number of 32 bits, big-endian", "0x0102_0304" => "[1, 2, 3, 4]";
-        write_i32: i32, to_be_bytes, "a signed number of 32 bits, big-endian", "-2" => "[255, 255, 255, 254]";
-        write_u64: u64, to_be_bytes, "an unsigned number of 64 bits, big-endian", "258" => "[0, 0, 0, 0, 0, 0, 1, 2]";
-        write_i64: i64, to_be_bytes, "a signed number of 64 bits, big-endian", "-2" => "[255, 255, 255, 255, 255, 255, 255, 254]";
-        write_u128: u128, to_be_bytes, "an unsigned number of 128 bits, big-endian", "258" => "258_u128.to_be_bytes()";
-        write_i128: i128, to_be_bytes, "a signed number of 128 bits, big-endian", "-2" => "(-2_i128).to_be_bytes()";
-        write_f32: f32, to_be_bytes, "a floating point number of 32 bits, big-endian", "1.5" => "[0x3F, 0xC0, 0, 0]";
-        write_f64: f64, to_be_bytes, "a floating point number of 64 bits, big-endian", "1.5" => "[0x3F, 0xF8, 0, 0, 0, 0, 0, 0]";
-        write_u16_le: u16, to_le_bytes, "an unsigned number of 16 bits, little-endian", "0x0201" => "[1, 2]";
-        write_i16_le: i16, to_le_bytes, "a signed number of 16 bits, little-endian", "-2" => "[254, 255]";
-        write_u32_le: u32, to_le_bytes, "an unsigned number of 32 bits, little-endian", "0x0403_0201" => "[1, 2, 3, 4]";
-        write_i32_le: i32, to_le_bytes, "a signed number of 32 bits, little-endian", "-2" => "[254, 255, 255, 255]";
-        write_u64_le: u64, to_le_bytes, "an unsigned number of 64 bits, little-endian", "258" => "[2, 1, 0, 0, 0, 0, 0, 0]";
-        write_i64_le: i64, to_le_bytes, "a signed number of 64 bits, little-endian", "-2" => "[254, 255, 255, 255, 255, 255, 255, 255]";
-        write_u128_le: u128, to_le_bytes, "an unsigned number of 128 bits, little-endian", "258" => "258_u128.to_le_bytes()";
-        write_i128_le: i128, to_le_bytes, "a signed number of 128 bits, little-endian", "-2" => "(-2_i128).to_le_bytes()";
-        write_f32_le: f32, to_le_bytes, "a floating point number of 32 bits, little-endian", "1.5" => "[0, 0, 0xC0, 0x3F]";
-        write_f64_le: f64, to_le_bytes, "a floating point number of 64 bits, little-endian", "1.5" => "[0, 0, 0, 0, 0, 0, 0xF8, 0x3F]";
+        write_u8: u8, to_be_bytes, "an unsigned 8-bit integer", "200" => "[200]";
+        write_i8: i8, to_be_bytes, "a signed 8-bit integer", "-56" => "[200]";
+        write_u16: u16, to_be_bytes, "an unsigned 16-bit integer, big-endian", "0x0102" => "[1, 2]";
+        write_i16: i16, to_be_bytes, "a signed 16-bit integer, big-endian", "-2" => "[255, 254]";
+        write_u32: u32, to_be_bytes, "an unsigned 32-bit integer, big-endian", "0x0102_0304" => "[1, 2, 3, 4]";
+        write_i32: i32, to_be_bytes, "a signed 32-bit integer, big-endian", "-2" => "[255, 255, 255, 254]";
+        write_u64: u64, to_be_bytes, "an unsigned 64-bit integer, big-endian", "258" => "[0, 0, 0, 0, 0, 0, 1, 2]";
+        write_i64: i64, to_be_bytes, "a signed 64-bit integer, big-endian", "-2" => "[255, 255, 255, 255, 255, 255, 255, 254]";
+        write_u128: u128, to_be_bytes, "an unsigned 128-bit integer, big-endian", "258" => "258_u128.to_be_bytes()";
+        write_i128: i128, to_be_bytes, "a signed 128-bit integer, big-endian", "-2" => "(-2_i128).to_be_bytes()";
+        write_f32: f32, to_be_bytes, "a 32-bit floating-point number, big-endian", "1.5" => "[0x3F, 0xC0, 0, 0]";
+        write_f64: f64, to_be_bytes, "a 64-bit floating-point number, big-endian", "1.5" => "[0x3F, 0xF8, 0, 0, 0, 0, 0, 0]";
+        write_u16_le: u16, to_le_bytes, "an unsigned 16-bit integer, little-endian", "0x0201" => "[1, 2]";
+        write_i16_le: i16, to_le_bytes, "a signed 16-bit integer, little-endian", "-2" => "[254, 255]";
+        write_u32_le: u32, to_le_bytes, "an unsigned 32-bit integer, little-endian", "0x0403_0201" => "[1, 2, 3, 4]";
+        write_i32_le: i32, to_le_bytes, "a signed 32-bit integer, little-endian", "-2" => "[254, 255, 255, 255]";
+        write_u64_le: u64, to_le_bytes, "an unsigned 64-bit integer, little-endian", "258" => "[2, 1, 0, 0, 0, 0, 0, 0]";
+        write_i64_le: i64, to_le_bytes, "a signed 64-bit integer, little-endian", "-2" => "[254, 255, 255, 255, 255, 255, 255, 255]";
+        write_u128_le: u128, to_le_bytes, "an unsigned 128-bit integer, little-endian", "258" => "258_u128.to_le_bytes()";
+        write_i128_le: i128, to_le_bytes, "a signed 128-bit integer, little-endian", "-2" => "(-2_i128).to_le_bytes()";
+        write_f32_le: f32, to_le_bytes, "a 32-bit floating-point number, little-endian", "1.5" => "[0, 0, 0xC0, 0x3F]";
+        write_f64_le: f64, to_le_bytes, "a 64-bit floating-point number, little-endian", "1.5" => "[0, 0, 0, 0, 0, 0, 0xF8, 0x3F]";
     }
 }
 

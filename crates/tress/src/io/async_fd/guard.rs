@@ -5,23 +5,31 @@ use std::io;
 use std::os::fd::AsRawFd;
 use tress_driver::ReadyEvent;
 
-/// Readiness that was found, to be used up or kept.
+/// Readiness of an [`AsyncFd`], returned by its waiting methods.
 ///
-/// Dropping it keeps the readiness: the next wait ends at once.
+/// Try the operation with [`try_io`](AsyncFdReadyGuard::try_io), which clears the readiness if the
+/// operation would block, or clear it by [`clear_ready`](AsyncFdReadyGuard::clear_ready). Dropping the
+/// guard keeps the readiness: the next wait ends at once.
+///
+/// See [`AsyncFd`] for an example.
 #[must_use = "use the readiness: try the operation, and clear it if that would block"]
 pub struct AsyncFdReadyGuard<'a, T: AsRawFd> {
     async_fd: &'a AsyncFd<T>,
     event: Option<ReadyEvent>,
 }
 
-/// As [`AsyncFdReadyGuard`], to change what the [`AsyncFd`] was made of.
+/// Readiness of an [`AsyncFd`], with mutable access to it.
+///
+/// It is as [`AsyncFdReadyGuard`] otherwise.
 #[must_use = "use the readiness: try the operation, and clear it if that would block"]
 pub struct AsyncFdReadyMutGuard<'a, T: AsRawFd> {
     async_fd: &'a mut AsyncFd<T>,
     event: Option<ReadyEvent>,
 }
 
-/// The operation would have blocked; the readiness has been cleared.
+/// The error of the guards' `try_io`: the operation would have blocked, and the readiness has been cleared.
+///
+/// Wait for readiness again.
 #[derive(Debug)]
 pub struct TryIoError(());
 
@@ -35,15 +43,17 @@ impl Error for TryIoError {}
 
 macro_rules! readiness {
     () => {
-        /// The descriptor is not ready any more: the next wait is one for a new event. If one has
-        /// come meanwhile, this does nothing.
+        /// Clears the readiness, so that the next wait is for a new event.
+        ///
+        /// Call it only if the operation would have blocked. An event that has arrived since the guard was
+        /// created is not cleared.
         pub fn clear_ready(&mut self) {
             if let Some(event) = self.event.take() {
                 self.async_fd.clear(event);
             }
         }
 
-        /// As [`clear_ready`](Self::clear_ready), for a part of the readiness.
+        /// Clears the given part of the readiness, like [`clear_ready`](Self::clear_ready).
         pub fn clear_ready_matching(&mut self, ready: Ready) {
             if let Some(event) = self.event.take() {
                 self.async_fd.clear(event.with_ready(event.ready() & ready));
@@ -52,17 +62,19 @@ macro_rules! readiness {
             }
         }
 
-        /// Keeps the readiness, as dropping does: for the end of a branch that says so.
+        /// Keeps the readiness.
+        ///
+        /// Dropping the guard does the same; this method makes it visible in the code.
         pub fn retain_ready(&mut self) {}
 
-        /// What was found, less what was cleared.
+        /// Returns the readiness that was found, without what has been cleared.
         pub fn ready(&self) -> Ready {
             self.event.map_or(Ready::EMPTY, |event| event.ready())
         }
     };
 }
 
-/// What an attempt means: clears the readiness of a guard if it would have blocked.
+/// Evaluates an attempt, and clears the readiness of a guard if it would have blocked.
 macro_rules! attempt {
     ($guard:ident, $result:expr) => {
         match $result {
@@ -85,10 +97,12 @@ impl<'a, T: AsRawFd> AsyncFdReadyGuard<'a, T> {
 
     readiness!();
 
-    /// Does `f`, a non-blocking operation, and clears the readiness if that would block.
+    /// Performs a non-blocking operation, and clears the readiness if it would block.
+    ///
+    /// The outer result says whether the operation would have blocked, the inner one is that of `f`.
     ///
     /// # Errors
-    /// [`TryIoError`] if it would block: wait again.
+    /// [`TryIoError`] if `f` returns [`WouldBlock`](io::ErrorKind::WouldBlock): wait for readiness again.
     pub fn try_io<R>(
         &mut self,
         f: impl FnOnce(&'a AsyncFd<T>) -> io::Result<R>,
@@ -96,12 +110,12 @@ impl<'a, T: AsRawFd> AsyncFdReadyGuard<'a, T> {
         attempt!(self, f(self.async_fd))
     }
 
-    /// What it is the readiness of.
+    /// Returns a reference to the [`AsyncFd`].
     pub fn get_ref(&self) -> &'a AsyncFd<T> {
         self.async_fd
     }
 
-    /// What the [`AsyncFd`] was made of.
+    /// Returns a reference to the inner value of the [`AsyncFd`].
     pub fn get_inner(&self) -> &'a T {
         self.async_fd.get_ref()
     }
@@ -117,10 +131,12 @@ impl<'a, T: AsRawFd> AsyncFdReadyMutGuard<'a, T> {
 
     readiness!();
 
-    /// Does `f`, a non-blocking operation, and clears the readiness if that would block.
+    /// Performs a non-blocking operation, and clears the readiness if it would block.
+    ///
+    /// The outer result says whether the operation would have blocked, the inner one is that of `f`.
     ///
     /// # Errors
-    /// [`TryIoError`] if it would block: wait again.
+    /// [`TryIoError`] if `f` returns [`WouldBlock`](io::ErrorKind::WouldBlock): wait for readiness again.
     pub fn try_io<R>(
         &mut self,
         f: impl FnOnce(&mut AsyncFd<T>) -> io::Result<R>,
@@ -128,22 +144,23 @@ impl<'a, T: AsRawFd> AsyncFdReadyMutGuard<'a, T> {
         attempt!(self, f(self.async_fd))
     }
 
-    /// What it is the readiness of.
+    /// Returns a reference to the [`AsyncFd`].
     pub fn get_ref(&self) -> &AsyncFd<T> {
         self.async_fd
     }
 
-    /// What it is the readiness of.
+    /// Returns a mutable reference to the [`AsyncFd`].
     pub fn get_mut(&mut self) -> &mut AsyncFd<T> {
         self.async_fd
     }
 
-    /// What the [`AsyncFd`] was made of.
+    /// Returns a reference to the inner value of the [`AsyncFd`].
     pub fn get_inner(&self) -> &T {
         self.async_fd.get_ref()
     }
 
-    /// What the [`AsyncFd`] was made of. Its descriptor must stay the same.
+    /// Returns a mutable reference to the inner value of the [`AsyncFd`]. Its descriptor must stay the
+    /// same.
     pub fn get_inner_mut(&mut self) -> &mut T {
         self.async_fd.get_mut()
     }

@@ -8,11 +8,11 @@ use std::slice;
 use std::task::{Context, Poll};
 
 pin_project! {
-    /// [`AsyncBufReadExt::fill_buf`](crate::io::AsyncBufReadExt::fill_buf).
+    /// Future of [`AsyncBufReadExt::fill_buf`](crate::io::AsyncBufReadExt::fill_buf).
     #[derive(Debug)]
     #[must_use = "futures do nothing unless awaited"]
     pub struct FillBuf<'a, R: ?Sized> {
-        // `None` when it has given its borrow to what it returned.
+        // `None` after a result: the bytes that were returned borrow from the reader.
         reader: Option<&'a mut R>,
         #[pin]
         _pinned: PhantomPinned,
@@ -36,10 +36,10 @@ impl<'a, R: AsyncBufRead + Unpin + ?Sized> Future for FillBuf<'a, R> {
         let reader = slot.take().expect("not polled again after it was ready");
         match Pin::new(&mut *reader).poll_fill_buf(cx) {
             Poll::Ready(Ok(bytes)) => {
-                // SAFETY: they are borrowed from `*reader`, which was borrowed for `'a` and is not
-                // used again: the only reference to it has been taken out of the future and goes out
-                // of scope here. (The borrow checker does not see that the branch below, which puts
-                // it back, is another one.)
+                // SAFETY: the bytes are borrowed from `*reader`, which is borrowed for `'a` and not used
+                // again: the only reference to it has been taken out of the future and goes out of scope
+                // here. (The borrow checker does not see that the branch below, which puts it back, is
+                // another one.)
                 let bytes = unsafe { slice::from_raw_parts(bytes.as_ptr(), bytes.len()) };
                 Poll::Ready(Ok(bytes))
             }

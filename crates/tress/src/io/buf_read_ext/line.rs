@@ -6,7 +6,7 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// [`AsyncBufReadExt::read_line`](crate::io::AsyncBufReadExt::read_line).
+/// The operation of [`AsyncBufReadExt::read_line`](crate::io::AsyncBufReadExt::read_line).
 #[derive(Debug)]
 pub struct ReadLine<'a> {
     text: Text<'a>,
@@ -24,7 +24,7 @@ impl<R: AsyncBufRead + ?Sized> Step<R> for ReadLine<'_> {
     type Output = usize;
 
     fn poll(&mut self, reader: Pin<&mut R>, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        // If that fails, what there is of the line is kept when this is dropped.
+        // If this fails, the part of the line that was read is kept when the operation is dropped.
         ready!(poll_read_until(reader, cx, b'\n', &mut self.text.bytes))?;
         Poll::Ready(self.text.commit())
     }
@@ -32,7 +32,7 @@ impl<R: AsyncBufRead + ?Sized> Step<R> for ReadLine<'_> {
 
 impl Drop for ReadLine<'_> {
     fn drop(&mut self) {
-        // What is not UTF-8, or not yet, has no place in a string.
+        // Bytes that are not UTF-8, or not yet, cannot be in a string.
         let _ = self.text.commit();
     }
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// [`AsyncBufReadExt::read_until`](crate::io::AsyncBufReadExt::read_until).
+/// The operation of [`AsyncBufReadExt::read_until`](crate::io::AsyncBufReadExt::read_until).
 #[derive(Debug)]
 pub struct ReadUntil<'a> {
     byte: u8,

@@ -10,15 +10,15 @@ use std::task::{Context, Poll, ready};
 /// Reads that are made by the blocking pool.
 #[derive(Debug, Default)]
 pub(crate) struct Input {
-    /// Read, and returned up to `start`.
+    /// Bytes that were read, of which those before `start` have been returned.
     bytes: Vec<u8>,
     start: usize,
-    /// A read that is going on, with the memory of `bytes`.
+    /// A read that is under way, with the memory of `bytes`.
     job: Option<JoinHandle<io::Result<Vec<u8>>>>,
 }
 
 impl Input {
-    /// Reads from what `open` returns there.
+    /// Reads from what `open` returns on the thread of the pool.
     pub(crate) fn poll_read<R: Read>(
         &mut self,
         cx: &mut Context<'_>,

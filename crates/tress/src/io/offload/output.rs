@@ -9,7 +9,7 @@ use std::task::{Context, Poll, ready};
 /// Writes that are made by the blocking pool.
 #[derive(Debug, Default)]
 pub(crate) struct Output {
-    /// A write or flush that is going on, with the memory of `spare`.
+    /// A write or flush that is under way, with the memory of `spare`.
     job: Option<JoinHandle<(io::Result<()>, Vec<u8>)>>,
     /// Memory for the bytes of the next write.
     spare: Vec<u8>,
@@ -18,7 +18,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Writes to what `open` returns there.
+    /// Writes to what `open` returns on the thread of the pool.
     pub(crate) fn poll_write<W: Write>(
         &mut self,
         cx: &mut Context<'_>,
@@ -50,7 +50,7 @@ impl Output {
         Poll::Ready(Ok(()))
     }
 
-    /// Waits for what is going on, and returns how it ended.
+    /// Waits for the job that is under way, and returns its result.
     fn poll_idle(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Some(job) = &mut self.job else {
             return Poll::Ready(Ok(()));

@@ -6,7 +6,7 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// [`AsyncReadExt::read_buf`](crate::io::AsyncReadExt::read_buf).
+/// The operation of [`AsyncReadExt::read_buf`](crate::io::AsyncReadExt::read_buf).
 #[derive(Debug)]
 pub struct ReadInto<'a, B: ?Sized> {
     buf: &'a mut B,
@@ -26,11 +26,12 @@ impl<R: AsyncRead + ?Sized, B: BufMut + ?Sized> Step<R> for ReadInto<'_, B> {
             return Poll::Ready(Ok(0));
         }
         let chunk = self.buf.chunk_mut();
-        // SAFETY: nothing but initialised bytes is written to it: it is a `ReadBuf`'s from here on.
+        // SAFETY: only initialized bytes are written to it, because from here on it is the memory of a
+        // `ReadBuf`.
         let memory = unsafe { chunk.as_uninit_slice_mut() };
-        // SAFETY: none are taken to be initialised.
+        // SAFETY: none are taken to be initialized.
         let filled = ready!(unsafe { poll_read_uninit(reader, cx, memory, 0) })?;
-        // SAFETY: so many bytes of the chunk have just been written.
+        // SAFETY: `filled.len` bytes of the chunk have just been written.
         unsafe { self.buf.advance_mut(filled.len) };
         Poll::Ready(Ok(filled.len))
     }

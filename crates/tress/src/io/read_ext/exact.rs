@@ -5,7 +5,7 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// [`AsyncReadExt::read_exact`](crate::io::AsyncReadExt::read_exact).
+/// The operation of [`AsyncReadExt::read_exact`](crate::io::AsyncReadExt::read_exact).
 #[derive(Debug)]
 pub struct ReadExact<'a> {
     buf: &'a mut [u8],
@@ -27,7 +27,7 @@ impl<R: AsyncRead + ?Sized> Step<R> for ReadExact<'_> {
     }
 }
 
-/// Goes on filling `bytes`, of which the first `filled` are there.
+/// Goes on filling `bytes`, of which the first `filled` have been read.
 pub(super) fn poll_read_exact<R: AsyncRead + ?Sized>(
     mut reader: Pin<&mut R>,
     cx: &mut Context<'_>,

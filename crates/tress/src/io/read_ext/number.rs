@@ -5,8 +5,8 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// [`AsyncReadExt::read_u8`](crate::io::AsyncReadExt::read_u8) and the like: a number `T` of `N`
-/// bytes.
+/// The operation of [`AsyncReadExt::read_u8`](crate::io::AsyncReadExt::read_u8) and its siblings, which
+/// read a number `T` of `N` bytes.
 #[derive(Debug)]
 pub struct ReadNumber<T, const N: usize> {
     bytes: [u8; N],

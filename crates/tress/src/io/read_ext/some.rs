@@ -5,7 +5,7 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// [`AsyncReadExt::read`](crate::io::AsyncReadExt::read).
+/// The operation of [`AsyncReadExt::read`](crate::io::AsyncReadExt::read).
 #[derive(Debug)]
 pub struct Read<'a> {
     buf: &'a mut [u8],

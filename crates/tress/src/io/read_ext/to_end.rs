@@ -6,11 +6,10 @@ use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// Reads are not smaller than that, and a vector is not grown before one of that size has shown that
-/// there is more.
+/// Minimum size of a read. A vector does not grow before a read of this size has shown that there is more.
 const SMALL: usize = 32;
 
-/// [`AsyncReadExt::read_to_end`](crate::io::AsyncReadExt::read_to_end).
+/// The operation of [`AsyncReadExt::read_to_end`](crate::io::AsyncReadExt::read_to_end).
 #[derive(Debug)]
 pub struct ReadToEnd<'a> {
     buf: &'a mut Vec<u8>,
@@ -35,12 +34,13 @@ impl<R: AsyncRead + ?Sized> Step<R> for ReadToEnd<'_> {
     }
 }
 
-/// What is known about the space behind a vector's bytes.
+/// State of the space behind a vector's bytes.
 #[derive(Debug)]
 pub(super) struct Spare {
-    /// So many bytes of it are initialised: a reader that must have them so does it only once.
+    /// Number of initialized bytes, so that a reader that needs initialized memory sets it to zero only
+    /// once.
     initialized: usize,
-    /// The vector's capacity at the beginning, which may have been chosen to fit.
+    /// Capacity of the vector at the beginning, which may have been chosen to fit exactly.
     capacity: usize,
 }
 
@@ -52,7 +52,7 @@ impl Spare {
         }
     }
 
-    /// Appends all there is. It must be the same vector each time.
+    /// Appends everything up to the end. It must be given the same vector each time.
     pub(super) fn poll_read_to_end<R: AsyncRead + ?Sized>(
         &mut self,
         mut reader: Pin<&mut R>,
@@ -83,18 +83,19 @@ impl Spare {
             self.initialized = 0;
         }
         let len = vec.len();
-        // SAFETY: the last read has left so many initialised, and nobody has touched them since.
+        // SAFETY: the last read has left `initialized` bytes initialized, and nothing has touched them
+        // since.
         let filled = ready!(unsafe {
             poll_read_uninit(reader, cx, vec.spare_capacity_mut(), self.initialized)
         })?;
-        // SAFETY: these are initialised, and within the capacity.
+        // SAFETY: these are initialized, and within the capacity.
         unsafe { vec.set_len(len + filled.len) };
         self.initialized = filled.initialized - filled.len;
         Poll::Ready(Ok(filled.len))
     }
 
-    /// Reads into a place of its own, so that a vector that is just large enough does not grow only
-    /// to learn that this was the end.
+    /// Reads into memory on the stack, so that a vector that is just large enough does not grow only to
+    /// find out that this was the end.
     fn poll_read_aside<R: AsyncRead + ?Sized>(
         &mut self,
         reader: Pin<&mut R>,

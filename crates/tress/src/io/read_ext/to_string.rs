@@ -6,7 +6,7 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// [`AsyncReadExt::read_to_string`](crate::io::AsyncReadExt::read_to_string).
+/// The operation of [`AsyncReadExt::read_to_string`](crate::io::AsyncReadExt::read_to_string).
 #[derive(Debug)]
 pub struct ReadToString<'a> {
     text: Text<'a>,

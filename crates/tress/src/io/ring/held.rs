@@ -6,16 +6,16 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
 use tress_driver::Leftover;
 
-/// Something with a descriptor, which operations of a ring can share: then it is closed when the last
-/// of them is done with it. Until the first one asks, sharing costs nothing.
+/// An object with a descriptor that operations of a ring can share, so that it is closed when the last of
+/// them is done with it. Until the first operation asks, sharing costs nothing.
 // D-NET-05
 pub(crate) struct Held<T> {
     inner: ManuallyDrop<T>,
-    /// Owns the descriptor, once it is lent. `inner` is only its name from then on.
+    /// Owns the descriptor once it is lent. From then on `inner` only names it.
     lent: OnceLock<Arc<Lent>>,
 }
 
-/// A descriptor that operations have, with what dropped reads have received from it.
+/// A descriptor that operations share, with the bytes that dropped reads have received from it.
 #[derive(Debug)]
 pub(crate) struct Lent {
     fd: OwnedFd,
@@ -34,14 +34,14 @@ impl AsFd for Lent {
     }
 }
 
-/// A descriptor, and nothing else.
+/// An object that is a descriptor and nothing else.
 ///
 /// # Safety
-/// `as_raw_fd` is always the same open descriptor, which dropping the value closes; and dropping does
-/// nothing else that matters.
+/// `as_raw_fd` always returns the same open descriptor, which dropping the value closes; dropping has no
+/// other effect that matters.
 pub(crate) unsafe trait Descriptor: AsRawFd + From<OwnedFd> {}
 
-// SAFETY: it is one.
+// SAFETY: an `OwnedFd` is a descriptor and nothing else.
 unsafe impl Descriptor for OwnedFd {}
 #[cfg(feature = "net")]
 mod sockets {
@@ -65,20 +65,20 @@ impl<T> Held<T> {
         }
     }
 
-    /// What dropped reads have received, if there is anything to read or to wait for.
+    /// Returns what dropped reads have received, if there is anything to read or to wait for.
     #[inline]
     pub(crate) fn leftover(&self) -> Option<&Leftover> {
         let leftover = self.lent.get()?.leftover();
         (!leftover.is_empty()).then_some(leftover)
     }
 
-    /// Takes it out.
+    /// Returns the object.
     ///
     /// # Panics
     /// If it was lent: see `reclaim`.
     pub(crate) fn into_inner(mut self) -> T {
         assert!(self.lent.get().is_none(), "it is lent");
-        // SAFETY: not used again, and not dropped: `self` is forgotten, which has nothing else to drop.
+        // SAFETY: it is not used again, and not dropped: `self` is forgotten and has nothing else to drop.
         let inner = unsafe { ManuallyDrop::take(&mut self.inner) };
         mem::forget(self);
         inner
@@ -86,11 +86,12 @@ impl<T> Held<T> {
 }
 
 impl<T: Descriptor> Held<T> {
-    /// The descriptor, for an operation to keep open.
+    /// Returns the descriptor, for an operation to keep open.
     pub(crate) fn lend(&self) -> Arc<Lent> {
         let lent = self.lent.get_or_init(|| {
             Arc::new(Lent {
-                // SAFETY: open, and from now on owned by this: `inner` is not dropped any more.
+                // SAFETY: the descriptor is open, and owned by this from now on: `inner` is not dropped any
+                // more.
                 fd: unsafe { OwnedFd::from_raw_fd(self.inner.as_raw_fd()) },
                 leftover: Leftover::new(),
             })
@@ -98,10 +99,10 @@ impl<T: Descriptor> Held<T> {
         Arc::clone(lent)
     }
 
-    /// Takes it out; or a duplicate, if an operation that was dropped still has it.
+    /// Returns the object, or a duplicate if a dropped operation still has it.
     ///
     /// # Errors
-    /// If there can be no duplicate; if a dropped read has received something that nobody has read.
+    /// No duplicate can be made, or a dropped read has received bytes that have not been read.
     pub(crate) fn reclaim(mut self) -> io::Result<T> {
         if let Some(lent) = self.lent.get() {
             lent.leftover.conclude()?;
@@ -111,7 +112,7 @@ impl<T: Descriptor> Held<T> {
             // `inner` is the owner again.
             Some(Ok(only)) => drop(only.fd.into_raw_fd()),
             Some(Err(shared)) => {
-                // The operation closes it.
+                // The operation closes the descriptor.
                 mem::forget(self);
                 return shared.fd.try_clone().map(T::from);
             }
@@ -139,7 +140,7 @@ impl<T> DerefMut for Held<T> {
 impl<T> Drop for Held<T> {
     fn drop(&mut self) {
         if self.lent.get().is_none() {
-            // SAFETY: dropped once, here, and owner of its descriptor.
+            // SAFETY: it is dropped only here, and owns its descriptor.
             unsafe { ManuallyDrop::drop(&mut self.inner) };
         }
     }

@@ -8,14 +8,14 @@ use std::task::{Context, Poll};
 use tress_driver::Submission;
 use tress_driver::op::Operation;
 
-/// A read. If it is dropped, what it receives all the same is kept for the next one.
+/// A read. If it is dropped, bytes that it still receives are kept for the next read.
 pub(crate) struct Reading<O: Operation> {
     lent: Arc<Lent>,
     submission: Submission<O>,
 }
 
 impl<O: Operation> Reading<O> {
-    /// The operation keeps what nobody waits for with `lent`.
+    /// Wraps an operation that keeps bytes that no task waits for with `lent`.
     pub(super) fn new(lent: Arc<Lent>, submission: Submission<O>) -> Reading<O> {
         Reading { lent, submission }
     }
@@ -31,7 +31,8 @@ impl<O: Operation> Future for Reading<O> {
 
 impl<O: Operation> Drop for Reading<O> {
     fn drop(&mut self) {
-        // Before the submission itself is dropped: nobody reads from the source until this is over.
+        // This comes before the submission is dropped: no read of the source starts until the operation is
+        // over.
         if let Some(driver) = self.submission.driver() {
             self.lent.leftover().expect(driver);
         }

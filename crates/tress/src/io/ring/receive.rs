@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use tress_driver::{Driver, Multishot, PoolBuffer, RecvMulti};
 
-/// The pool of one driver, from which its kernel takes.
+/// The buffer pool of one driver, from which its kernel takes buffers.
 #[derive(Debug)]
 pub(crate) struct Pool {
     driver: Arc<Driver>,
@@ -15,7 +15,7 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// None if the driver has no ring, or the kernel will not have the pool.
+    /// Creates a pool. `None` if the driver has no ring, or the kernel refuses the pool.
     pub(crate) fn new(driver: &Arc<Driver>, buffers: u16, size: usize) -> Option<Pool> {
         let pool = tress_driver::Pool::new(driver, buffers, size).ok()?;
         Some(Pool {
@@ -28,7 +28,8 @@ impl Pool {
         self.pool.available()
     }
 
-    /// Begins to receive. For the thread that has the driver, or wakes who has it.
+    /// Begins to receive. To be called by the thread that has the driver, or that will wake the one that
+    /// has it.
     pub(crate) fn begin<T: Descriptor>(
         &self,
         source: &Source<T>,
@@ -40,24 +41,24 @@ impl Pool {
         (receive, polled)
     }
 
-    /// Goes on with a receive that has stopped. None if it is one of another pool.
+    /// Goes on with a receive that has stopped. `None` if it belongs to another pool.
     pub(crate) fn resume(&self, receive: &mut Receive, cx: &mut Context<'_>) -> Option<Next> {
         Arc::ptr_eq(receive.0.driver(), &self.driver).then(|| receive.0.poll_next(cx))
     }
 }
 
-/// What came next; None at the end.
+/// What was received next; `None` at the end.
 pub(crate) type Next = Poll<Option<io::Result<PoolBuffer>>>;
 
-/// A receive that goes on.
+/// A receive that goes on until it is stopped.
 #[derive(Debug)]
 pub(crate) struct Receive(Multishot<RecvMulti<Arc<Lent>>>);
 
 impl Receive {
-    /// None if it has to be begun again.
+    /// Polls for the next buffer. `None` if the receive has to be begun again.
     ///
-    /// The kernel wakes the thread that handed a receive over for all that arrives. If that is one that has
-    /// gone to rest, and has lent its driver, the receive is stopped, to be begun again elsewhere.
+    /// The kernel wakes the thread that submitted a receive for everything that arrives. If that thread
+    /// rests and has lent its driver, the receive is stopped, to be begun again elsewhere.
     // D-DRV-09
     pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Option<Next> {
         let polled = self.0.poll_started(cx);
@@ -70,7 +71,7 @@ impl Receive {
         polled
     }
 
-    /// Has nothing more received, and returns what was.
+    /// Stops receiving, and returns what was received.
     pub(crate) async fn stop(&mut self) -> Vec<io::Result<PoolBuffer>> {
         self.0.stop().await;
         std::iter::from_fn(|| self.0.try_next()).collect()

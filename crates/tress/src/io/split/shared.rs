@@ -1,4 +1,4 @@
-//! A stream that two halves take turns at.
+//! A stream that two halves poll in turn.
 
 use crate::io::wake::wake_all;
 use crate::sys::atomic::{AtomicU64, Ordering};
@@ -8,24 +8,24 @@ use std::mem;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-/// In `busy`: a half waits until the one that is being polled is done.
+/// Bit of `busy`: a half waits until the poll that is under way is over.
 const CALLED: u64 = 1;
 
 /// A stream behind a lock, which its halves poll with the lock held.
 ///
-/// The stream is foreign code, and so are the wakers that it wakes, clones and drops: either may come back
-/// and poll the other half, on the thread that has the lock. That half does not wait for the lock, which
-/// would be for ever, but is pending until the lock is free.
+/// The stream is foreign code, and so are the wakers that it wakes, clones and drops. Either may call back
+/// and poll the other half on the thread that holds the lock. That half does not wait for the lock, which
+/// would be a deadlock, but is pending until the lock is free.
 #[derive(Debug)]
 pub(super) struct Shared<T> {
-    /// The thread that began to poll the stream, times two, and maybe `CALLED`; or 0.
+    /// Twice the number of the thread that polls the stream, with or without `CALLED`, or 0.
     busy: AtomicU64,
-    /// Who came back meanwhile, by half. Nobody stays there without `CALLED`.
+    /// Wakers of the halves that were polled meanwhile, by half. None stays there unless `CALLED` is set.
     waiting: Mutex<[Option<Waker>; 2]>,
     stream: Mutex<T>,
 }
 
-/// Which half.
+/// One of the two halves.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Half {
     Read,
@@ -45,7 +45,7 @@ impl<T> Shared<T> {
         self.stream.into_inner()
     }
 
-    /// Polls the stream while the other half is kept out.
+    /// Polls the stream, and excludes the other half meanwhile.
     pub(super) fn poll<R>(
         &self,
         half: Half,
@@ -53,7 +53,7 @@ impl<T> Shared<T> {
         f: impl FnOnce(Pin<&mut T>, &mut Context<'_>) -> Poll<R>,
     ) -> Poll<R> {
         let here = Home::here().number() << 1;
-        // Only this thread writes its number there, so what is not seen of it is not there.
+        // Only this thread stores its number there, so a relaxed load sees it if it is there.
         while self.busy.load(Ordering::Relaxed) & !CALLED == here {
             if self.call(half, cx.waker(), here) {
                 return Poll::Pending;
@@ -71,16 +71,17 @@ impl<T> Shared<T> {
         f(unsafe { Pin::new_unchecked(stream) }, cx)
     }
 
-    /// Has a half woken when the thread's turn is over. `false` if it is over: a turn that a coroutine
-    /// began on this thread may end on another.
+    /// Registers a half to be woken when this thread's turn is over. Returns `false` if it is over already:
+    /// a turn that a coroutine began on this thread may end on another one.
     fn call(&self, half: Half, waker: &Waker, here: u64) -> bool {
-        // Foreign code, so without a lock.
+        // This runs foreign code, so no lock may be held.
         let waker = waker.clone();
         let old = self.waiting.lock()[half as usize].replace(waker);
         drop(old);
         let mut busy = self.busy.load(Ordering::Relaxed);
         while busy & !CALLED == here {
-            // Whoever ends the turn sees the waker, or we see that it has ended: both change the same word.
+            // Either the end of the turn sees the waker, or this sees that the turn has ended: both change
+            // the same word.
             let (from, to) = (busy, here | CALLED);
             match self
                 .busy
@@ -96,7 +97,7 @@ impl<T> Shared<T> {
     }
 }
 
-/// A turn at the stream.
+/// A poll of the stream by one half.
 struct Turn<'a, T> {
     shared: &'a Shared<T>,
     stream: Option<MutexGuard<'a, T>>,

@@ -4,7 +4,7 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// [`AsyncWriteExt::write_all`](crate::io::AsyncWriteExt::write_all).
+/// The operation of [`AsyncWriteExt::write_all`](crate::io::AsyncWriteExt::write_all).
 #[derive(Debug)]
 pub struct WriteAll<'a> {
     rest: &'a [u8],
@@ -24,7 +24,7 @@ impl<W: AsyncWrite + ?Sized> Step<W> for WriteAll<'_> {
     }
 }
 
-/// Goes on writing, and leaves what remains in `rest`.
+/// Goes on writing, and leaves in `rest` what remains to be written.
 pub(super) fn poll_write_all<W: AsyncWrite + ?Sized>(
     mut writer: Pin<&mut W>,
     cx: &mut Context<'_>,

@@ -5,10 +5,10 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// So many pieces of a buffer are written at once.
+/// Maximum number of pieces of a buffer that are written at once.
 const PIECES: usize = 64;
 
-/// [`AsyncWriteExt::write_buf`](crate::io::AsyncWriteExt::write_buf).
+/// The operation of [`AsyncWriteExt::write_buf`](crate::io::AsyncWriteExt::write_buf).
 #[derive(Debug)]
 pub struct WriteFrom<'a, B> {
     buf: &'a mut B,
@@ -39,7 +39,7 @@ impl<W: AsyncWrite + ?Sized, B: Buf> Step<W> for WriteFrom<'_, B> {
     }
 }
 
-/// [`AsyncWriteExt::write_all_buf`](crate::io::AsyncWriteExt::write_all_buf).
+/// The operation of [`AsyncWriteExt::write_all_buf`](crate::io::AsyncWriteExt::write_all_buf).
 #[derive(Debug)]
 pub struct WriteAllFrom<'a, B> {
     some: WriteFrom<'a, B>,

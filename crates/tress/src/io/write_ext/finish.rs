@@ -4,7 +4,7 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// [`AsyncWriteExt::flush`](crate::io::AsyncWriteExt::flush).
+/// The operation of [`AsyncWriteExt::flush`](crate::io::AsyncWriteExt::flush).
 #[derive(Debug)]
 pub struct Flush;
 
@@ -16,7 +16,7 @@ impl<W: AsyncWrite + ?Sized> Step<W> for Flush {
     }
 }
 
-/// [`AsyncWriteExt::shutdown`](crate::io::AsyncWriteExt::shutdown).
+/// The operation of [`AsyncWriteExt::shutdown`](crate::io::AsyncWriteExt::shutdown).
 #[derive(Debug)]
 pub struct Shutdown;
 

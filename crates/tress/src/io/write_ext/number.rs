@@ -5,8 +5,8 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// [`AsyncWriteExt::write_u8`](crate::io::AsyncWriteExt::write_u8) and the like: a number of `N`
-/// bytes.
+/// The operation of [`AsyncWriteExt::write_u8`](crate::io::AsyncWriteExt::write_u8) and its siblings, which
+/// write a number of `N` bytes.
 #[derive(Debug)]
 pub struct WriteNumber<const N: usize> {
     bytes: [u8; N],

@@ -4,7 +4,7 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// [`AsyncWriteExt::write`](crate::io::AsyncWriteExt::write).
+/// The operation of [`AsyncWriteExt::write`](crate::io::AsyncWriteExt::write).
 #[derive(Debug)]
 pub struct Write<'a> {
     buf: &'a [u8],
@@ -24,7 +24,7 @@ impl<W: AsyncWrite + ?Sized> Step<W> for Write<'_> {
     }
 }
 
-/// [`AsyncWriteExt::write_vectored`](crate::io::AsyncWriteExt::write_vectored).
+/// The operation of [`AsyncWriteExt::write_vectored`](crate::io::AsyncWriteExt::write_vectored).
 #[derive(Debug)]
 pub struct WriteVectored<'a, 'b> {
     bufs: &'a [IoSlice<'b>],
