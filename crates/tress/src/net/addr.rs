@@ -1,4 +1,4 @@
-//! Names and addresses.
+//! Host names and socket addresses.
 
 use crate::io::offload::{lost, spawn};
 use crate::task::JoinHandle;
@@ -8,11 +8,14 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// What can be made into addresses of sockets, perhaps by asking for a name.
+/// Types that can be converted to one or more socket addresses, possibly by a lookup.
 ///
-/// Addresses in any form are taken as they are. A string is `host:port`; unless the host is an address
-/// itself, it is looked up on the [blocking pool](crate::task::spawn_blocking), so no worker waits for
-/// it. The trait is sealed.
+/// Addresses, and pairs of an IP address and a port, are taken as they are. A string has the form
+/// `host:port`, and a pair `(host, port)` is also possible. Unless the host is an IP address, it is looked
+/// up by the system on the [blocking pool](crate::task::spawn_blocking), so no worker waits for the answer.
+///
+/// This trait is sealed: it cannot be implemented outside this crate. To look up a name, call
+/// [`lookup_host`].
 ///
 /// # Examples
 /// ```
@@ -28,28 +31,28 @@ use std::task::{Context, Poll, ready};
 pub trait ToSocketAddrs: sealed::Resolve {}
 
 mod sealed {
-    /// Begins to find the addresses.
+    /// Starts to find the addresses.
     pub trait Resolve {
         #[doc(hidden)]
         fn resolve(&self) -> super::Resolving;
     }
 }
 
-/// The addresses, or the question for them that is under way.
+/// Addresses, or a lookup that is under way.
 #[derive(Debug)]
 pub enum Resolving {
-    /// Known, or known to be wrong; until polled.
+    /// Known, or known to be invalid, until polled.
     Known(Option<io::Result<Addresses>>),
-    /// Being looked up.
+    /// A lookup that is under way.
     Asked(JoinHandle<io::Result<Addresses>>),
 }
 
-/// Addresses to try in turn.
+/// Addresses to be tried in order.
 #[derive(Debug)]
 pub enum Addresses {
-    /// One, until it is taken.
+    /// One address, until it is taken.
     One(Option<SocketAddr>),
-    /// Any number.
+    /// Any number of addresses.
     Many(std::vec::IntoIter<SocketAddr>),
 }
 
@@ -76,7 +79,7 @@ impl Resolving {
         Resolving::Known(Some(Ok(Addresses::One(Some(address)))))
     }
 
-    /// Asks the system, on a thread that may wait.
+    /// Starts a lookup on a thread that may block.
     fn ask<H: std::net::ToSocketAddrs + Send + 'static>(host: H) -> Resolving {
         let ask = move || {
             let addresses: Vec<_> = host.to_socket_addrs()?.collect();
@@ -102,18 +105,18 @@ impl Future for Resolving {
     }
 }
 
-/// The addresses that `addr` means.
+/// Returns the addresses that `addr` stands for.
 pub(super) async fn resolve(addr: impl ToSocketAddrs) -> io::Result<Addresses> {
-    // Nothing of `addr` is kept while waiting: it need not be `Send`.
+    // `addr` is dropped before the wait, so it need not be `Send`.
     let resolving = addr.resolve();
     drop(addr);
     resolving.await
 }
 
-/// Does `f` with one address after the other, until it works with one.
+/// Calls `f` with one address after the other, until it succeeds with one.
 ///
 /// # Errors
-/// The last one's; or that there is no address.
+/// The error of the last address, or that there is no address.
 pub(super) async fn each<T>(
     addr: impl ToSocketAddrs,
     mut f: impl FnMut(SocketAddr) -> io::Result<T>,
@@ -135,15 +138,22 @@ pub(super) fn no_address() -> io::Error {
     )
 }
 
-/// Looks up a name: the addresses it has, each with the port.
+/// Looks up a host name, and returns its addresses, each with the port.
 ///
-/// Not every address need be of use; the order is the system's.
+/// The addresses come in the order of the system, and not all of them need be reachable. The lookup is made
+/// by a thread of the blocking pool.
 ///
 /// # Errors
-/// What the system says, for instance that there is no such name.
+/// Any error of `getaddrinfo(3)`, for example that there is no such name;
+/// [`InvalidInput`](io::ErrorKind::InvalidInput) for a string without a port; or that the blocking pool
+/// does not accept the lookup.
+///
+/// # Panics
+/// If a lookup is needed and there is no current runtime.
 ///
 /// # Cancel safety
-/// Dropping the future forgets the question. The thread that waits for the system's answer goes on.
+/// This function is cancel safe: nothing is lost if it is dropped. The thread that waits for the answer of
+/// the system goes on until it has one.
 ///
 /// # Examples
 /// ```
@@ -160,7 +170,7 @@ where
     resolve(host).await
 }
 
-/// What is an address already.
+/// Implements the trait for types that are addresses already.
 macro_rules! known {
     ($($type:ty),* $(,)?) => {$(
         impl ToSocketAddrs for $type {}

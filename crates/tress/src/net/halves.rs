@@ -1,35 +1,43 @@
-//! The halves of a stream: borrowed ones that go to two futures of one task, owned ones that go to two
-//! tasks.
+//! The halves of a stream: borrowed ones for two futures of one task, owned ones for two tasks.
 
-/// Makes the four types for a stream that has `poll_read_shared` and its fellows.
+/// Defines the four types for a stream that has `poll_read_shared` and its siblings.
 macro_rules! halves {
     ($Stream:ident, $Addr:ty) => {
-        /// The reading half of a stream that is borrowed; made by `split`.
+        /// The reading half of a borrowed stream, created by its method `split`.
+        ///
+        /// It is read through [`AsyncRead`](crate::io::AsyncRead).
         #[derive(Debug)]
         pub struct ReadHalf<'a>(&'a $Stream);
 
-        /// The writing half of a stream that is borrowed; made by `split`.
+        /// The writing half of a borrowed stream, created by its method `split`.
         ///
-        /// [Shutting it down](crate::io::AsyncWriteExt::shutdown) ends the stream's writing side;
-        /// dropping it does nothing.
+        /// It is written through [`AsyncWrite`](crate::io::AsyncWrite). [Shutting it
+        /// down](crate::io::AsyncWriteExt::shutdown) shuts down the stream's writing side; dropping it does
+        /// not.
         #[derive(Debug)]
         pub struct WriteHalf<'a>(&'a $Stream);
 
-        /// The reading half of a stream; made by `into_split`.
+        /// The reading half of a stream, created by its method `into_split`.
+        ///
+        /// It is read through [`AsyncRead`](crate::io::AsyncRead). [`reunite`](OwnedReadHalf::reunite) puts
+        /// it together with the other half.
         #[derive(Debug)]
         pub struct OwnedReadHalf(std::sync::Arc<$Stream>);
 
-        /// The writing half of a stream; made by `into_split`.
+        /// The writing half of a stream, created by its method `into_split`.
         ///
-        /// Dropping it ends the stream's writing side, so that the peer finds the end;
-        /// [`forget`](OwnedWriteHalf::forget) does not.
+        /// It is written through [`AsyncWrite`](crate::io::AsyncWrite). Dropping it shuts down the stream's
+        /// writing side, so that the peer sees the end; [`forget`](OwnedWriteHalf::forget) drops it without
+        /// that.
         #[derive(Debug)]
         pub struct OwnedWriteHalf {
             stream: std::sync::Arc<$Stream>,
             shut_down_on_drop: bool,
         }
 
-        /// The halves are of different streams; here they are again.
+        /// The error of `reunite`: the halves belong to different streams.
+        ///
+        /// It holds both halves.
         #[derive(Debug)]
         pub struct ReuniteError(
             /// The reading half.
@@ -62,10 +70,21 @@ macro_rules! halves {
         }
 
         impl OwnedReadHalf {
-            /// Makes a whole of the halves again.
+            /// Puts the two halves together, and returns the stream.
             ///
             /// # Errors
-            /// If they do not come from the same stream.
+            /// The halves do not come from the same stream. The error gives them back.
+            ///
+            /// # Examples
+            /// ```
+            /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+            /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+            /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+            /// # let (mut peer, _) = listener.accept().await?;
+            /// let (reader, writer) = stream.into_split();
+            /// let stream = reader.reunite(writer).expect("both come from one stream");
+            /// # Ok::<(), std::io::Error>(()) }).unwrap();
+            /// ```
             pub fn reunite(self, other: OwnedWriteHalf) -> Result<$Stream, ReuniteError> {
                 if !std::sync::Arc::ptr_eq(&self.0, &other.stream) {
                     return Err(ReuniteError(self, other));
@@ -76,15 +95,15 @@ macro_rules! halves {
         }
 
         impl OwnedWriteHalf {
-            /// Makes a whole of the halves again.
+            /// Puts the two halves together, and returns the stream.
             ///
             /// # Errors
-            /// If they do not come from the same stream.
+            /// The halves do not come from the same stream. The error gives them back.
             pub fn reunite(self, other: OwnedReadHalf) -> Result<$Stream, ReuniteError> {
                 other.reunite(self)
             }
 
-            /// Drops the half without ending the stream's writing side.
+            /// Drops the half without shutting down the stream's writing side.
             pub fn forget(mut self) {
                 self.shut_down_on_drop = false;
             }
@@ -93,7 +112,7 @@ macro_rules! halves {
         impl Drop for OwnedWriteHalf {
             fn drop(&mut self) {
                 if self.shut_down_on_drop {
-                    // Fails only if there is no peer any more to tell.
+                    // This fails only if there is no peer any more.
                     let _ = self.stream.shutdown_write();
                 }
             }
@@ -131,13 +150,13 @@ macro_rules! halves {
 macro_rules! reading_half {
     ($Half:ty, $Stream:ident, $Addr:ty) => {
         impl $Half {
-            /// Waits until the stream is ready for any of `interest`.
+            /// Waits until the stream is ready for any of `interest`, and returns for what.
             ///
             /// # Errors
-            /// If the runtime has shut down.
+            /// The runtime has shut down, or the stream cannot be registered with the system's selector.
             ///
             /// # Cancel safety
-            /// Waiting takes nothing.
+            /// This method is cancel safe: the next wait finds the same readiness.
             pub async fn ready(
                 &self,
                 interest: $crate::io::Interest,
@@ -148,26 +167,30 @@ macro_rules! reading_half {
             /// Waits until the stream is readable.
             ///
             /// # Errors
-            /// If the runtime has shut down.
+            /// See [`ready`](Self::ready).
             ///
             /// # Cancel safety
-            /// Waiting takes nothing.
+            /// This method is cancel safe: the next wait finds the same readiness.
             pub async fn readable(&self) -> std::io::Result<()> {
                 self.0.readable().await
             }
 
-            /// Reads what there is, without waiting.
+            /// Attempts to read into `buf`, without waiting, and returns how many bytes were read.
+            ///
+            /// A return value of 0 means that the stream is at its end, or that `buf` is empty.
             ///
             /// # Errors
-            /// `WouldBlock` if there is nothing; else what the system says.
+            /// [`WouldBlock`](std::io::ErrorKind::WouldBlock) if there is nothing to read; otherwise any
+            /// error of `recv(2)`.
             pub fn try_read(&self, buf: &mut [u8]) -> std::io::Result<usize> {
                 self.0.try_read(buf)
             }
 
-            /// Reads what there is into several buffers, one after the other.
+            /// Attempts to read into several buffers in order, without waiting, and returns how many bytes
+            /// were read.
             ///
             /// # Errors
-            /// As for [`try_read`](Self::try_read).
+            /// See [`try_read`](Self::try_read).
             pub fn try_read_vectored(
                 &self,
                 bufs: &mut [std::io::IoSliceMut<'_>],
@@ -175,27 +198,28 @@ macro_rules! reading_half {
                 self.0.try_read_vectored(bufs)
             }
 
-            /// Reads what there is into a buffer that grows or keeps its place by itself.
+            /// Attempts to read into `buf`, behind what is in it, without waiting, and returns how many
+            /// bytes were read.
             ///
             /// # Errors
-            /// As for [`try_read`](Self::try_read).
+            /// See [`try_read`](Self::try_read).
             #[cfg(feature = "bytes")]
             pub fn try_read_buf<B: bytes::BufMut>(&self, buf: &mut B) -> std::io::Result<usize> {
                 self.0.try_read_buf(buf)
             }
 
-            /// The address of the peer.
+            /// Returns the address of the peer.
             ///
             /// # Errors
-            /// What the system says.
+            /// Any error of `getpeername(2)`.
             pub fn peer_addr(&self) -> std::io::Result<$Addr> {
                 self.0.peer_addr()
             }
 
-            /// The address of this side.
+            /// Returns the local address of the stream.
             ///
             /// # Errors
-            /// What the system says.
+            /// Any error of `getsockname(2)`.
             pub fn local_addr(&self) -> std::io::Result<$Addr> {
                 self.0.local_addr()
             }
@@ -231,13 +255,13 @@ macro_rules! reading_half {
 macro_rules! writing_half {
     ($Half:ty, $Stream:ident, $Addr:ty) => {
         impl $Half {
-            /// Waits until the stream is ready for any of `interest`.
+            /// Waits until the stream is ready for any of `interest`, and returns for what.
             ///
             /// # Errors
-            /// If the runtime has shut down.
+            /// The runtime has shut down, or the stream cannot be registered with the system's selector.
             ///
             /// # Cancel safety
-            /// Waiting takes nothing.
+            /// This method is cancel safe: the next wait finds the same readiness.
             pub async fn ready(
                 &self,
                 interest: $crate::io::Interest,
@@ -248,26 +272,28 @@ macro_rules! writing_half {
             /// Waits until the stream is writable.
             ///
             /// # Errors
-            /// If the runtime has shut down.
+            /// See [`ready`](Self::ready).
             ///
             /// # Cancel safety
-            /// Waiting takes nothing.
+            /// This method is cancel safe: the next wait finds the same readiness.
             pub async fn writable(&self) -> std::io::Result<()> {
                 self.stream().writable().await
             }
 
-            /// Writes what there is room for, without waiting.
+            /// Attempts to write from `buf`, without waiting, and returns how many bytes were written.
             ///
             /// # Errors
-            /// `WouldBlock` if there is no room; else what the system says.
+            /// [`WouldBlock`](std::io::ErrorKind::WouldBlock) if there is no room; otherwise any error of
+            /// `send(2)`.
             pub fn try_write(&self, buf: &[u8]) -> std::io::Result<usize> {
                 self.stream().try_write(buf)
             }
 
-            /// Writes what there is room for from several buffers, one after the other.
+            /// Attempts to write from several buffers in order, without waiting, and returns how many bytes
+            /// were written.
             ///
             /// # Errors
-            /// As for [`try_write`](Self::try_write).
+            /// See [`try_write`](Self::try_write).
             pub fn try_write_vectored(
                 &self,
                 bufs: &[std::io::IoSlice<'_>],
@@ -275,18 +301,18 @@ macro_rules! writing_half {
                 self.stream().try_write_vectored(bufs)
             }
 
-            /// The address of the peer.
+            /// Returns the address of the peer.
             ///
             /// # Errors
-            /// What the system says.
+            /// Any error of `getpeername(2)`.
             pub fn peer_addr(&self) -> std::io::Result<$Addr> {
                 self.stream().peer_addr()
             }
 
-            /// The address of this side.
+            /// Returns the local address of the stream.
             ///
             /// # Errors
-            /// What the system says.
+            /// Any error of `getsockname(2)`.
             pub fn local_addr(&self) -> std::io::Result<$Addr> {
                 self.stream().local_addr()
             }
@@ -319,7 +345,7 @@ macro_rules! writing_half {
                 true
             }
 
-            /// Nothing is kept back.
+            /// Does nothing, because nothing is buffered in the process.
             fn poll_flush(
                 self: std::pin::Pin<&mut Self>,
                 _: &mut std::task::Context<'_>,

@@ -15,10 +15,10 @@ pub(super) trait Messages: Socket + tress_driver::Source {
 
     fn take_from(&self, buf: &mut [u8]) -> io::Result<(usize, Self::Addr)>;
 
-    /// The sender, as the system names it.
+    /// Converts the address of a sender from the system's form.
     fn sender(address: socket2::SockAddr) -> io::Result<Self::Addr>;
 
-    /// As many bytes are initialised afterwards as this says.
+    /// Receives a message. The bytes whose number is returned are initialized.
     fn receive_from(&self, room: &mut [MaybeUninit<u8>]) -> io::Result<(usize, Self::Addr)> {
         let (n, from) = self.attempt(|socket| socket.recv_from(room))?;
         Ok((n, Self::sender(from)?))
@@ -28,14 +28,14 @@ pub(super) trait Messages: Socket + tress_driver::Source {
 /// Polls for a message that `f` puts into a buffer.
 ///
 /// # Safety
-/// `f` initialises the bytes whose number it returns.
+/// `f` initializes the bytes whose number it returns.
 pub(super) unsafe fn poll_fill<T: tress_driver::Source, R>(
     source: &Source<T>,
     cx: &mut Context<'_>,
     buf: &mut ReadBuf<'_>,
     mut f: impl FnMut(&T, &mut [MaybeUninit<u8>]) -> io::Result<(usize, R)>,
 ) -> Poll<io::Result<R>> {
-    // SAFETY: nothing is de-initialised: `f` only writes bytes into it.
+    // SAFETY: nothing is de-initialized: `f` only writes bytes into it.
     let room = unsafe { buf.unfilled_mut() };
     let received = ready!(source.poll_io(cx, Direction::Read, |socket| f(socket, room)));
     let (n, result) = received?;
@@ -45,32 +45,32 @@ pub(super) unsafe fn poll_fill<T: tress_driver::Source, R>(
     Poll::Ready(Ok(result))
 }
 
-/// Polls for a message, whoever it is from.
+/// Polls for a message from any sender.
 pub(super) fn poll_receive<T: Socket + tress_driver::Source>(
     source: &Source<T>,
     cx: &mut Context<'_>,
     buf: &mut ReadBuf<'_>,
 ) -> Poll<io::Result<()>> {
     let filled = |socket: &T, room: &mut [MaybeUninit<u8>]| receive(socket, room).map(|n| (n, ()));
-    // SAFETY: receiving initialises as many bytes as it says.
+    // SAFETY: receiving initializes as many bytes as it returns.
     unsafe { poll_fill(source, cx, buf, filled) }
 }
 
-/// Receives into whatever room a buffer offers.
+/// Receives into the room that a buffer offers.
 #[cfg(feature = "bytes")]
 pub(super) fn fill_with<B: bytes::BufMut>(socket: &impl Socket, buf: &mut B) -> io::Result<usize> {
-    // SAFETY: receiving initialises as many bytes as it says.
+    // SAFETY: receiving initializes as many bytes as it returns.
     unsafe { super::readiness::fill(buf, |room| receive(socket, room)) }
 }
 
-/// As `fill_with`, and says who it is from.
+/// Receives like `fill_with`, and returns the sender too.
 #[cfg(feature = "bytes")]
 pub(super) fn fill_from<T: Messages, B: bytes::BufMut>(
     socket: &T,
     buf: &mut B,
 ) -> io::Result<(usize, T::Addr)> {
     let mut sender = None;
-    // SAFETY: receiving initialises as many bytes as it says.
+    // SAFETY: receiving initializes as many bytes as it returns.
     let n = unsafe {
         super::readiness::fill(buf, |room| {
             let (n, from) = socket.receive_from(room)?;
@@ -81,14 +81,16 @@ pub(super) fn fill_from<T: Messages, B: bytes::BufMut>(
     Ok((n, sender.expect("set with the length")))
 }
 
-/// Sending and receiving, to and from the peer.
+/// Methods to send to and receive from the peer.
 macro_rules! message_methods {
     ($datagram:literal, $sending:literal, $receiving:literal) => {
-        /// Polls for something to receive. The waker of the last poll that receives is woken; of
-        /// [`readable`](Self::readable) any number may wait.
+        /// Polls until there is something to receive.
+        ///
+        /// After `Pending` the current task is woken when there is. Only the waker of the last poll that
+        /// receives is kept; with [`readable`](Self::readable) any number of tasks may wait.
         ///
         /// # Errors
-        /// As for [`ready`](Self::ready).
+        /// See [`ready`](Self::ready).
         pub fn poll_recv_ready(
             &self,
             cx: &mut std::task::Context<'_>,
@@ -96,11 +98,13 @@ macro_rules! message_methods {
             self.io.poll_ready(cx, tress_driver::Direction::Read)
         }
 
-        /// Polls for room to send. The waker of the last poll that sends is woken; of
-        /// [`writable`](Self::writable) any number may wait.
+        /// Polls until there is room to send.
+        ///
+        /// After `Pending` the current task is woken when there is. Only the waker of the last poll that
+        /// sends is kept; with [`writable`](Self::writable) any number of tasks may wait.
         ///
         /// # Errors
-        /// As for [`ready`](Self::ready).
+        /// See [`ready`](Self::ready).
         pub fn poll_send_ready(
             &self,
             cx: &mut std::task::Context<'_>,
@@ -108,13 +112,25 @@ macro_rules! message_methods {
             self.io.poll_ready(cx, tress_driver::Direction::Write)
         }
 
-        #[doc = concat!("Sends a ", $datagram, " to the peer it is connected to.")]
+        #[doc = concat!("Sends a ", $datagram, " to the connected peer, and returns how many bytes were sent.")]
+        ///
+        /// It waits until there is room. Any number of tasks may send at the same time.
         ///
         /// # Errors
         #[doc = $sending]
         ///
         /// # Cancel safety
-        /// If the future is dropped before it is ready, nothing was sent.
+        /// This method is cancel safe: if it is dropped before it is ready, nothing was sent.
+        ///
+        /// # Examples
+        /// ```
+        /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+        /// # let socket = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+        /// # let peer = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+        /// # socket.connect(peer.local_addr()?).await?;
+        /// assert_eq!(socket.send(b"hello").await?, 5);
+        /// # Ok::<(), std::io::Error>(()) }).unwrap();
+        /// ```
         pub async fn send(&self, buf: &[u8]) -> std::io::Result<usize> {
             self.io
                 .io($crate::io::Interest::WRITABLE, |socket| {
@@ -123,10 +139,13 @@ macro_rules! message_methods {
                 .await
         }
 
-        /// As [`send`](Self::send), by poll. The waker of the last poll that sends is woken.
+        /// Polls to send, like [`send`](Self::send).
+        ///
+        /// After `Pending` nothing was sent, and the current task is woken when there may be room. Only the
+        /// waker of the last poll that sends is kept.
         ///
         /// # Errors
-        /// As for [`send`](Self::send).
+        /// See [`send`](Self::send).
         pub fn poll_send(
             &self,
             cx: &mut std::task::Context<'_>,
@@ -138,23 +157,40 @@ macro_rules! message_methods {
                 })
         }
 
-        /// As [`send`](Self::send), without waiting.
+        /// Attempts to send like [`send`](Self::send), without waiting.
         ///
         /// # Errors
-        /// `WouldBlock` if there is no room; else what the system says.
+        /// [`WouldBlock`](std::io::ErrorKind::WouldBlock) if there is no room; otherwise see
+        /// [`send`](Self::send).
         pub fn try_send(&self, buf: &[u8]) -> std::io::Result<usize> {
             self.io.try_io($crate::io::Interest::WRITABLE, |socket| {
                 $crate::io::uninterrupted(|| socket.send(buf))
             })
         }
 
-        #[doc = concat!("Receives a ", $datagram, " and says how long it is. What does not fit is lost.")]
+        #[doc = concat!("Receives a ", $datagram, ", and returns its length.")]
+        ///
+        /// Bytes that do not fit into `buf` are lost. Any number of tasks may wait at the same time, and each
+        #[doc = concat!(" ", $datagram, " goes to one of them.")]
         ///
         /// # Errors
         #[doc = $receiving]
         ///
         /// # Cancel safety
-        #[doc = concat!("If the future is dropped before it is ready, no ", $datagram, " was taken.")]
+        #[doc = concat!("This method is cancel safe: if it is dropped before it is ready, no ", $datagram, " was taken.")]
+        ///
+        /// # Examples
+        /// ```
+        /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+        /// # let socket = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+        /// # let peer = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+        /// # peer.connect(socket.local_addr()?).await?;
+        /// # peer.send(b"hello").await?;
+        /// let mut buf = [0; 1024];
+        /// let n = socket.recv(&mut buf).await?;
+        /// assert_eq!(&buf[..n], b"hello");
+        /// # Ok::<(), std::io::Error>(()) }).unwrap();
+        /// ```
         pub async fn recv(&self, buf: &mut [u8]) -> std::io::Result<usize> {
             self.io
                 .io($crate::io::Interest::READABLE, |socket| {
@@ -163,10 +199,13 @@ macro_rules! message_methods {
                 .await
         }
 
-        /// As [`recv`](Self::recv), by poll. The waker of the last poll that receives is woken.
+        /// Polls to receive into `buf`, like [`recv`](Self::recv).
+        ///
+        /// After `Pending` nothing was received, and the current task is woken when there may be something.
+        /// Only the waker of the last poll that receives is kept.
         ///
         /// # Errors
-        /// As for [`recv`](Self::recv).
+        /// See [`recv`](Self::recv).
         pub fn poll_recv(
             &self,
             cx: &mut std::task::Context<'_>,
@@ -175,23 +214,26 @@ macro_rules! message_methods {
             $crate::net::messages::poll_receive(&self.io, cx, buf)
         }
 
-        /// As [`recv`](Self::recv), without waiting.
+        /// Attempts to receive like [`recv`](Self::recv), without waiting.
         ///
         /// # Errors
-        /// `WouldBlock` if there is nothing; else what the system says.
+        /// [`WouldBlock`](std::io::ErrorKind::WouldBlock) if there is nothing; otherwise see
+        /// [`recv`](Self::recv).
         pub fn try_recv(&self, buf: &mut [u8]) -> std::io::Result<usize> {
             self.io.try_io($crate::io::Interest::READABLE, |socket| {
                 $crate::io::uninterrupted(|| socket.recv(buf))
             })
         }
 
-        /// As [`recv`](Self::recv), into the room that a buffer offers. Give it enough.
+        /// Receives like [`recv`](Self::recv), into the spare room of `buf`, and advances it.
+        ///
+        /// Bytes that do not fit into the room that the buffer has are lost: reserve enough before.
         ///
         /// # Errors
-        /// As for [`recv`](Self::recv).
+        /// See [`recv`](Self::recv).
         ///
         /// # Cancel safety
-        /// As for [`recv`](Self::recv).
+        /// See [`recv`](Self::recv).
         #[cfg(feature = "bytes")]
         pub async fn recv_buf<B: bytes::BufMut>(&self, buf: &mut B) -> std::io::Result<usize> {
             self.io
@@ -201,10 +243,11 @@ macro_rules! message_methods {
                 .await
         }
 
-        /// As [`recv_buf`](Self::recv_buf), without waiting.
+        /// Attempts to receive like [`recv_buf`](Self::recv_buf), without waiting.
         ///
         /// # Errors
-        /// `WouldBlock` if there is nothing; else what the system says.
+        /// [`WouldBlock`](std::io::ErrorKind::WouldBlock) if there is nothing; otherwise see
+        /// [`recv`](Self::recv).
         #[cfg(feature = "bytes")]
         pub fn try_recv_buf<B: bytes::BufMut>(&self, buf: &mut B) -> std::io::Result<usize> {
             self.io.try_io($crate::io::Interest::READABLE, |socket| {
@@ -214,16 +257,32 @@ macro_rules! message_methods {
     };
 }
 
-/// Receiving from anybody.
+/// Methods to receive from any sender.
 macro_rules! sender_methods {
     ($Addr:ty, $receiving:literal) => {
-        /// Receives a datagram, and says how long it is and who it is from. What does not fit is lost.
+        /// Receives a datagram, and returns its length and the address of its sender.
+        ///
+        /// Bytes that do not fit into `buf` are lost. Any number of tasks may wait at the same time, and each
+        /// datagram goes to one of them.
         ///
         /// # Errors
         #[doc = $receiving]
         ///
         /// # Cancel safety
-        /// If the future is dropped before it is ready, no datagram was taken.
+        /// This method is cancel safe: if it is dropped before it is ready, no datagram was taken.
+        ///
+        /// # Examples
+        /// ```
+        /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+        /// # let socket = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+        /// # let peer = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+        /// # peer.send_to(b"hello", socket.local_addr()?).await?;
+        /// let mut buf = [0; 1024];
+        /// let (n, sender) = socket.recv_from(&mut buf).await?;
+        /// println!("{n} bytes from {sender:?}");
+        /// # assert_eq!(n, 5);
+        /// # Ok::<(), std::io::Error>(()) }).unwrap();
+        /// ```
         pub async fn recv_from(&self, buf: &mut [u8]) -> std::io::Result<(usize, $Addr)> {
             self.io
                 .io($crate::io::Interest::READABLE, |socket| {
@@ -232,38 +291,44 @@ macro_rules! sender_methods {
                 .await
         }
 
-        /// As [`recv_from`](Self::recv_from), by poll. The waker of the last poll that receives is
-        /// woken.
+        /// Polls to receive into `buf`, like [`recv_from`](Self::recv_from), and returns the address of the
+        /// sender.
+        ///
+        /// After `Pending` nothing was received, and the current task is woken when there may be something.
+        /// Only the waker of the last poll that receives is kept.
         ///
         /// # Errors
-        /// As for [`recv_from`](Self::recv_from).
+        /// See [`recv_from`](Self::recv_from).
         pub fn poll_recv_from(
             &self,
             cx: &mut std::task::Context<'_>,
             buf: &mut $crate::io::ReadBuf<'_>,
         ) -> std::task::Poll<std::io::Result<$Addr>> {
             let receive_from = $crate::net::messages::Messages::receive_from;
-            // SAFETY: receiving initialises as many bytes as it says.
+            // SAFETY: receiving initializes as many bytes as it returns.
             unsafe { $crate::net::messages::poll_fill(&self.io, cx, buf, receive_from) }
         }
 
-        /// As [`recv_from`](Self::recv_from), without waiting.
+        /// Attempts to receive like [`recv_from`](Self::recv_from), without waiting.
         ///
         /// # Errors
-        /// `WouldBlock` if there is nothing; else what the system says.
+        /// [`WouldBlock`](std::io::ErrorKind::WouldBlock) if there is nothing; otherwise see
+        /// [`recv_from`](Self::recv_from).
         pub fn try_recv_from(&self, buf: &mut [u8]) -> std::io::Result<(usize, $Addr)> {
             self.io.try_io($crate::io::Interest::READABLE, |socket| {
                 $crate::net::messages::Messages::take_from(socket, buf)
             })
         }
 
-        /// As [`recv_from`](Self::recv_from), into the room that a buffer offers. Give it enough.
+        /// Receives like [`recv_from`](Self::recv_from), into the spare room of `buf`, and advances it.
+        ///
+        /// Bytes that do not fit into the room that the buffer has are lost: reserve enough before.
         ///
         /// # Errors
-        /// As for [`recv_from`](Self::recv_from).
+        /// See [`recv_from`](Self::recv_from).
         ///
         /// # Cancel safety
-        /// As for [`recv_from`](Self::recv_from).
+        /// See [`recv_from`](Self::recv_from).
         #[cfg(feature = "bytes")]
         pub async fn recv_buf_from<B: bytes::BufMut>(
             &self,
@@ -276,10 +341,11 @@ macro_rules! sender_methods {
                 .await
         }
 
-        /// As [`recv_buf_from`](Self::recv_buf_from), without waiting.
+        /// Attempts to receive like [`recv_buf_from`](Self::recv_buf_from), without waiting.
         ///
         /// # Errors
-        /// `WouldBlock` if there is nothing; else what the system says.
+        /// [`WouldBlock`](std::io::ErrorKind::WouldBlock) if there is nothing; otherwise see
+        /// [`recv_from`](Self::recv_from).
         #[cfg(feature = "bytes")]
         pub fn try_recv_buf_from<B: bytes::BufMut>(
             &self,

@@ -1,13 +1,43 @@
-//! Sockets: TCP, UDP, Unix domain; pipes; names.
+//! TCP, UDP and Unix sockets, pipes, and the lookup of host names.
 //!
+//! This module is the asynchronous counterpart of [`std::net`] and of `std::os::unix::net`. The types have
+//! the names and methods of Tokio's.
+//!
+//! # What is here
 //! | to … | use |
 //! |---|---|
-//! | serve or make TCP connections | [`TcpListener`], [`TcpStream`]; with options set before, [`TcpSocket`] |
+//! | accept TCP connections | [`TcpListener`] |
+//! | connect by TCP | [`TcpStream`] |
+//! | set options before a TCP socket connects or listens | [`TcpSocket`] |
 //! | send and receive datagrams | [`UdpSocket`] |
-//! | talk to another process on this machine | `UnixListener`, `UnixStream`, `UnixDatagram`, `UnixSeqpacket`, `unix::pipe`; on Windows `windows::named_pipe` |
-//! | read streams without asking the kernel each time | [`Pooled`] |
-//! | turn a name into addresses | [`lookup_host`] |
+//! | connect processes of one machine (Unix) | `UnixListener`, `UnixStream`; `UnixSocket` to bind first |
+//! | send datagrams on one machine (Unix) | `UnixDatagram` |
+//! | exchange messages on one machine, in order (Linux, Android, FreeBSD) | `UnixSeqpacket`, `UnixSeqpacketListener` |
+//! | use pipes and named pipes (Unix) | the module `unix::pipe` |
+//! | use named pipes (Windows) | the module `windows::named_pipe` |
+//! | receive into a pool of buffers that all connections share | [`Pooled`] |
+//! | look up the addresses of a host | [`lookup_host`], [`ToSocketAddrs`] |
 //!
+//! # How to choose
+//! - Streams are read and written by the methods of [`AsyncReadExt`](crate::io::AsyncReadExt) and
+//!   [`AsyncWriteExt`](crate::io::AsyncWriteExt).
+//! - To read and write one stream at the same time, use its method `split` within one task, or `into_split`
+//!   for two tasks.
+//! - Programs with many connections that are idle most of the time save memory by [`Pooled`]: a connection
+//!   that waits has no buffer.
+//! - The methods `readable`, `writable` and `try_…` are for code that has to manage readiness itself. Most
+//!   programs do not need them.
+//!
+//! # Runtime
+//! A socket belongs to the runtime in which it was created or accepted, which must have I/O enabled. When
+//! that runtime shuts down, operations that wait end with an error.
+//!
+//! Every operation is tried at once. If it would block, its socket is registered with the I/O driver of the
+//! worker that runs the task, and the task waits. A system call that is interrupted by a signal is made
+//! again.
+//!
+//! # Examples
+//! An echo server and its client:
 //! ```
 //! use tress::io::{AsyncReadExt, AsyncWriteExt};
 //! use tress::net::{TcpListener, TcpStream};
@@ -30,12 +60,6 @@
 //! assert_eq!(server.await.unwrap()?, 5);
 //! # Ok::<(), std::io::Error>(()) }).unwrap();
 //! ```
-//!
-//! # How it works
-//! Every operation is tried at once. Only one that would block registers its socket with the I/O driver
-//! of the worker it is on, and waits there; a signal that interrupts a system call is not noticed
-//! outside. What a socket is made in, it belongs to: when that runtime shuts down, those who wait get an
-//! error.
 
 mod addr;
 mod halves;

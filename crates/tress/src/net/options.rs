@@ -2,10 +2,10 @@
 
 macro_rules! ip_options {
     () => {
-        /// The traffic class of packets sent (`IPV6_TCLASS`).
+        /// Returns the traffic class of IPv6 packets that are sent (`IPV6_TCLASS`).
         ///
         /// # Errors
-        /// What the system says.
+        /// Any error of `getsockopt(2)`.
         #[cfg(any(
             target_os = "android",
             target_os = "dragonfly",
@@ -21,10 +21,10 @@ macro_rules! ip_options {
             socket2::SockRef::from(self).tclass_v6()
         }
 
-        /// Sets the traffic class of packets sent (`IPV6_TCLASS`).
+        /// Sets the traffic class of IPv6 packets that are sent (`IPV6_TCLASS`).
         ///
         /// # Errors
-        /// What the system says.
+        /// Any error of `setsockopt(2)`.
         #[cfg(any(
             target_os = "android",
             target_os = "dragonfly",
@@ -40,10 +40,10 @@ macro_rules! ip_options {
             socket2::SockRef::from(self).set_tclass_v6(tclass)
         }
 
-        /// The type of service of packets sent (`IP_TOS`).
+        /// Returns the type of service of IPv4 packets that are sent (`IP_TOS`).
         ///
         /// # Errors
-        /// What the system says.
+        /// Any error of `getsockopt(2)`.
         #[cfg(not(any(
             target_os = "fuchsia",
             target_os = "redox",
@@ -55,10 +55,12 @@ macro_rules! ip_options {
             socket2::SockRef::from(self).tos_v4()
         }
 
-        /// Sets the type of service of packets sent (`IP_TOS`). Windows has it but does nothing.
+        /// Sets the type of service of IPv4 packets that are sent (`IP_TOS`).
+        ///
+        /// Windows accepts the option and ignores it.
         ///
         /// # Errors
-        /// What the system says.
+        /// Any error of `setsockopt(2)`.
         #[cfg(not(any(
             target_os = "fuchsia",
             target_os = "redox",
@@ -70,10 +72,10 @@ macro_rules! ip_options {
             socket2::SockRef::from(self).set_tos_v4(tos)
         }
 
-        /// [`tos_v4`](Self::tos_v4) by its old name.
+        /// Returns the type of service: the old name of [`tos_v4`](Self::tos_v4).
         ///
         /// # Errors
-        /// What the system says.
+        /// Any error of `getsockopt(2)`.
         #[cfg(not(any(
             target_os = "fuchsia",
             target_os = "redox",
@@ -87,10 +89,10 @@ macro_rules! ip_options {
             self.tos_v4()
         }
 
-        /// [`set_tos_v4`](Self::set_tos_v4) by its old name.
+        /// Sets the type of service: the old name of [`set_tos_v4`](Self::set_tos_v4).
         ///
         /// # Errors
-        /// What the system says.
+        /// Any error of `setsockopt(2)`.
         #[cfg(not(any(
             target_os = "fuchsia",
             target_os = "redox",
@@ -104,20 +106,22 @@ macro_rules! ip_options {
             self.set_tos_v4(tos)
         }
 
-        /// The network interface that it is bound to (`SO_BINDTODEVICE`), if it is.
+        /// Returns the name of the network interface that the socket is bound to (`SO_BINDTODEVICE`), if it
+        /// is.
         ///
         /// # Errors
-        /// What the system says.
+        /// Any error of `getsockopt(2)`.
         #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
         pub fn device(&self) -> std::io::Result<Option<Vec<u8>>> {
             socket2::SockRef::from(self).device()
         }
 
-        /// Uses packets of one network interface only (`SO_BINDTODEVICE`), by its name; `None` ends
-        /// that.
+        /// Restricts the socket to packets of the network interface of this name (`SO_BINDTODEVICE`).
+        ///
+        /// `None` ends the restriction.
         ///
         /// # Errors
-        /// What the system says; it may need a capability.
+        /// Any error of `setsockopt(2)`: the system may require a capability.
         #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
         pub fn bind_device(&self, interface: Option<&[u8]>) -> std::io::Result<()> {
             socket2::SockRef::from(self).bind_device(interface)

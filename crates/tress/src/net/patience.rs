@@ -1,8 +1,8 @@
-//! What a listener does when the system has nothing left to make a connection of.
+//! What a listener does when the system has run out of descriptors or memory for a connection.
 //!
 //! The connection stays in the backlog and the listener stays ready, so a loop that accepts, fails and
-//! accepts again would keep a processor busy until something is closed somewhere. There is no event to
-//! wait for. Therefore the error goes to the caller at once, but the next `accept` begins with a pause.
+//! accepts again would keep a processor busy until something is closed somewhere. There is no event to wait
+//! for. Therefore the error is returned at once, but the next `accept` begins with a pause.
 
 use crate::runtime::has_timers;
 use crate::sys::atomic::Ordering;
@@ -13,12 +13,12 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// Short enough that nobody notices, long enough to cost nothing.
+/// Length of the pause: short enough to go unnoticed, long enough to cost nothing.
 const PAUSE: Duration = Duration::from_millis(10);
 
 #[derive(Debug, Default)]
 pub(crate) struct Patience {
-    /// Whether there is anything in `pause`: the only thing that is looked at as a rule.
+    /// Whether `pause` is set: in the usual case nothing else is read.
     exhausted: AtomicBool,
     pause: Mutex<Pause>,
 }
@@ -26,7 +26,7 @@ pub(crate) struct Patience {
 #[derive(Debug, Default)]
 struct Pause {
     until: Option<Instant>,
-    /// Of `poll_accept`, which has one waker.
+    /// The timer of `poll_accept`, which has one waker.
     sleep: Option<Pin<Box<Sleep>>>,
 }
 
@@ -35,7 +35,8 @@ impl Patience {
         self.pause.lock()
     }
 
-    /// The result of an attempt to accept, noted if the system had not enough for it.
+    /// Returns the result of an attempt to accept, after noting whether the system had run out of
+    /// something.
     pub(crate) fn note<R>(&self, result: io::Result<R>) -> io::Result<R> {
         if let Err(error) = &result {
             if is_exhaustion(error) {
@@ -46,7 +47,7 @@ impl Patience {
         result
     }
 
-    /// Is there a pause, and something to pause with?
+    /// Returns whether there is a pause, and a timer to wait with.
     fn is_on(&self) -> bool {
         self.exhausted.load(Ordering::Relaxed) && has_timers()
     }
@@ -62,12 +63,13 @@ impl Patience {
         }
     }
 
-    /// The same by poll.
+    /// Polls for what `wait` waits for.
     pub(crate) fn poll_wait(&self, cx: &mut Context<'_>) -> Poll<()> {
         if !self.is_on() {
             return Poll::Ready(());
         }
-        // Taken out: a timer clones, drops and wakes wakers, which is foreign code, and may come back here.
+        // The timer is taken out, because it clones, drops and wakes wakers, which is foreign code that may
+        // call back.
         let (until, sleep) = {
             let mut pause = self.pause();
             (pause.until, pause.sleep.take())
@@ -86,7 +88,7 @@ impl Patience {
         Poll::Ready(())
     }
 
-    /// The pause is over, unless another one has begun.
+    /// Ends the pause, unless another one has begun.
     fn end(&self, until: Instant) {
         let mut pause = self.pause();
         if pause.until == Some(until) {

@@ -21,27 +21,29 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tress_driver::Direction;
 
-/// A stream that is read into buffers of a pool, which each worker has one of.
+/// A stream that is read into buffers of a pool, of which each worker has one.
 ///
-/// With io_uring (Linux 6.0) the kernel is asked once and then puts whatever arrives into buffers by
-/// itself: a read costs no system call, and none to find out that there is nothing. A connection that
-/// waits owns no buffer, so many can share few. Elsewhere the buffers are ordinary memory that is taken when
-/// there is something to read.
+/// With io_uring (Linux 6.0 or newer) the kernel is asked once and then puts everything that arrives into
+/// buffers by itself: a read needs no system call, nor does finding out that there is nothing. A connection
+/// that waits owns no buffer, so many connections can share a few. Elsewhere the buffers are ordinary
+/// memory, which is taken when there is something to read.
 ///
-/// [`read_pooled`](Pooled::read_pooled) returns the buffers themselves. It is also an
+/// [`read_pooled`](Pooled::read_pooled) returns the buffers themselves. A pooled stream is also an
 /// [`AsyncBufRead`], which shows them, and an [`AsyncRead`], which copies out of them; and an
 /// [`AsyncWrite`] if the stream is.
 ///
-/// Bytes arrive before they are asked for, a bounded number of buffers of them. They cannot be given back to
-/// the socket, so a pooled stream is a type of its own, without `peek`, `try_io` or `into_std`:
-/// [`into_parts`](Pooled::into_parts) returns the stream with what has arrived. Nobody else should read from
-/// the stream meanwhile (the writing half of one that was split has no reason to).
+/// Bytes arrive before they are asked for, up to a bounded number of buffers. They cannot be given back to
+/// the socket. Therefore a pooled stream is a type of its own, without `peek`, `try_io` or `into_std`;
+/// [`into_parts`](Pooled::into_parts) returns the stream together with what has arrived. Nothing else
+/// should read from the stream meanwhile.
 ///
-/// How many buffers there are, and how large, says
-/// [`Builder::io_pool`](crate::runtime::Builder::io_pool). While all are in users' hands nothing arrives; readers
-/// wait until one is dropped. Connections that are not read from take nothing from others: what has arrived for
-/// one is up to 16 buffers, and the fewer the fewer are free; the rest stays with the system. When others need
-/// those buffers, what is in them is copied elsewhere. Dropping the stream drops what has arrived.
+/// # Limits
+/// [`Builder::io_pool`](crate::runtime::Builder::io_pool) sets the number and the size of the buffers.
+/// While the program holds all of them, nothing arrives, and reads wait until one is dropped.
+///
+/// Connections that are not read from do not starve others: at most 16 buffers are used for one, and fewer
+/// as fewer are free. The rest of its bytes stays with the system. When other connections need those
+/// buffers, the bytes are copied elsewhere. Dropping the stream drops what has arrived.
 ///
 /// # Examples
 /// An echo that copies nothing:
@@ -73,26 +75,26 @@ use tress_driver::Direction;
 #[derive(Debug)]
 pub struct Pooled<S> {
     receive: Receive,
-    /// Arrived, and read in part.
+    /// A buffer that has arrived and was read in part.
     rest: Option<PooledBuf>,
     stream: S,
 }
 
-/// How the bytes come.
+/// The way in which bytes arrive.
 #[derive(Debug)]
 enum Receive {
-    /// Nobody has asked yet.
+    /// Nothing was requested yet.
     Idle,
     Ring(ring::Receive),
     Shelf(Waiter),
 }
 
-/// One who takes buffers off a shelf.
+/// A stream that takes buffers off a shelf.
 #[derive(Debug)]
 struct Waiter(Box<Shelf>);
 
 impl Waiter {
-    /// Tells it from others: the box stays where it is.
+    /// Returns a number that tells it from others. The box does not move.
     fn who(&self) -> usize {
         std::ptr::from_ref(&*self.0).addr()
     }
@@ -124,7 +126,7 @@ impl Drop for Waiter {
 }
 
 impl<S: PooledSource> Pooled<S> {
-    /// Nothing is received before somebody asks.
+    /// Wraps a stream. Nothing is received before the first read.
     pub fn new(stream: S) -> Pooled<S> {
         Pooled {
             receive: Receive::Idle,
@@ -133,31 +135,59 @@ impl<S: PooledSource> Pooled<S> {
         }
     }
 
-    /// The stream: to write to it, or to ask for its addresses. Not to read from it.
+    /// Returns a reference to the stream, to write to it or to ask for its addresses.
+    ///
+    /// Do not read from it.
     pub fn get_ref(&self) -> &S {
         &self.stream
     }
 
-    /// As [`get_ref`](Self::get_ref).
+    /// Returns a mutable reference to the stream, to write to it.
+    ///
+    /// Do not read from it.
     pub fn get_mut(&mut self) -> &mut S {
         &mut self.stream
     }
 
-    /// The next bytes, as many as have arrived in one buffer; never none of them. `None` is the end.
+    /// Returns the next bytes, as many as have arrived in one buffer, or `None` at the end.
+    ///
+    /// The buffer is never empty.
     ///
     /// # Errors
-    /// What the system says; that the runtime has shut down.
+    /// Any error of `recv(2)`, or that the runtime has shut down.
     ///
     /// # Cancel safety
-    /// Dropping the future loses nothing: the next read returns what arrives meanwhile.
+    /// This method is cancel safe: dropping the future loses nothing. The next read returns what arrives
+    /// meanwhile.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::AsyncWriteExt;
+    /// use tress::net::Pooled;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+    /// # let (mut peer, _) = listener.accept().await?;
+    /// peer.write_all(b"hello").await?;
+    /// drop(peer);
+    /// let mut stream = Pooled::new(stream);
+    /// while let Some(bytes) = stream.read_pooled().await? {
+    ///     println!("{} bytes", bytes.len());
+    /// }
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub async fn read_pooled(&mut self) -> io::Result<Option<PooledBuf>> {
         poll_fn(|cx| self.poll_read_pooled(cx)).await
     }
 
-    /// As [`read_pooled`](Self::read_pooled), by poll. The waker of the last poll is woken.
+    /// Polls for the next bytes, like [`read_pooled`](Self::read_pooled).
+    ///
+    /// After `Pending` the current task is woken when there may be some. Only the waker of the last poll is
+    /// kept.
     ///
     /// # Errors
-    /// As for [`read_pooled`](Self::read_pooled).
+    /// See [`read_pooled`](Self::read_pooled).
     pub fn poll_read_pooled(
         &mut self,
         cx: &mut Context<'_>,
@@ -168,16 +198,39 @@ impl<S: PooledSource> Pooled<S> {
         match self.stream.source().0 {
             Kind::Tcp(source) => self.receive.poll(cx, source, true),
             #[cfg(unix)]
-            // A short read of such a stream may have ended with a message, not with what there is.
+            // A short read of such a stream may have ended with a message, although there is more.
             Kind::Unix(source) => self.receive.poll(cx, source, false),
         }
     }
 
-    /// Has nothing more received, and returns the stream with what has arrived, in order. An error, if
-    /// there was one, is the last of that.
+    /// Stops receiving, and returns the stream with the buffers that have arrived and were not read, in
+    /// order.
+    ///
+    /// If there was an error, it is the last element.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the stream, and what has arrived.
+    /// This method is not cancel safe: dropping the future drops the stream and what has arrived.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::{AsyncBufReadExt, AsyncWriteExt};
+    /// use tress::net::Pooled;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+    /// # let (mut peer, _) = listener.accept().await?;
+    /// peer.write_all(b"first line\nsecond line").await?;
+    /// let mut stream = Pooled::new(stream);
+    /// let mut line = String::new();
+    /// stream.read_line(&mut line).await?;
+    /// // Go on with the plain stream, after what has been received ahead.
+    /// let (stream, arrived) = stream.into_parts().await;
+    /// for part in arrived {
+    ///     println!("received ahead: {:?}", part?);
+    /// }
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub async fn into_parts(mut self) -> (S, Vec<io::Result<PooledBuf>>) {
         let mut arrived: Vec<_> = self.rest.take().map(Ok).into_iter().collect();
         if let Receive::Ring(receive) = &mut self.receive {
@@ -189,7 +242,8 @@ impl<S: PooledSource> Pooled<S> {
 }
 
 impl Receive {
-    /// The next bytes. `short_is_all`: a read that does not fill its buffer has taken all there is.
+    /// Polls for the next bytes. `short_is_all` says that a read that does not fill its buffer has taken
+    /// everything.
     fn poll<T>(
         &mut self,
         cx: &mut Context<'_>,
@@ -209,10 +263,10 @@ impl Receive {
         };
         let next = match polled {
             Some(next) => ready!(next),
-            // Begun, or begun again, with the pool of the worker that this is.
+            // It is begun, or begun again, with the pool of the current worker.
             None => {
                 if let Some(leftover) = source.leftover() {
-                    // Of an owned read before the stream was pooled.
+                    // These are from an owned read before the stream was pooled.
                     if ready!(leftover.poll(cx)) {
                         if let Some(bytes) = leftover.take() {
                             progress.made_progress();
@@ -233,7 +287,8 @@ impl Receive {
         Poll::Ready(next.transpose().map(|next| next.map(PooledBuf::of_ring)))
     }
 
-    /// Begins, or begins again, with a pool. None if it is a shelf, which is asked elsewhere.
+    /// Begins, or begins again, with a pool. Returns `None` if the pool is a shelf, which is polled
+    /// elsewhere.
     fn begin<T>(
         &mut self,
         pool: &Pool,
@@ -251,7 +306,7 @@ impl Receive {
             }
         };
         if let Receive::Ring(receive) = self {
-            // Mostly the same: it has what it needs.
+            // Usually it is the same pool, and the receive can go on.
             if let Some(next) = pool.resume(receive, cx) {
                 return Some(next);
             }
@@ -265,7 +320,7 @@ impl Receive {
 enum Took {
     Bytes(ShelfBuffer),
     Failed(io::Error),
-    /// There is something to read, and nothing to read it into.
+    /// There is something to read, and no buffer to read it into.
     NoBuffer,
 }
 
@@ -280,14 +335,14 @@ where
     T: tress_driver::Source + Socket,
 {
     let mut taken = None;
-    // No transfer is shorter than nothing.
+    // No transfer is shorter than 0 bytes.
     let wanted = if short_is_all { shelf.size() } else { 0 };
     let received = ready!(source.poll_transfer(cx, Direction::Read, wanted, |socket| {
         let Some(mut buffer) = shelf.take() else {
-            // Not empty, as far as readiness is concerned.
+            // The readiness is not used up.
             return Ok(0);
         };
-        // SAFETY: receiving initialises as many bytes as it says.
+        // SAFETY: receiving initializes as many bytes as it returns.
         let n = unsafe { buffer.fill(|room| receive(socket, room)) }?;
         taken = Some(buffer);
         Ok(n)
@@ -331,7 +386,7 @@ impl<S: PooledSource + Unpin> AsyncBufRead for Pooled<S> {
             if rest.is_empty() {
                 self.rest = None;
             } else if amt > 0 {
-                // It may be long before somebody comes for it.
+                // It may take long until the rest is read.
                 rest.make_way();
             }
         } else {

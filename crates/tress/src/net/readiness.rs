@@ -1,20 +1,38 @@
-//! The methods that all sockets have, to wait for readiness and to use it. Each macro is called once in
-//! an `impl` of a type whose field `io` is a `Source`.
+//! Methods that all sockets have, to wait for readiness and to use it. Each macro is called once in an
+//! `impl` of a type whose field `io` is a `Source`.
 
-/// To wait for readiness: for every socket, and for pipes.
+/// Methods to wait for readiness, for every socket and for pipes.
 macro_rules! waiting_methods {
     () => {
-        /// Waits until there is readiness for any of `interest`, and says for what.
+        /// Waits until the socket is ready for any of `interest`, and returns for what.
         ///
-        /// Ready means that an attempt makes sense, not that it succeeds: the operation may find
-        /// that it would block, and then one waits again. This is how to wait for either side in
-        /// one task; else [`readable`](Self::readable) and [`writable`](Self::writable) will do.
+        /// Readiness means that an attempt makes sense, not that it will succeed: if it would block all the
+        /// same, wait again. Use this method to wait for both directions in one task; for one direction
+        /// there are [`readable`](Self::readable) and [`writable`](Self::writable). Any number of tasks may
+        /// wait at the same time.
         ///
         /// # Errors
-        /// If the runtime has shut down, or the system does not register it.
+        /// The runtime has shut down, or the socket cannot be registered with the system's selector.
         ///
         /// # Cancel safety
-        /// Waiting takes nothing: whoever waits next finds the same readiness.
+        /// This method is cancel safe: the next wait finds the same readiness.
+        ///
+        /// # Examples
+        /// With a TCP stream:
+        /// ```
+        /// use tress::io::Interest;
+        ///
+        /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+        /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+        /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+        /// # let (mut peer, _) = listener.accept().await?;
+        /// let ready = stream.ready(Interest::READABLE | Interest::WRITABLE).await?;
+        /// if ready.is_writable() {
+        ///     println!("there is room to write");
+        /// }
+        /// # assert!(ready.is_writable());
+        /// # Ok::<(), std::io::Error>(()) }).unwrap();
+        /// ```
         pub async fn ready(
             &self,
             interest: $crate::io::Interest,
@@ -22,44 +40,94 @@ macro_rules! waiting_methods {
             self.io.ready(interest).await
         }
 
-        /// Waits until it is readable: before a `try_` method that reads.
+        /// Waits until the socket is readable.
+        ///
+        /// Call it before a `try_` method that reads, and again if that returns
+        /// [`WouldBlock`](std::io::ErrorKind::WouldBlock).
         ///
         /// # Errors
-        /// As for [`ready`](Self::ready).
+        /// See [`ready`](Self::ready).
         ///
         /// # Cancel safety
-        /// Waiting takes nothing.
+        /// This method is cancel safe: the next wait finds the same readiness.
+        ///
+        /// # Examples
+        /// With a TCP stream:
+        /// ```
+        /// use tress::io::ErrorKind;
+        ///
+        /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+        /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+        /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+        /// # let (mut peer, _) = listener.accept().await?;
+        /// # tress::io::AsyncWriteExt::write_all(&mut peer, b"hello").await?;
+        /// let mut buf = [0; 64];
+        /// let n = loop {
+        ///     stream.readable().await?;
+        ///     match stream.try_read(&mut buf) {
+        ///         Err(error) if error.kind() == ErrorKind::WouldBlock => continue,
+        ///         result => break result?,
+        ///     }
+        /// };
+        /// assert_eq!(&buf[..n], b"hello");
+        /// # Ok::<(), std::io::Error>(()) }).unwrap();
+        /// ```
         pub async fn readable(&self) -> std::io::Result<()> {
             self.ready($crate::io::Interest::READABLE).await.map(drop)
         }
 
-        /// Waits until it is writable: before a `try_` method that writes.
+        /// Waits until the socket is writable.
+        ///
+        /// Call it before a `try_` method that writes, and again if that returns
+        /// [`WouldBlock`](std::io::ErrorKind::WouldBlock).
         ///
         /// # Errors
-        /// As for [`ready`](Self::ready).
+        /// See [`ready`](Self::ready).
         ///
         /// # Cancel safety
-        /// Waiting takes nothing.
+        /// This method is cancel safe: the next wait finds the same readiness.
+        ///
+        /// # Examples
+        /// With a TCP stream:
+        /// ```
+        /// use tress::io::ErrorKind;
+        ///
+        /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+        /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+        /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+        /// # let (mut peer, _) = listener.accept().await?;
+        /// let n = loop {
+        ///     stream.writable().await?;
+        ///     match stream.try_write(b"hello") {
+        ///         Err(error) if error.kind() == ErrorKind::WouldBlock => continue,
+        ///         result => break result?,
+        ///     }
+        /// };
+        /// assert_eq!(n, 5);
+        /// # Ok::<(), std::io::Error>(()) }).unwrap();
+        /// ```
         pub async fn writable(&self) -> std::io::Result<()> {
             self.ready($crate::io::Interest::WRITABLE).await.map(drop)
         }
     };
 }
 
-/// For every socket.
+/// Methods for every socket.
 macro_rules! readiness_methods {
     () => {
         $crate::net::readiness::waiting_methods!();
 
-        /// Does `f`, a non-blocking operation on this socket of the user's own, unless the socket is
-        /// known not to be ready for it.
+        /// Performs a non-blocking operation of the caller on this socket, unless the socket is known not
+        /// to be ready for it.
         ///
-        /// If `f` finds that it would block, the socket is not ready any more: `f` must return that
-        /// error only when the socket did, and must not use the methods of this type, which have
-        /// done that by themselves.
+        /// If `f` returns [`WouldBlock`](std::io::ErrorKind::WouldBlock), the readiness is cleared. So `f`
+        /// must return that error only if the socket did, and must not call methods of this type, which
+        /// clear the readiness by themselves.
         ///
         /// # Errors
-        /// `WouldBlock` without a call of `f` if the socket is not ready; else what `f` returns.
+        /// `WouldBlock`, without a call of `f`, if the socket is not ready; otherwise the error of `f`.
+        /// Also if a dropped [owned](crate::io::AsyncReadOwned) read has received bytes that have not been
+        /// read since.
         pub fn try_io<R>(
             &self,
             interest: $crate::io::Interest,
@@ -68,16 +136,19 @@ macro_rules! readiness_methods {
             self.io.try_io(interest, |socket| socket.try_io(f))
         }
 
-        /// Does `f`, a non-blocking operation on this socket of the user's own, until it would not
-        /// block, and waits for `interest` in between. See [`try_io`](Self::try_io) for what `f` may
-        /// do.
+        /// Performs a non-blocking operation of the caller on this socket, and waits for `interest`
+        /// whenever it would block.
+        ///
+        /// It calls `f` until the result is other than [`WouldBlock`](std::io::ErrorKind::WouldBlock). See
+        /// [`try_io`](Self::try_io) for what `f` may do.
         ///
         /// # Errors
-        /// As for [`ready`](Self::ready); else what `f` returns.
+        /// The error of `f`, or an error of [`ready`](Self::ready). Also if a dropped
+        /// [owned](crate::io::AsyncReadOwned) read has received bytes that have not been read since.
         ///
         /// # Cancel safety
-        /// The result of `f`, unless it would have blocked, is returned by the same poll: dropping the
-        /// future loses nothing.
+        /// This method is cancel safe: a result of `f` other than `WouldBlock` is returned by the same
+        /// poll, so dropping the future loses none.
         pub async fn async_io<R>(
             &self,
             interest: $crate::io::Interest,
@@ -88,14 +159,16 @@ macro_rules! readiness_methods {
     };
 }
 
-/// To poll for readiness: for streams, and for pipes.
+/// Methods to poll for readiness, for streams and for pipes.
 macro_rules! polling_methods {
     () => {
-        /// Polls for readability. The waker of the last call is woken; of
-        /// [`readable`](Self::readable) any number may wait.
+        /// Polls until the socket is readable.
+        ///
+        /// After `Pending` the current task is woken when it is. Only the waker of the last poll for
+        /// reading is kept; with [`readable`](Self::readable) any number of tasks may wait.
         ///
         /// # Errors
-        /// As for [`ready`](Self::ready).
+        /// See [`ready`](Self::ready).
         pub fn poll_read_ready(
             &self,
             cx: &mut std::task::Context<'_>,
@@ -103,11 +176,13 @@ macro_rules! polling_methods {
             self.io.poll_ready(cx, tress_driver::Direction::Read)
         }
 
-        /// Polls for writability. The waker of the last call is woken; of
-        /// [`writable`](Self::writable) any number may wait.
+        /// Polls until the socket is writable.
+        ///
+        /// After `Pending` the current task is woken when it is. Only the waker of the last poll for
+        /// writing is kept; with [`writable`](Self::writable) any number of tasks may wait.
         ///
         /// # Errors
-        /// As for [`ready`](Self::ready).
+        /// See [`ready`](Self::ready).
         pub fn poll_write_ready(
             &self,
             cx: &mut std::task::Context<'_>,
@@ -117,15 +192,19 @@ macro_rules! polling_methods {
     };
 }
 
-/// For the streams: both sides by poll, and attempts at reading and writing.
+/// Methods for streams: polls for both directions, and attempts to read and write.
 macro_rules! stream_methods {
     () => {
         $crate::net::readiness::polling_methods!();
 
-        /// Reads what there is, without waiting. 0 is the end, or an empty buffer.
+        /// Attempts to read into `buf`, without waiting, and returns how many bytes were read.
+        ///
+        /// A return value of 0 means that the stream is at its end, or that `buf` is empty. See
+        /// [`readable`](Self::readable) for an example.
         ///
         /// # Errors
-        /// `WouldBlock` if there is nothing; else what the system says.
+        /// [`WouldBlock`](std::io::ErrorKind::WouldBlock) if there is nothing to read; otherwise any error
+        /// of `recv(2)`.
         pub fn try_read(&self, buf: &mut [u8]) -> std::io::Result<usize> {
             if let Some(read) = self.io.try_leftover(buf) {
                 return read;
@@ -136,10 +215,13 @@ macro_rules! stream_methods {
                 })
         }
 
-        /// Reads what there is into several buffers, one after the other.
+        /// Attempts to read into several buffers in order, without waiting, and returns how many bytes were
+        /// read.
+        ///
+        /// The last buffer that is used may be filled only in part.
         ///
         /// # Errors
-        /// As for [`try_read`](Self::try_read).
+        /// See [`try_read`](Self::try_read).
         pub fn try_read_vectored(
             &self,
             bufs: &mut [std::io::IoSliceMut<'_>],
@@ -153,20 +235,39 @@ macro_rules! stream_methods {
                 })
         }
 
-        /// Reads what there is into a buffer that grows or keeps its place by itself.
+        /// Attempts to read into `buf`, behind what is in it, without waiting, and returns how many bytes
+        /// were read.
+        ///
+        /// The buffer is advanced by the bytes that were read.
         ///
         /// # Errors
-        /// As for [`try_read`](Self::try_read).
+        /// See [`try_read`](Self::try_read).
+        ///
+        /// # Examples
+        /// ```
+        /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+        /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+        /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+        /// # let (mut peer, _) = listener.accept().await?;
+        /// # tress::io::AsyncWriteExt::write_all(&mut peer, b"hello").await?;
+        /// let mut buf = Vec::with_capacity(64);
+        /// while buf.is_empty() {
+        ///     stream.readable().await?;
+        ///     let _ = stream.try_read_buf(&mut buf);
+        /// }
+        /// assert_eq!(buf, b"hello");
+        /// # Ok::<(), std::io::Error>(()) }).unwrap();
+        /// ```
         #[cfg(feature = "bytes")]
         pub fn try_read_buf<B: bytes::BufMut>(&self, buf: &mut B) -> std::io::Result<usize> {
             if self.io.leftover().is_some() {
-                // SAFETY: it initialises as many bytes as it says.
+                // SAFETY: it initializes as many bytes as it returns.
                 return unsafe {
                     $crate::net::readiness::fill(buf, |room| self.io.try_leftover_uninit(room))
                 };
             }
             self.io.try_io($crate::io::Interest::READABLE, |socket| {
-                // SAFETY: receiving initialises as many bytes as it says.
+                // SAFETY: receiving initializes as many bytes as it returns.
                 unsafe {
                     $crate::net::readiness::fill(buf, |room| {
                         $crate::net::readiness::receive(socket, room)
@@ -175,27 +276,33 @@ macro_rules! stream_methods {
             })
         }
 
-        /// Writes what there is room for, without waiting, and says how much that was.
+        /// Attempts to write from `buf`, without waiting, and returns how many bytes were written.
+        ///
+        /// See [`writable`](Self::writable) for an example.
         ///
         /// # Errors
-        /// `WouldBlock` if there is no room; else what the system says.
+        /// [`WouldBlock`](std::io::ErrorKind::WouldBlock) if there is no room; otherwise any error of
+        /// `send(2)`.
         pub fn try_write(&self, buf: &[u8]) -> std::io::Result<usize> {
             self.io.try_io($crate::io::Interest::WRITABLE, |socket| {
                 $crate::net::readiness::send(socket, buf)
             })
         }
 
-        /// Writes what there is room for from several buffers, one after the other.
+        /// Attempts to write from several buffers in order, without waiting, and returns how many bytes
+        /// were written.
+        ///
+        /// The last buffer that is used may be written only in part.
         ///
         /// # Errors
-        /// As for [`try_write`](Self::try_write).
+        /// See [`try_write`](Self::try_write).
         pub fn try_write_vectored(&self, bufs: &[std::io::IoSlice<'_>]) -> std::io::Result<usize> {
             self.io.try_io($crate::io::Interest::WRITABLE, |socket| {
                 $crate::net::readiness::write_vectored(socket, bufs)
             })
         }
 
-        /// Writes through a shared reference: also for the halves.
+        /// Writes through a shared reference, also for the halves.
         pub(super) fn poll_write_shared(
             &self,
             cx: &mut std::task::Context<'_>,
@@ -207,7 +314,7 @@ macro_rules! stream_methods {
             })
         }
 
-        /// As `poll_write_shared`.
+        /// Writes from several buffers like `poll_write_shared`.
         pub(super) fn poll_write_vectored_shared(
             &self,
             cx: &mut std::task::Context<'_>,
@@ -220,12 +327,12 @@ macro_rules! stream_methods {
             })
         }
 
-        /// Reads into an owned buffer: also for the halves.
+        /// Reads into an owned buffer, also for the halves.
         pub(super) async fn read_owned_shared<B: $crate::io::BufferMut>(
             &self,
             buffer: B,
         ) -> (std::io::Result<usize>, B) {
-            // SAFETY: receiving initialises as many bytes as it says.
+            // SAFETY: receiving initializes as many bytes as it returns.
             unsafe {
                 $crate::io::owned::fill(
                     &self.io,
@@ -237,7 +344,7 @@ macro_rules! stream_methods {
             .await
         }
 
-        /// As `read_owned_shared`.
+        /// Writes from an owned buffer, also for the halves.
         pub(super) async fn write_owned_shared<B: $crate::io::Buffer>(
             &self,
             buffer: B,
@@ -251,7 +358,8 @@ macro_rules! stream_methods {
             .await
         }
 
-        /// Ends the writing side: also for the halves. One that has ended already is fine.
+        /// Shuts down the writing side, also for the halves. It succeeds if the side has been shut down
+        /// already.
         pub(super) fn shutdown_write(&self) -> std::io::Result<()> {
             match self.io.get_ref().shutdown(std::net::Shutdown::Write) {
                 Err(error) if error.kind() == std::io::ErrorKind::NotConnected => Ok(()),
@@ -261,7 +369,7 @@ macro_rules! stream_methods {
     };
 }
 
-/// Outside of the `impl`: the traits of a stream.
+/// Implements the traits of a stream, outside of its `impl`.
 macro_rules! stream_traits {
     ($Stream:ident) => {
         impl $crate::io::AsyncRead for $Stream {
@@ -295,7 +403,7 @@ macro_rules! stream_traits {
                 true
             }
 
-            /// Nothing is kept back.
+            /// Does nothing, because nothing is buffered in the process.
             fn poll_flush(
                 self: std::pin::Pin<&mut Self>,
                 _: &mut std::task::Context<'_>,
@@ -337,13 +445,14 @@ macro_rules! stream_traits {
     };
 }
 
-/// Outside of the `impl`: how the standard library's type becomes ours, and how the system knows it.
+/// Implements conversion from the standard library's type and access to the descriptor, outside of the
+/// socket's `impl`.
 macro_rules! socket_traits {
     ($Socket:ident, $Std:ty) => {
         impl TryFrom<$Std> for $Socket {
             type Error = std::io::Error;
 
-            /// As [`from_std`](Self::from_std).
+            /// Converts like [`from_std`](Self::from_std).
             #[track_caller]
             fn try_from(socket: $Std) -> std::io::Result<$Socket> {
                 $Socket::from_std(socket)
@@ -412,12 +521,12 @@ mod transfer;
 
 pub(super) use transfer::{receive, send};
 
-/// Several buffers with no more than this in all are put together before they are written: that takes less
-/// than the kernel takes to be told of them one by one.
+/// Maximum total size of buffers that are copied together before they are written, which takes less time
+/// than the kernel needs to handle them one by one.
 // D-NET-06
 const GATHERED: usize = 1024;
 
-/// Writes from several buffers, one after the other.
+/// Writes from several buffers in order.
 pub(super) fn write_vectored<S: Socket>(mut socket: &S, bufs: &[IoSlice<'_>]) -> io::Result<usize>
 where
     for<'a> &'a S: Write,
@@ -429,7 +538,7 @@ where
     }
 }
 
-/// The buffers' bytes in one piece, if there is room for them.
+/// Returns the bytes of the buffers in one piece, if there is room for them.
 fn gather<'a>(bufs: &[IoSlice<'_>], room: &'a mut [u8]) -> Option<&'a [u8]> {
     let total = bufs
         .iter()
@@ -444,26 +553,26 @@ fn gather<'a>(bufs: &[IoSlice<'_>], room: &'a mut [u8]) -> Option<&'a [u8]> {
     Some(room)
 }
 
-/// Reads into whatever room a buffer offers, and counts it as filled.
+/// Reads into the room that a buffer offers, and counts the bytes as filled.
 ///
 /// # Safety
-/// `read` initialises the bytes whose number it returns.
+/// `read` initializes the bytes whose number it returns.
 #[cfg(feature = "bytes")]
 pub(super) unsafe fn fill<B: bytes::BufMut>(
     buf: &mut B,
     read: impl FnOnce(&mut [MaybeUninit<u8>]) -> io::Result<usize>,
 ) -> io::Result<usize> {
-    // SAFETY: `read` only initialises bytes.
+    // SAFETY: `read` only initializes bytes.
     let n = read(unsafe { buf.chunk_mut().as_uninit_slice_mut() })?;
     // SAFETY: by the caller's promise.
     unsafe { buf.advance_mut(n) };
     Ok(n)
 }
 
-/// mio's sockets, for operations they do not have.
+/// A socket of mio, for operations that mio does not have.
 pub(super) trait Socket: AsSystem {
-    /// Does `f`, again if a signal came in between. On Windows mio must hear of operations that were
-    /// not its own and would block.
+    /// Calls `f`, and calls it again if a signal interrupts it. On Windows, mio must be told of operations
+    /// that are not its own and would block.
     fn attempt<R>(&self, f: impl FnMut(&socket2::Socket) -> io::Result<R>) -> io::Result<R>;
 }
 

@@ -3,14 +3,35 @@ use crate::io::{Buffer, ring};
 use std::fmt;
 use std::ops::Deref;
 
-/// Bytes that were received into a buffer of a pool. Dropping them makes room for others.
+/// Bytes that were received into a buffer of a pool, returned by
+/// [`Pooled::read_pooled`](super::Pooled::read_pooled).
 ///
-/// It can be kept for as long as one likes, sent to other threads, and may outlive its stream and its
-/// runtime. But the buffers of a pool are few, so keep it only as long as need be: while all are taken,
-/// [pooled streams](super::Pooled) of the same worker wait. To keep the bytes, copy them.
+/// It dereferences to a slice of bytes. Dropping it gives the buffer back to the pool. It can be sent to
+/// other threads, and may outlive its stream and its runtime.
 ///
-/// It is a [`Buffer`], so that it can be
-/// [written](crate::io::AsyncWriteOwned::write_all_owned) elsewhere without a copy.
+/// The buffers of a pool are few: while all are in use, [pooled streams](super::Pooled) of the same worker
+/// wait. To keep the bytes for long, copy them.
+///
+/// It is a [`Buffer`], so it can be [written](crate::io::AsyncWriteOwned::write_all_owned) elsewhere
+/// without a copy.
+///
+/// # Examples
+/// ```
+/// use tress::io::AsyncWriteExt;
+/// use tress::net::{Pooled, PooledBuf};
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+/// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+/// # let (mut peer, _) = listener.accept().await?;
+/// peer.write_all(b"hello").await?;
+/// let mut stream = Pooled::new(stream);
+/// let mut bytes: PooledBuf = stream.read_pooled().await?.expect("not at the end");
+/// assert_eq!(&bytes[..], b"hello");
+/// bytes.advance(1);
+/// assert_eq!(&bytes[..], b"ello");
+/// # Ok::<(), std::io::Error>(()) }).unwrap();
+/// ```
 pub struct PooledBuf {
     start: usize,
     memory: Memory,
@@ -19,7 +40,7 @@ pub struct PooledBuf {
 enum Memory {
     Ring(ring::PoolBuffer),
     Shelf(ShelfBuffer),
-    /// Its own, of no pool.
+    /// Memory of its own, which belongs to no pool.
     Own(Box<[u8]>),
 }
 
@@ -45,7 +66,7 @@ impl PooledBuf {
         }
     }
 
-    /// Goes to memory of its own if its pool has few buffers left.
+    /// Moves the bytes to memory of their own if the pool has few buffers left.
     pub(super) fn make_way(&mut self) {
         if matches!(&self.memory, Memory::Ring(buffer) if buffer.is_scarce()) {
             let bytes = Box::from(&**self);
@@ -53,10 +74,10 @@ impl PooledBuf {
         }
     }
 
-    /// Forgets the first `n` bytes.
+    /// Removes the first `n` bytes.
     ///
     /// # Panics
-    /// If there are fewer.
+    /// If there are fewer than `n` bytes.
     #[track_caller]
     pub fn advance(&mut self, n: usize) {
         let len = self.len();
@@ -84,7 +105,7 @@ impl AsRef<[u8]> for PooledBuf {
     }
 }
 
-// SAFETY: the memory is the pool's and stays where it is, and nobody writes to it, until this is dropped.
+// SAFETY: the memory belongs to the pool, does not move, and is not written to, until this is dropped.
 unsafe impl Buffer for PooledBuf {
     fn pointer(&self) -> *const u8 {
         self.as_ptr()

@@ -3,7 +3,7 @@ use crate::io::ring;
 use std::sync::Arc;
 use tress_driver::Driver;
 
-/// How many buffers the pool of a worker has, and how large they are.
+/// Number and size of the buffers in the pool of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sizes {
     pub(crate) buffers: u16,
@@ -14,8 +14,9 @@ impl Default for Sizes {
     // D-DRV-10
     fn default() -> Sizes {
         Sizes {
-            // With fewer buffers than connections that receive at once the kernel keeps running out, and
-            // has to be asked anew for each: 500 connections cost twice as much with 256.
+            // With fewer buffers than connections that receive at the same time, the kernel keeps running
+            // out of them and has to be asked again for each: 500 connections cost twice as much with 256
+            // buffers.
             buffers: 1024,
             bytes: 2048,
         }
@@ -23,7 +24,7 @@ impl Default for Sizes {
 }
 
 impl Sizes {
-    /// What cannot be made is refused when the runtime is built.
+    /// Checks the sizes when the runtime is built.
     pub(crate) fn check(self) -> Result<(), String> {
         let Sizes { buffers, bytes } = self;
         if buffers.is_power_of_two() && buffers <= 1 << 15 && (1..=1 << 20).contains(&bytes) {
@@ -36,7 +37,7 @@ impl Sizes {
     }
 }
 
-/// The pool of one worker, made when the first stream asks.
+/// The pool of one worker, created when the first stream needs it.
 #[derive(Debug)]
 pub(crate) enum Pool {
     Ring(ring::Pool),

@@ -1,4 +1,4 @@
-//! A pool of ordinary buffers, where there is no ring whose kernel could take from one.
+//! A pool of ordinary buffers, for systems without a ring whose kernel could take from one.
 
 use crate::sys::Mutex;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-/// Clones are handles of the same pool.
+/// A pool. Clones are handles to the same one.
 #[derive(Clone)]
 pub(crate) struct Shelf(Arc<Shared>);
 
@@ -23,10 +23,10 @@ type Memory = Box<[MaybeUninit<u8>]>;
 
 #[derive(Default)]
 struct State {
-    /// Made before, and back again.
+    /// Buffers that were used before and have come back.
     free: Vec<Memory>,
     out: usize,
-    /// Who waits for a buffer to come back, by whatever tells them apart.
+    /// Wakers of the streams that wait for a buffer, by the number of the stream.
     starving: BTreeMap<usize, Waker>,
 }
 
@@ -47,7 +47,7 @@ impl Shelf {
         self.0.count - self.0.state.lock().out
     }
 
-    /// An empty buffer, if there is one left.
+    /// Returns an empty buffer, if there is one left.
     pub(super) fn take(&self) -> Option<ShelfBuffer> {
         let mut state = self.0.state.lock();
         if state.out == self.0.count {
@@ -63,8 +63,8 @@ impl Shelf {
         })
     }
 
-    /// Waits until there is a buffer. `who` waits once, however often it asks, until it is woken or
-    /// `leave`s.
+    /// Polls until there is a buffer. A stream, identified by `who`, is registered once, no matter how
+    /// often it polls, until it is woken or calls `leave`.
     pub(super) fn poll_available(&self, who: usize, cx: &mut Context<'_>) -> Poll<()> {
         let waker = cx.waker().clone();
         let mut state = self.0.state.lock();
@@ -77,7 +77,7 @@ impl Shelf {
         Poll::Pending
     }
 
-    /// `who` does not wait any more.
+    /// Removes the stream `who` from those that wait.
     pub(super) fn leave(&self, who: usize) {
         let left = self.0.state.lock().starving.remove(&who);
         drop(left);
@@ -89,7 +89,7 @@ impl Shelf {
         state.out -= 1;
         let starving = mem::take(&mut state.starving);
         drop(state);
-        // One that panics (foreign ones may) does not keep the others from being woken.
+        // A waker that panics, as foreign ones may, does not keep the others from being woken.
         let mut first_panic = None;
         for waker in starving.into_values() {
             if let Err(panic) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
@@ -112,7 +112,7 @@ impl fmt::Debug for Shelf {
     }
 }
 
-/// A buffer of a shelf; dropping it puts it back.
+/// A buffer of a shelf. Dropping it puts it back.
 pub(super) struct ShelfBuffer {
     shelf: Shelf,
     memory: Memory,
@@ -120,10 +120,10 @@ pub(super) struct ShelfBuffer {
 }
 
 impl ShelfBuffer {
-    /// Fills it from its start.
+    /// Fills the buffer from its start.
     ///
     /// # Safety
-    /// `fill` initialises the bytes whose number it returns.
+    /// `fill` initializes the bytes whose number it returns.
     pub(super) unsafe fn fill<E>(
         &mut self,
         fill: impl FnOnce(&mut [MaybeUninit<u8>]) -> Result<usize, E>,
@@ -139,7 +139,7 @@ impl Deref for ShelfBuffer {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: that much is initialised, as `fill` was promised.
+        // SAFETY: `filled` bytes are initialized, by the promise to `fill`.
         unsafe { std::slice::from_raw_parts(self.memory.as_ptr().cast(), self.filled) }
     }
 }

@@ -3,13 +3,15 @@ use crate::net::{TcpStream, tcp};
 #[cfg(unix)]
 use crate::net::{UnixStream, unix};
 
-/// The streams that [`Pooled`](super::Pooled) reads from: [`TcpStream`], `UnixStream`, and their owned
-/// reading halves. No others.
+/// Streams that [`Pooled`](super::Pooled) can read from.
+///
+/// These are [`TcpStream`], `UnixStream`, and their owned reading halves. The trait is sealed: it cannot be
+/// implemented outside this crate.
 pub trait PooledSource: sealed::Receives {}
 
 impl<S: sealed::Receives> PooledSource for S {}
 
-/// What a pooled stream is received from.
+/// The source that a pooled stream is received from.
 #[derive(Debug)]
 pub struct SourceRef<'a>(pub(super) Kind<'a>);
 

@@ -1,8 +1,8 @@
-//! Bytes to and from a socket by the system calls themselves (Linux).
+//! Transfer of bytes to and from a socket by the system calls themselves (Linux).
 //!
-//! The C library's `recv` and `send` are points at which a thread may be cancelled, and with several
-//! threads they prepare for that, before and after each call: 25 to 30 ns. Nothing here is ever cancelled
-//! that way.
+//! The C library's `recv` and `send` are points at which a thread may be cancelled. In a program with
+//! several threads they prepare for that before and after each call, which takes 25 to 30 ns. No thread
+//! here is ever cancelled in this way.
 
 use super::Socket;
 use crate::io::uninterrupted;
@@ -10,7 +10,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;
 
-/// Receives into memory that need not be initialised; as many bytes of it are afterwards as this says.
+/// Receives into memory that need not be initialized. The bytes whose number is returned are initialized.
 // D-NET-07
 #[inline]
 pub(in crate::net) fn receive<S: Socket>(
@@ -18,7 +18,7 @@ pub(in crate::net) fn receive<S: Socket>(
     room: &mut [MaybeUninit<u8>],
 ) -> io::Result<usize> {
     uninterrupted(|| {
-        // SAFETY: the memory is borrowed for this call; nobody asks who has sent.
+        // SAFETY: the memory is borrowed for this call, and the address of the sender is not requested.
         returned(unsafe {
             libc::syscall(
                 libc::SYS_recvfrom,
@@ -33,11 +33,11 @@ pub(in crate::net) fn receive<S: Socket>(
     })
 }
 
-/// Sends what there is room for, and says how much that was.
+/// Sends as many bytes as there is room for, and returns how many that was.
 #[inline]
 pub(in crate::net) fn send<S: Socket>(socket: &S, bytes: &[u8]) -> io::Result<usize> {
     uninterrupted(|| {
-        // SAFETY: the bytes are borrowed for this call; the socket knows its peer.
+        // SAFETY: the bytes are borrowed for this call, and the socket is connected.
         returned(unsafe {
             libc::syscall(
                 libc::SYS_sendto,

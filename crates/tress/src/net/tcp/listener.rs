@@ -10,13 +10,16 @@ use std::net::SocketAddr;
 use std::task::{Context, Poll, ready};
 use tress_driver::Direction;
 
-/// Connections that were not accepted yet. A burst of more than the 128 that mio and the standard
-/// library allow is nothing unusual, and a connection that finds no room is tried again by its client
+/// Maximum number of connections that wait to be accepted. A burst of more than the 128 that mio and the
+/// standard library allow is nothing unusual, and the client of a connection that finds no room tries again
 /// only after a second.
 // D-NET-03
 const BACKLOG: i32 = 1024;
 
-/// Accepts TCP connections.
+/// A TCP socket that accepts connections.
+///
+/// Call [`accept`](TcpListener::accept) in a loop. Dropping the listener closes it; connections that were
+/// accepted stay open, and those that wait to be accepted are reset.
 ///
 /// # Examples
 /// ```no_run
@@ -41,18 +44,35 @@ pub struct TcpListener {
 }
 
 impl TcpListener {
-    /// Listens on the first of the addresses that lets it, port 0 being any free one. The address
-    /// may be one that closed connections still linger on (`SO_REUSEADDR`), except on Windows; the
-    /// backlog is 1024. [`TcpSocket`](super::TcpSocket) has more options.
+    /// Creates a listener on the first of the addresses that can be bound to.
+    ///
+    /// Port 0 stands for any free port: [`local_addr`](Self::local_addr) returns which one it is. At most
+    /// 1024 connections wait to be accepted.
+    ///
+    /// Except on Windows, `SO_REUSEADDR` is set, so that a server can bind again to an address on which
+    /// closed connections still linger. [`TcpSocket`](super::TcpSocket) gives access to this and other
+    /// options.
     ///
     /// # Errors
-    /// Of the last address tried, or of the lookup.
+    /// The error of the last address that was tried: any error of `socket(2)`, `bind(2)` or `listen(2)`; an
+    /// error of the [lookup](crate::net::lookup_host); [`InvalidInput`](io::ErrorKind::InvalidInput) if
+    /// there is no address; or that the runtime has shut down.
     ///
     /// # Panics
     /// If there is no current runtime, or it was built without I/O.
     ///
     /// # Cancel safety
-    /// Dropping the future leaves nothing.
+    /// This method is cancel safe: if it is dropped, no socket is left behind.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::TcpListener;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let listener = TcpListener::bind("127.0.0.1:0").await?;
+    /// assert_ne!(listener.local_addr()?.port(), 0);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub async fn bind<A: ToSocketAddrs>(addr: A) -> io::Result<TcpListener> {
         let socket = addr::each(addr, listen).await?;
         TcpListener::new(socket, "TcpListener::bind")
@@ -66,17 +86,39 @@ impl TcpListener {
         })
     }
 
-    /// Waits for a connection, and says who it is from.
+    /// Waits for a connection, and returns it with the address of the peer.
+    ///
+    /// The stream belongs to the runtime in which this method is called. Any number of tasks may wait at
+    /// the same time.
     ///
     /// # Errors
-    /// What the system says. Some of it concerns one connection only, such as `ConnectionAborted` for
-    /// a peer that has left already. When descriptors or memory have run out (`EMFILE`, `ENFILE`,
-    /// `ENOBUFS`, `ENOMEM`) the connection stays in the backlog, and the next call pauses for ten
-    /// milliseconds before it tries again, if the runtime has timers: a loop that goes on after an
-    /// error recovers when there is room again, and does not keep a processor busy until then.
+    /// Any error of `accept(2)`, or that the runtime has shut down. Some errors concern one connection
+    /// only, such as [`ConnectionAborted`](io::ErrorKind::ConnectionAborted) for a peer that has left
+    /// already: a server should go on after them.
+    ///
+    /// When descriptors or memory have run out (`EMFILE`, `ENFILE`, `ENOBUFS`, `ENOMEM`), the connection
+    /// stays in the backlog, and the next call pauses for 10 ms before it tries again, if the runtime has
+    /// timers. A loop that goes on after errors therefore recovers when there is room again, and does not
+    /// keep a processor busy until then.
+    ///
+    /// # Panics
+    /// If there is no current runtime, or it was built without I/O.
     ///
     /// # Cancel safety
-    /// A connection that is not returned stays in the backlog.
+    /// This method is cancel safe: a connection that is not returned stays in the backlog.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::{TcpListener, TcpStream};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let listener = TcpListener::bind("127.0.0.1:0").await?;
+    /// let client = TcpStream::connect(listener.local_addr()?).await?;
+    /// let (server, peer) = listener.accept().await?;
+    /// assert_eq!(client.local_addr()?, peer);
+    /// assert_eq!(server.peer_addr()?, peer);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub async fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
         self.patience.wait().await;
         let accepted = self.io.io(Interest::READABLE, accept).await;
@@ -84,11 +126,16 @@ impl TcpListener {
         Ok((TcpStream::accepted(socket, "TcpListener::accept")?, peer))
     }
 
-    /// As [`accept`](Self::accept), by poll. The waker of the last call is woken; of `accept` any
-    /// number may wait.
+    /// Polls for a connection, like [`accept`](Self::accept).
+    ///
+    /// After `Pending` the current task is woken when there may be one. Only the waker of the last call is
+    /// kept; with `accept` any number of tasks may wait.
     ///
     /// # Errors
-    /// As for [`accept`](Self::accept).
+    /// See [`accept`](Self::accept).
+    ///
+    /// # Panics
+    /// See [`accept`](Self::accept).
     pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(TcpStream, SocketAddr)>> {
         ready!(self.patience.poll_wait(cx));
         let accepted = ready!(self.io.poll_io(cx, Direction::Read, accept));
@@ -97,13 +144,25 @@ impl TcpListener {
         Poll::Ready(Ok((stream, peer)))
     }
 
-    /// Makes it of a listener of the standard library, which is put into non-blocking mode.
+    /// Creates a `TcpListener` from a listener of the standard library.
+    ///
+    /// It is put into non-blocking mode.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of setting the mode, or that the runtime has shut down.
     ///
     /// # Panics
     /// If there is no current runtime, or it was built without I/O.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::TcpListener;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+    /// let listener = TcpListener::from_std(listener)?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     #[track_caller]
     pub fn from_std(listener: std::net::TcpListener) -> io::Result<TcpListener> {
         listener.set_nonblocking(true)?;
@@ -113,8 +172,10 @@ impl TcpListener {
         )
     }
 
-    /// Makes it a listener of the standard library, which stays in non-blocking mode:
-    /// [`set_nonblocking`](std::net::TcpListener::set_nonblocking) changes that.
+    /// Converts the listener to one of the standard library.
+    ///
+    /// It stays in non-blocking mode, until that is changed by
+    /// [`set_nonblocking`](std::net::TcpListener::set_nonblocking).
     ///
     /// # Errors
     /// None at present.
@@ -122,26 +183,28 @@ impl TcpListener {
         Ok(self.io.into_inner().into())
     }
 
-    /// The address it listens on; of use after binding to port 0.
+    /// Returns the address that the listener is bound to.
+    ///
+    /// This is useful after binding to port 0.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `getsockname(2)`.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.io.get_ref().local_addr()
     }
 
-    /// How many hops packets may take (IPv4).
+    /// Returns the time to live, the maximum number of hops, of packets that are sent (`IP_TTL`).
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `getsockopt(2)`.
     pub fn ttl(&self) -> io::Result<u32> {
         self.io.get_ref().ttl()
     }
 
-    /// Sets how many hops packets may take (IPv4).
+    /// Sets the time to live, the maximum number of hops, of packets that are sent (`IP_TTL`).
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `setsockopt(2)`.
     pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
         self.io.get_ref().set_ttl(ttl)
     }
@@ -161,7 +224,7 @@ fn listen(address: SocketAddr) -> io::Result<mio::net::TcpListener> {
     )?;
     socket.set_nonblocking(true)?;
     if !cfg!(windows) {
-        // There it would let others take an address that is in use.
+        // On Windows the option would let other programs take an address that is in use.
         socket.set_reuse_address(true)?;
     }
     socket.bind(&address.into())?;

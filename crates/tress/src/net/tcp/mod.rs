@@ -1,4 +1,15 @@
-//! TCP: the listener, the stream and its halves, and the socket that becomes one of them.
+//! TCP: listeners, streams and their halves, and sockets that are not connected yet.
+//!
+//! - [`TcpListener`] accepts connections.
+//! - [`TcpStream`] is a connection. It is connected by [`TcpStream::connect`] or accepted by a listener.
+//! - [`TcpSocket`] is a socket that is neither yet, for options that have to be set before.
+//! - [`ReadHalf`] and [`WriteHalf`] are the two directions of a stream that is borrowed by
+//!   [`TcpStream::split`], for one task.
+//! - [`OwnedReadHalf`] and [`OwnedWriteHalf`] are the two directions of a stream that is consumed by
+//!   [`TcpStream::into_split`], for two tasks. [`ReuniteError`] is the error of putting two that do not
+//!   match together.
+//!
+//! The first three are also in [`net`](crate::net).
 
 mod listener;
 mod socket;

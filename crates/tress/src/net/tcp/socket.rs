@@ -6,7 +6,11 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// A TCP socket before it connects or listens: to set options that have to be set first.
+/// A TCP socket that is not connected and does not listen yet.
+///
+/// It is for options that have to be set before that. [`TcpStream::connect`] and [`TcpListener::bind`] are
+/// shorter where no options are needed. It becomes one of these by [`connect`](TcpSocket::connect) or
+/// [`listen`](TcpSocket::listen).
 ///
 /// # Examples
 /// ```
@@ -24,21 +28,31 @@ pub struct TcpSocket {
     inner: Socket,
 }
 
-/// Getters and setters that are the socket's by another name or type.
+/// Defines setters and getters that call those of the inner socket, which have other names. All are of type `bool`.
 macro_rules! options {
     ($($(#[$about:meta])* $get:ident, $set:ident, $type:ty = $inner_get:ident, $inner_set:ident;)*) => {$(
         $(#[$about])*
         ///
         /// # Errors
-        /// What the system says.
+        /// Any error of `setsockopt(2)`.
+        ///
+        /// # Examples
+        /// ```
+        /// use tress::net::TcpSocket;
+        ///
+        /// let socket = TcpSocket::new_v4()?;
+        #[doc = concat!("socket.", stringify!($set), "(true)?;")]
+        #[doc = concat!("assert!(socket.", stringify!($get), "()?);")]
+        /// # Ok::<(), std::io::Error>(())
+        /// ```
         pub fn $set(&self, value: $type) -> io::Result<()> {
             self.inner.$inner_set(value)
         }
 
-        #[doc = concat!("What [`", stringify!($set), "`](Self::", stringify!($set), ") sets.")]
+        #[doc = concat!("Returns the value that [`", stringify!($set), "`](Self::", stringify!($set), ") sets.")]
         ///
         /// # Errors
-        /// What the system says.
+        /// Any error of `getsockopt(2)`.
         pub fn $get(&self) -> io::Result<$type> {
             self.inner.$inner_get()
         }
@@ -46,18 +60,29 @@ macro_rules! options {
 }
 
 impl TcpSocket {
-    /// A socket for IPv4.
+    /// Creates a socket for IPv4.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `socket(2)`.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::TcpSocket;
+    ///
+    /// let socket = TcpSocket::new_v4()?;
+    /// socket.set_nodelay(true)?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn new_v4() -> io::Result<TcpSocket> {
         TcpSocket::new(Domain::IPV4)
     }
 
-    /// A socket for IPv6, which on most systems takes IPv4 as well.
+    /// Creates a socket for IPv6.
+    ///
+    /// On most systems it can also be used for IPv4.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `socket(2)`, for example that the system has no IPv6.
     pub fn new_v6() -> io::Result<TcpSocket> {
         TcpSocket::new(Domain::IPV6)
     }
@@ -68,11 +93,12 @@ impl TcpSocket {
         Ok(TcpSocket { inner })
     }
 
-    /// Makes it of a socket that another library has made and set up, and that is not connected yet,
-    /// which the standard library has no type of its own for.
+    /// Creates a `TcpSocket` from a socket of another library, which is not connected yet.
     ///
+    /// The standard library has no type for such a socket, so it is passed as its `TcpStream`.
     /// [`connect`](Self::connect) and [`listen`](Self::listen) put it into non-blocking mode.
     ///
+    /// # Examples
     /// ```
     /// use tress::net::TcpSocket;
     ///
@@ -89,97 +115,119 @@ impl TcpSocket {
     }
 
     options! {
-        /// Sends packets now and then to a peer that is silent, to see whether it is still there
-        /// (`SO_KEEPALIVE`).
+        /// Sets whether packets are sent to a silent peer from time to time, to find out whether it is
+        /// still there (`SO_KEEPALIVE`).
         keepalive, set_keepalive, bool = keepalive, set_keepalive;
-        /// Lets it bind to an address that closed connections still linger on (`SO_REUSEADDR`). On
-        /// Windows: to one that is in use.
+        /// Sets whether the socket may bind to an address on which closed connections still linger
+        /// (`SO_REUSEADDR`).
+        ///
+        /// On Windows it lets the socket bind to an address that is in use.
         reuseaddr, set_reuseaddr, bool = reuse_address, set_reuse_address;
-        /// Sends small writes at once instead of gathering them (`TCP_NODELAY`).
+        /// Sets whether small writes are sent at once, without Nagle's algorithm (`TCP_NODELAY`).
         nodelay, set_nodelay, bool = tcp_nodelay, set_tcp_nodelay;
     }
 
-    /// Lets several sockets bind to the same address and share its connections (`SO_REUSEPORT`).
+    /// Sets whether several sockets may bind to the same address and share its connections
+    /// (`SO_REUSEPORT`).
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `setsockopt(2)`.
     #[cfg(all(unix, not(target_os = "solaris"), not(target_os = "illumos")))]
     pub fn set_reuseport(&self, reuseport: bool) -> io::Result<()> {
         self.inner.set_reuse_port(reuseport)
     }
 
-    /// What [`set_reuseport`](Self::set_reuseport) sets.
+    /// Returns the value that [`set_reuseport`](Self::set_reuseport) sets.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `getsockopt(2)`.
     #[cfg(all(unix, not(target_os = "solaris"), not(target_os = "illumos")))]
     pub fn reuseport(&self) -> io::Result<bool> {
         self.inner.reuse_port()
     }
 
-    /// Asks for a send buffer of this size; the system may take another one.
+    /// Sets the size of the send buffer, in bytes (`SO_SNDBUF`).
+    ///
+    /// The system may choose another size.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `setsockopt(2)`.
     pub fn set_send_buffer_size(&self, size: u32) -> io::Result<()> {
         self.inner.set_send_buffer_size(size as usize)
     }
 
-    /// The size of the send buffer. On Linux twice what was asked for: it counts its own part.
+    /// Returns the size of the send buffer, in bytes (`SO_SNDBUF`).
+    ///
+    /// Linux returns twice the size that was set, because it counts its own overhead.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `getsockopt(2)`.
     pub fn send_buffer_size(&self) -> io::Result<u32> {
         self.inner.send_buffer_size().map(|size| size as u32)
     }
 
-    /// Asks for a receive buffer of this size; the system may take another one.
+    /// Sets the size of the receive buffer, in bytes (`SO_RCVBUF`).
+    ///
+    /// The system may choose another size.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `setsockopt(2)`.
     pub fn set_recv_buffer_size(&self, size: u32) -> io::Result<()> {
         self.inner.set_recv_buffer_size(size as usize)
     }
 
-    /// The size of the receive buffer. On Linux twice what was asked for: it counts its own part.
+    /// Returns the size of the receive buffer, in bytes (`SO_RCVBUF`).
+    ///
+    /// Linux returns twice the size that was set, because it counts its own overhead.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `getsockopt(2)`.
     pub fn recv_buffer_size(&self) -> io::Result<u32> {
         self.inner.recv_buffer_size().map(|size| size as u32)
     }
 
-    /// As [`TcpStream::set_linger`].
+    /// Sets how long closing waits for written bytes to be acknowledged: see [`TcpStream::set_linger`].
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `setsockopt(2)`.
     #[deprecated = "closing then blocks the thread; use `set_zero_linger`, or shut the stream down and read its end"]
     pub fn set_linger(&self, dur: Option<Duration>) -> io::Result<()> {
         self.inner.set_linger(dur)
     }
 
-    /// As [`TcpStream::set_zero_linger`].
+    /// Makes closing reset the connection: see [`TcpStream::set_zero_linger`].
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `setsockopt(2)`.
     pub fn set_zero_linger(&self) -> io::Result<()> {
         self.inner.set_linger(Some(Duration::ZERO))
     }
 
-    /// As [`TcpStream::linger`].
+    /// Returns how long closing waits: see [`TcpStream::linger`].
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `getsockopt(2)`.
     pub fn linger(&self) -> io::Result<Option<Duration>> {
         self.inner.linger()
     }
 
     ip_options!();
 
-    /// The address of this side.
+    /// Returns the address that the socket is bound to.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `getsockname(2)`; [`InvalidInput`](io::ErrorKind::InvalidInput) if the socket is not
+    /// one of the Internet protocols.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::TcpSocket;
+    ///
+    /// let socket = TcpSocket::new_v4()?;
+    /// socket.bind("127.0.0.1:0".parse().unwrap())?;
+    /// assert!(socket.local_addr()?.ip().is_loopback());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.inner.local_addr()?.as_socket().ok_or_else(|| {
             io::Error::new(
@@ -189,32 +237,57 @@ impl TcpSocket {
         })
     }
 
-    /// Takes the error that waits to be reported by the next operation, if there is one.
+    /// Returns the pending error of the socket, if there is one, and clears it (`SO_ERROR`).
     ///
     /// # Errors
-    /// If the system cannot be asked.
+    /// Any error of `getsockopt(2)`.
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         self.inner.take_error()
     }
 
-    /// Gives it an address.
+    /// Binds the socket to an address.
+    ///
+    /// Port 0 stands for any free port.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `bind(2)`, such as [`AddrInUse`](io::ErrorKind::AddrInUse).
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::TcpSocket;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let socket = TcpSocket::new_v4()?;
+    /// socket.bind("127.0.0.1:0".parse().unwrap())?;
+    /// let listener = socket.listen(1024)?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn bind(&self, addr: SocketAddr) -> io::Result<()> {
         self.inner.bind(&addr.into())
     }
 
-    /// Connects to a peer.
+    /// Connects the socket to a peer.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `connect(2)`, or that the runtime has shut down.
     ///
     /// # Panics
     /// If there is no current runtime, or it was built without I/O.
     ///
     /// # Cancel safety
-    /// Dropping the future closes the connection, whether it is established or under way.
+    /// Dropping the future closes the socket, whether the connection is established or under way.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::{TcpListener, TcpSocket};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let listener = TcpListener::bind("127.0.0.1:0").await?;
+    /// let socket = TcpSocket::new_v4()?;
+    /// socket.set_keepalive(true)?;
+    /// let stream = socket.connect(listener.local_addr()?).await?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub async fn connect(self, addr: SocketAddr) -> io::Result<TcpStream> {
         self.inner.set_nonblocking(true)?;
         if let Err(error) = self.inner.connect(&SockAddr::from(addr)) {
@@ -225,14 +298,28 @@ impl TcpSocket {
         TcpStream::connecting(mio::net::TcpStream::from_std(self.inner.into())).await
     }
 
-    /// Listens, with room for so many connections that were not accepted yet. The system has an upper
-    /// bound for it.
+    /// Converts the socket to a listener.
+    ///
+    /// `backlog` is the maximum number of connections that wait to be accepted. The system has an upper
+    /// bound for it. [Bind](Self::bind) the socket first; otherwise it listens on any free port of all
+    /// addresses.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `listen(2)`, or that the runtime has shut down.
     ///
     /// # Panics
     /// If there is no current runtime, or it was built without I/O.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::TcpSocket;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let socket = TcpSocket::new_v4()?;
+    /// socket.bind("127.0.0.1:0".parse().unwrap())?;
+    /// let listener = socket.listen(1024)?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     #[track_caller]
     pub fn listen(self, backlog: u32) -> io::Result<TcpListener> {
         self.inner.set_nonblocking(true)?;
@@ -247,7 +334,7 @@ impl TcpSocket {
 
 #[cfg(unix)]
 fn is_under_way(error: &io::Error) -> bool {
-    // A signal does not end it.
+    // A signal does not end the attempt.
     matches!(error.raw_os_error(), Some(libc::EINPROGRESS | libc::EINTR))
 }
 

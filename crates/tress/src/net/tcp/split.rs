@@ -7,26 +7,47 @@ use std::task::{Context, Poll};
 
 halves!(TcpStream, SocketAddr);
 
-/// The reading halves can look ahead as the stream can.
+/// Implements looking ahead for the reading halves.
 macro_rules! peeking {
     ($Half:ty) => {
         impl $Half {
-            /// Copies bytes that the next read will bring, without taking them; see
-            /// [`TcpStream::peek`].
+            /// Copies the bytes that the next read will return, and leaves them in the socket.
+            ///
+            /// See [`TcpStream::peek`].
             ///
             /// # Errors
-            /// What the system says.
+            /// See [`TcpStream::peek`].
             ///
             /// # Cancel safety
-            /// Nothing is taken.
+            /// This method is cancel safe: it takes nothing from the socket.
+            ///
+            /// # Examples
+            /// ```
+            /// use tress::io::{AsyncReadExt, AsyncWriteExt};
+            ///
+            /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+            /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+            /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+            /// # let (mut peer, _) = listener.accept().await?;
+            /// peer.write_all(b"hello").await?;
+            /// let (mut reader, _writer) = stream.into_split();
+            /// let mut first = [0; 1];
+            /// assert_eq!(reader.peek(&mut first).await?, 1);
+            /// let mut all = [0; 5];
+            /// reader.read_exact(&mut all).await?;
+            /// assert_eq!(&all, b"hello");
+            /// # Ok::<(), std::io::Error>(()) }).unwrap();
+            /// ```
             pub async fn peek(&mut self, buf: &mut [u8]) -> io::Result<usize> {
                 self.0.peek(buf).await
             }
 
-            /// As [`peek`](Self::peek), by poll; see [`TcpStream::poll_peek`].
+            /// Polls for bytes to peek at.
+            ///
+            /// See [`TcpStream::poll_peek`].
             ///
             /// # Errors
-            /// What the system says.
+            /// See [`TcpStream::peek`].
             pub fn poll_peek(
                 &mut self,
                 cx: &mut Context<'_>,

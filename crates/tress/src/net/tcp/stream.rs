@@ -14,7 +14,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tress_driver::Direction;
 
-/// Also for urgent bytes: a read ends before the mark of one.
+/// Includes urgent bytes, because a read ends before the mark of one.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const INTEREST: Interest = Interest::READABLE
     .add(Interest::WRITABLE)
@@ -24,18 +24,21 @@ const INTEREST: Interest = Interest::READABLE.add(Interest::WRITABLE);
 
 /// A TCP connection.
 ///
-/// It reads and writes through [`AsyncRead`](crate::io::AsyncRead) and
-/// [`AsyncWrite`](crate::io::AsyncWrite). What a write has reported as written is with the kernel:
-/// flushing does nothing. [Shutting down](crate::io::AsyncWriteExt::shutdown) ends the writing side and
-/// leaves the reading side open; dropping closes both.
+/// It is created by [`connect`](TcpStream::connect) or by
+/// [`TcpListener::accept`](super::TcpListener::accept), and read and written through
+/// [`AsyncRead`](crate::io::AsyncRead) and [`AsyncWrite`](crate::io::AsyncWrite). Bytes that a write has
+/// reported as written are with the kernel, so flushing does nothing. [Shutting
+/// down](crate::io::AsyncWriteExt::shutdown) ends the writing side and leaves the reading side open;
+/// dropping closes both.
 ///
-/// To read and write at the same time, [`split`](TcpStream::split) it within a task, or
+/// To read and write at the same time, [`split`](TcpStream::split) it within one task, or
 /// [`into_split`](TcpStream::into_split) for two tasks.
 ///
-/// A read ends before an urgent (out-of-band) byte, and the next one goes on behind it. To take such bytes (Linux and
-/// Android), pass a `recv` with `MSG_OOB` to [`try_io`](TcpStream::try_io) or [`async_io`](TcpStream::async_io) with
-/// `Interest::PRIORITY`, so that the stream knows of it: if they are taken in another way, bytes that have come
-/// behind one may not be read before more come.
+/// # Urgent bytes
+/// A read ends before an urgent (out-of-band) byte, and the next read goes on behind it. To receive such
+/// bytes on Linux and Android, pass a `recv` with `MSG_OOB` to [`try_io`](TcpStream::try_io) or
+/// [`async_io`](TcpStream::async_io) with `Interest::PRIORITY`, so that the stream knows of it. If they are
+/// taken in another way, bytes behind an urgent byte may not be read before more bytes arrive.
 ///
 /// # Examples
 /// ```
@@ -57,16 +60,21 @@ pub struct TcpStream {
 }
 
 impl TcpStream {
-    /// Connects to the first of the addresses that lets it.
+    /// Connects to the first of the addresses that accepts the connection.
+    ///
+    /// The addresses are tried one after the other. To set options first, use
+    /// [`TcpSocket`](super::TcpSocket).
     ///
     /// # Errors
-    /// Of the last address tried, or of the lookup.
+    /// The error of the last address that was tried: any error of `connect(2)`; an error of the
+    /// [lookup](crate::net::lookup_host); [`InvalidInput`](io::ErrorKind::InvalidInput) if there is no
+    /// address; or that the runtime has shut down.
     ///
     /// # Panics
     /// If there is no current runtime, or it was built without I/O.
     ///
     /// # Cancel safety
-    /// Dropping the future closes the connection, whether it is established or under way.
+    /// Dropping the future closes the socket, whether the connection is established or under way.
     ///
     /// # Examples
     /// ```no_run
@@ -90,11 +98,11 @@ impl TcpStream {
         Err(failed)
     }
 
-    /// Waits for a connection that was asked for.
+    /// Waits for a connection that has been requested.
     pub(super) async fn connecting(socket: mio::net::TcpStream) -> io::Result<TcpStream> {
         let stream = TcpStream::new(socket, "connecting a TcpStream")?;
         coop::consume_budget().await;
-        // On the same machine it is often there at once, and need not be registered.
+        // Connections within a machine are often established at once, and need not be registered.
         if !stream.is_connected()? {
             stream.io.connecting().await?;
             if let Some(error) = stream.take_error()? {
@@ -104,7 +112,7 @@ impl TcpStream {
         Ok(stream)
     }
 
-    /// False while it is still being connected.
+    /// Returns `false` while the connection is being made.
     fn is_connected(&self) -> io::Result<bool> {
         if let Some(error) = self.take_error()? {
             return Err(error);
@@ -126,57 +134,89 @@ impl TcpStream {
         Ok(TcpStream { io })
     }
 
-    /// One that was accepted: it is likely that the peer has written already, and there is room.
+    /// Creates a stream that was accepted. It is likely that the peer has written already and that there is
+    /// room to write.
     pub(super) fn accepted(socket: mio::net::TcpStream, what: &str) -> io::Result<TcpStream> {
         let mut stream = TcpStream::new(socket, what)?;
         stream.io = stream.io.assuming(Ready::READABLE | Ready::WRITABLE);
         Ok(stream)
     }
 
-    /// Makes it of a stream of the standard library, which is put into non-blocking mode.
+    /// Creates a `TcpStream` from a stream of the standard library.
+    ///
+    /// It is put into non-blocking mode.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of setting the mode, or that the runtime has shut down.
     ///
     /// # Panics
     /// If there is no current runtime, or it was built without I/O.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::TcpStream;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+    /// # let address = listener.local_addr()?;
+    /// let stream = std::net::TcpStream::connect(address)?;
+    /// let stream = TcpStream::from_std(stream)?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     #[track_caller]
     pub fn from_std(stream: std::net::TcpStream) -> io::Result<TcpStream> {
         stream.set_nonblocking(true)?;
         TcpStream::new(mio::net::TcpStream::from_std(stream), "TcpStream::from_std")
     }
 
-    /// Makes it a stream of the standard library, which stays in non-blocking mode:
-    /// [`set_nonblocking`](std::net::TcpStream::set_nonblocking) changes that.
+    /// Converts the stream to one of the standard library.
+    ///
+    /// It stays in non-blocking mode, until that is changed by
+    /// [`set_nonblocking`](std::net::TcpStream::set_nonblocking).
     ///
     /// # Errors
-    /// If an [owned](crate::io::AsyncReadOwned) read that was dropped has received bytes that nobody has read
-    /// since: read them first, until `try_read` finds none. If an owned operation that was dropped still has
-    /// the socket, and it cannot be duplicated.
+    /// - A dropped [owned](crate::io::AsyncReadOwned) read has received bytes that have not been read
+    ///   since: read them first, until `try_read` finds none.
+    /// - A dropped owned operation still uses the socket, and it cannot be duplicated.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::io::Write;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+    /// # let (mut peer, _) = listener.accept().await?;
+    /// let mut stream = stream.into_std()?;
+    /// stream.set_nonblocking(false)?;
+    /// stream.write_all(b"hello")?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn into_std(self) -> io::Result<std::net::TcpStream> {
         self.io.reclaim().map(Into::into)
     }
 
-    /// The address of this side.
+    /// Returns the local address of the connection.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `getsockname(2)`.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.io.get_ref().local_addr()
     }
 
-    /// The address of the peer.
+    /// Returns the address of the peer.
     ///
     /// # Errors
-    /// What the system says, for instance that there is no connection any more.
+    /// Any error of `getpeername(2)`, such as [`NotConnected`](io::ErrorKind::NotConnected) if the
+    /// connection has been reset.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.io.get_ref().peer_addr()
     }
 
-    /// Takes the error that waits to be reported by the next operation, if there is one.
+    /// Returns the pending error of the socket, if there is one, and clears it (`SO_ERROR`).
     ///
     /// # Errors
-    /// If the system cannot be asked.
+    /// Any error of `getsockopt(2)`.
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         self.io.get_ref().take_error()
     }
@@ -184,14 +224,33 @@ impl TcpStream {
     readiness_methods!();
     stream_methods!();
 
-    /// Copies bytes that the next read will bring, without taking them, and says how many. 0 is the
-    /// end, or an empty buffer.
+    /// Copies the bytes that the next read will return into `buf`, and leaves them in the socket.
+    ///
+    /// Returns how many bytes were copied: 0 means that the stream is at its end, or that `buf` is empty.
+    /// It waits until there is at least one byte.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `recv(2)`, or that the runtime has shut down.
     ///
     /// # Cancel safety
-    /// Nothing is taken.
+    /// This method is cancel safe: it takes nothing from the socket.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::{AsyncReadExt, AsyncWriteExt};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+    /// # let (mut peer, _) = listener.accept().await?;
+    /// peer.write_all(b"hello").await?;
+    /// let mut first = [0; 1];
+    /// assert_eq!(stream.peek(&mut first).await?, 1);
+    /// let mut all = [0; 5];
+    /// stream.read_exact(&mut all).await?;
+    /// assert_eq!((&first, &all), (b"h", b"hello"));
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub async fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
         let mut kept = ReadBuf::new(&mut *buf);
         if let Some(n) = poll_fn(|cx| self.io.poll_peek_leftover(cx, &mut kept)).await {
@@ -204,10 +263,13 @@ impl TcpStream {
             .await
     }
 
-    /// As [`peek`](Self::peek), by poll. The waker of the last poll that reads or peeks is woken.
+    /// Polls for bytes to [`peek`](Self::peek) at, appends them to `buf`, and returns how many they are.
+    ///
+    /// After `Pending` the current task is woken when there may be some. Only the waker of the last poll
+    /// that reads or peeks is kept.
     ///
     /// # Errors
-    /// What the system says.
+    /// See [`peek`](Self::peek).
     pub fn poll_peek(
         &self,
         cx: &mut Context<'_>,
@@ -216,119 +278,200 @@ impl TcpStream {
         if let Some(n) = ready!(self.io.poll_peek_leftover(cx, buf)) {
             return Poll::Ready(n);
         }
-        // SAFETY: nothing is de-initialised: `peek` only writes bytes into it.
+        // SAFETY: nothing is de-initialized: `peek` only writes bytes into it.
         let room = unsafe { buf.unfilled_mut() };
         let n = ready!(self.io.poll_io(cx, Direction::Read, |socket| {
             socket.attempt(|socket| socket.peek(room))
         }))?;
-        // SAFETY: peeking has initialised so many.
+        // SAFETY: peeking has initialized `n` bytes.
         unsafe { buf.assume_init(n) };
         buf.advance(n);
         Poll::Ready(Ok(n))
     }
 
-    /// Reads through a shared reference: also for the halves.
+    /// Reads through a shared reference, also for the halves.
     pub(super) fn poll_read_shared(
         &self,
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        // SAFETY: receiving initialises as many bytes as it says.
+        // SAFETY: receiving initializes as many bytes as it returns.
         unsafe { self.io.poll_read_stream(cx, buf, receive) }
     }
 
-    /// Is Nagle's algorithm off?
+    /// Returns whether small writes are sent at once (`TCP_NODELAY`): see
+    /// [`set_nodelay`](Self::set_nodelay).
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `getsockopt(2)`.
     pub fn nodelay(&self) -> io::Result<bool> {
         self.io.get_ref().nodelay()
     }
 
-    /// Turns Nagle's algorithm off, or on again: whether small writes are sent at once or gathered
-    /// while there is something in flight.
+    /// Sets whether small writes are sent at once (`TCP_NODELAY`).
+    ///
+    /// If not, Nagle's algorithm collects them while earlier bytes have not been acknowledged.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `setsockopt(2)`.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+    /// # let (mut peer, _) = listener.accept().await?;
+    /// stream.set_nodelay(true)?;
+    /// assert!(stream.nodelay()?);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
         self.io.get_ref().set_nodelay(nodelay)
     }
 
-    /// Are acknowledgements sent at once? See [`set_quickack`](Self::set_quickack).
+    /// Returns whether acknowledgements are sent at once (`TCP_QUICKACK`): see
+    /// [`set_quickack`](Self::set_quickack).
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `getsockopt(2)`.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub fn quickack(&self) -> io::Result<bool> {
         SockRef::from(self).tcp_quickack()
     }
 
-    /// Sends acknowledgements at once, or delays them. The kernel may go back by itself.
+    /// Sets whether acknowledgements are sent at once or delayed (`TCP_QUICKACK`).
+    ///
+    /// The kernel may go back to the other mode by itself.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `setsockopt(2)`.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub fn set_quickack(&self, quickack: bool) -> io::Result<()> {
         SockRef::from(self).set_tcp_quickack(quickack)
     }
 
-    /// How long closing waits for what was written; see [`set_linger`](Self::set_linger).
+    /// Returns how long closing waits for written bytes to be acknowledged (`SO_LINGER`).
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `getsockopt(2)`.
     pub fn linger(&self) -> io::Result<Option<Duration>> {
         SockRef::from(self).linger()
     }
 
-    /// Makes closing wait, for whole seconds, until what was written has been acknowledged. That
-    /// blocks the thread that drops the stream: better shut it down and read to its end.
+    /// Makes closing wait until written bytes have been acknowledged, for at most this time, in whole
+    /// seconds (`SO_LINGER`).
+    ///
+    /// That blocks the thread that drops the stream. Instead, shut the stream down and read to its end.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `setsockopt(2)`.
     #[deprecated = "closing then blocks the thread; use `set_zero_linger`, or shut the stream down and read its end"]
     pub fn set_linger(&self, dur: Option<Duration>) -> io::Result<()> {
         SockRef::from(self).set_linger(dur)
     }
 
-    /// Makes closing reset the connection: what was not sent yet is discarded, and the peer gets an
-    /// error. It blocks nothing.
+    /// Makes closing reset the connection (`SO_LINGER` of zero).
+    ///
+    /// Bytes that have not been sent yet are discarded, and the peer gets an error. Closing does not block.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `setsockopt(2)`.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::AsyncReadExt;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+    /// # let (mut peer, _) = listener.accept().await?;
+    /// stream.set_zero_linger()?;
+    /// drop(stream);
+    /// assert!(peer.read_u8().await.is_err());
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn set_zero_linger(&self) -> io::Result<()> {
         SockRef::from(self).set_linger(Some(Duration::ZERO))
     }
 
-    /// How many hops packets may take (IPv4).
+    /// Returns the time to live, the maximum number of hops, of packets that are sent (`IP_TTL`).
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `getsockopt(2)`.
     pub fn ttl(&self) -> io::Result<u32> {
         self.io.get_ref().ttl()
     }
 
-    /// Sets how many hops packets may take (IPv4).
+    /// Sets the time to live, the maximum number of hops, of packets that are sent (`IP_TTL`).
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `setsockopt(2)`.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+    /// # let (mut peer, _) = listener.accept().await?;
+    /// stream.set_ttl(64)?;
+    /// assert_eq!(stream.ttl()?, 64);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
         self.io.get_ref().set_ttl(ttl)
     }
 
-    /// Makes two halves, to be used at the same time in one task. Costs nothing.
+    /// Splits the stream into two halves that borrow it, to be used at the same time within one task.
     ///
+    /// It needs no allocation and no lock.
+    ///
+    /// # Examples
     /// ```
-    /// # async fn f(mut stream: tress::net::TcpStream) -> std::io::Result<()> {
-    /// let (mut reader, mut writer) = stream.split();
-    /// tress::io::copy(&mut reader, &mut writer).await?; // an echo
-    /// # Ok(()) }
+    /// use tress::io::{AsyncReadExt, AsyncWriteExt};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+    /// # let (mut peer, _) = listener.accept().await?;
+    /// let echo = tress::spawn(async move {
+    ///     let (mut reader, mut writer) = stream.split();
+    ///     tress::io::copy(&mut reader, &mut writer).await
+    /// });
+    /// peer.write_all(b"ping").await?;
+    /// let mut four = [0; 4];
+    /// peer.read_exact(&mut four).await?;
+    /// assert_eq!(&four, b"ping");
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
     /// ```
     pub fn split<'a>(&'a mut self) -> (ReadHalf<'a>, WriteHalf<'a>) {
         split::split(self)
     }
 
-    /// Makes two halves that can go to different tasks. Costs one allocation and no locks. They can
-    /// be [reunited](OwnedReadHalf::reunite); dropping the writing half ends the writing side.
+    /// Splits the stream into two halves that can be moved to different tasks.
+    ///
+    /// It needs one allocation and no lock. Dropping the writing half shuts down the writing side. The
+    /// halves can be put together again by [`reunite`](OwnedReadHalf::reunite).
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::{AsyncReadExt, AsyncWriteExt};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+    /// # let (mut peer, _) = listener.accept().await?;
+    /// let (mut reader, mut writer) = stream.into_split();
+    /// tress::spawn(async move { writer.write_all(b"question").await });
+    /// tress::spawn(async move {
+    ///     let mut question = String::new();
+    ///     peer.read_to_string(&mut question).await?;
+    ///     peer.write_all(b"answer").await
+    /// });
+    /// let mut answer = String::new();
+    /// reader.read_to_string(&mut answer).await?;
+    /// assert_eq!(answer, "answer");
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn into_split(self) -> (OwnedReadHalf, OwnedWriteHalf) {
         split::into_split(self)
     }

@@ -15,19 +15,19 @@ mod one_by_one;
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 use one_by_one as calls;
 
-/// Most datagrams that one call sends or receives.
+/// Maximum number of datagrams that one call sends or receives.
 const BATCH: usize = 32;
 
-/// A datagram to send.
+/// A datagram to be sent by [`UdpSocket::send_many`].
 #[derive(Clone, Copy, Debug)]
 pub struct Datagram<'a> {
-    /// What is in it.
+    /// Contents of the datagram.
     pub bytes: &'a [u8],
-    /// Whom it goes to; `None` for the peer that the socket is connected to.
+    /// Address to send to, or `None` for the peer that the socket is connected to.
     pub target: Option<SocketAddr>,
 }
 
-/// A place for a datagram to receive.
+/// A buffer for a datagram that is received by [`UdpSocket::recv_many`].
 #[derive(Debug)]
 pub struct ReceivedDatagram<'a> {
     buf: &'a mut [u8],
@@ -35,34 +35,37 @@ pub struct ReceivedDatagram<'a> {
 }
 
 impl<'a> ReceivedDatagram<'a> {
-    /// A place with nothing in it. What does not fit `buf` is lost.
+    /// Creates an empty place for a datagram. Bytes that do not fit into `buf` are lost.
     pub fn new(buf: &'a mut [u8]) -> ReceivedDatagram<'a> {
         let received = None;
         ReceivedDatagram { buf, received }
     }
 
-    /// What was received; nothing if nothing was.
+    /// Returns the contents of the datagram: empty if none was received.
     pub fn bytes(&self) -> &[u8] {
         &self.buf[..self.received.map_or(0, |(n, _)| n)]
     }
 
-    /// Who it is from, if anything was received.
+    /// Returns the address of the sender, if a datagram was received.
     pub fn sender(&self) -> Option<SocketAddr> {
         self.received.map(|(_, from)| from)
     }
 }
 
-/// Many at once.
+/// Sending and receiving several datagrams at once.
 impl UdpSocket {
-    /// Waits for datagrams and receives as many as there are and as one call takes, up to 32, into
-    /// the first of `places`. Says how many; at least one, unless there are no places.
+    /// Receives several datagrams with one system call, and returns how many.
+    ///
+    /// It waits until there is at least one, and receives those that are there, up to 32, into the first of
+    /// `places`. It returns 0 only if there are no places. On systems without `recvmmsg(2)`, that is, other
+    /// than Linux and Android, the datagrams are received one by one.
     ///
     /// # Errors
-    /// As for [`recv_from`](Self::recv_from). On Windows one that does not fit its place is lost, and an
-    /// error if it is the first.
+    /// See [`recv_from`](Self::recv_from). On Windows a datagram that does not fit into its place is lost,
+    /// and causes an error if it is the first one.
     ///
     /// # Cancel safety
-    /// If the future is dropped before it is ready, no datagram was taken.
+    /// This method is cancel safe: if it is dropped before it is ready, no datagram was taken.
     ///
     /// # Examples
     /// ```
@@ -97,15 +100,34 @@ impl UdpSocket {
             .await
     }
 
-    /// Sends datagrams in order, as many as there is room for and as one call takes, up to 32, and
-    /// waits if there is room for none. Says how many; at least one, unless there are none to send.
+    /// Sends several datagrams with one system call, and returns how many.
+    ///
+    /// It waits until there is room for at least one, and sends in order as many as there is room for, up
+    /// to 32. It returns 0 only if there is nothing to send. On systems without `sendmmsg(2)`, that is,
+    /// other than Linux and Android, the datagrams are sent one by one.
     ///
     /// # Errors
-    /// As for [`send`](Self::send), of the first one: those before a datagram that cannot be sent are
+    /// See [`send`](Self::send), for the first datagram. If a later one cannot be sent, those before it are
     /// sent and counted.
     ///
     /// # Cancel safety
-    /// If the future is dropped before it is ready, nothing was sent.
+    /// This method is cancel safe: if it is dropped before it is ready, nothing was sent.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::UdpSocket;
+    /// use tress::net::udp::Datagram;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let here = UdpSocket::bind("127.0.0.1:0").await?;
+    /// let there = UdpSocket::bind("127.0.0.1:0").await?;
+    /// let target = Some(there.local_addr()?);
+    /// let mut rest = &[b"one", b"two"].map(|bytes| Datagram { bytes, target })[..];
+    /// while !rest.is_empty() {
+    ///     rest = &rest[here.send_many(rest).await?..];
+    /// }
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub async fn send_many(&self, datagrams: &[Datagram<'_>]) -> io::Result<usize> {
         if datagrams.is_empty() {
             return Ok(0);

@@ -1,4 +1,7 @@
-//! UDP.
+//! UDP: a socket for datagrams, one at a time or many with one system call.
+//!
+//! - [`UdpSocket`] sends and receives datagrams. It is also in [`net`](crate::net).
+//! - [`Datagram`] and [`ReceivedDatagram`] are for [`UdpSocket::send_many`] and [`UdpSocket::recv_many`].
 
 mod many;
 mod options;
@@ -14,13 +17,18 @@ use crate::net::readiness::{readiness_methods, socket_traits};
 use std::io;
 use std::net::SocketAddr;
 
-/// Sends and receives datagrams.
+/// A UDP socket.
 ///
-/// One socket can talk to anybody with [`send_to`](UdpSocket::send_to) and
-/// [`recv_from`](UdpSocket::recv_from), or be [connected](UdpSocket::connect) to one peer and use
-/// [`send`](UdpSocket::send) and [`recv`](UdpSocket::recv). All of it takes `&self`: share it by an
-/// `Arc` to send and receive at the same time. A datagram that does not fit the buffer is cut off (on
-/// Windows it is an error).
+/// There are two ways to use it:
+///
+/// - To talk to any peer, [`bind`](UdpSocket::bind) it and use [`send_to`](UdpSocket::send_to) and
+///   [`recv_from`](UdpSocket::recv_from).
+/// - To talk to one peer, [`connect`](UdpSocket::connect) it in addition and use [`send`](UdpSocket::send)
+///   and [`recv`](UdpSocket::recv).
+///
+/// All methods take `&self`, so it needs no `split`: share it by an [`Arc`](std::sync::Arc) to send and
+/// receive in different tasks. A datagram that does not fit into the buffer is cut off; on Windows it is an
+/// error.
 ///
 /// # Examples
 /// ```
@@ -40,16 +48,30 @@ pub struct UdpSocket {
 }
 
 impl UdpSocket {
-    /// Binds to the first of the addresses that lets it, port 0 being any free one.
+    /// Creates a socket that is bound to the first of the addresses that can be bound to.
+    ///
+    /// Port 0 stands for any free port.
     ///
     /// # Errors
-    /// Of the last address tried, or of the lookup.
+    /// The error of the last address that was tried: any error of `socket(2)` or `bind(2)`; an error of the
+    /// [lookup](crate::net::lookup_host); [`InvalidInput`](io::ErrorKind::InvalidInput) if there is no
+    /// address; or that the runtime has shut down.
     ///
     /// # Panics
     /// If there is no current runtime, or it was built without I/O.
     ///
     /// # Cancel safety
-    /// Dropping the future leaves nothing.
+    /// This method is cancel safe: if it is dropped, no socket is left behind.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::UdpSocket;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let socket = UdpSocket::bind("127.0.0.1:0").await?;
+    /// assert_ne!(socket.local_addr()?.port(), 0);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub async fn bind<A: ToSocketAddrs>(addr: A) -> io::Result<UdpSocket> {
         let socket = addr::each(addr, mio::net::UdpSocket::bind).await?;
         UdpSocket::new(socket, "UdpSocket::bind")
@@ -61,21 +83,35 @@ impl UdpSocket {
         Ok(UdpSocket { io })
     }
 
-    /// Makes it of a socket of the standard library, which is put into non-blocking mode.
+    /// Creates a `UdpSocket` from a socket of the standard library.
+    ///
+    /// It is put into non-blocking mode.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of setting the mode, or that the runtime has shut down.
     ///
     /// # Panics
     /// If there is no current runtime, or it was built without I/O.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::UdpSocket;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let socket = std::net::UdpSocket::bind("127.0.0.1:0")?;
+    /// let socket = UdpSocket::from_std(socket)?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     #[track_caller]
     pub fn from_std(socket: std::net::UdpSocket) -> io::Result<UdpSocket> {
         socket.set_nonblocking(true)?;
         UdpSocket::new(mio::net::UdpSocket::from_std(socket), "UdpSocket::from_std")
     }
 
-    /// Makes it a socket of the standard library, which stays in non-blocking mode:
-    /// [`set_nonblocking`](std::net::UdpSocket::set_nonblocking) changes that.
+    /// Converts the socket to one of the standard library.
+    ///
+    /// It stays in non-blocking mode, until that is changed by
+    /// [`set_nonblocking`](std::net::UdpSocket::set_nonblocking).
     ///
     /// # Errors
     /// None at present.
@@ -83,38 +119,58 @@ impl UdpSocket {
         Ok(self.io.into_inner().into())
     }
 
-    /// The address of this side.
+    /// Returns the address that the socket is bound to.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `getsockname(2)`.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.io.get_ref().local_addr()
     }
 
-    /// The address of the peer it is connected to.
+    /// Returns the address of the peer that the socket is connected to.
     ///
     /// # Errors
-    /// `NotConnected`, or what else the system says.
+    /// [`NotConnected`](io::ErrorKind::NotConnected) if it is not connected, or any other error of
+    /// `getpeername(2)`.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.io.get_ref().peer_addr()
     }
 
-    /// Takes the first of the addresses that lets it as the only peer, to whom
-    /// [`send`](Self::send) sends and from whom alone datagrams are received. Nothing is sent by this.
+    /// Connects the socket to a peer: the first of the addresses that is accepted.
+    ///
+    /// From then on [`send`](Self::send) sends to this peer, and only datagrams from it are received.
+    /// Nothing is sent by connecting. A socket may be connected again, to another peer.
     ///
     /// # Errors
-    /// Of the last address tried, or of the lookup.
+    /// The error of the last address that was tried: any error of `connect(2)`; an error of the
+    /// [lookup](crate::net::lookup_host); or [`InvalidInput`](io::ErrorKind::InvalidInput) if there is no
+    /// address.
+    ///
+    /// # Panics
+    /// If a lookup is needed and there is no current runtime.
     ///
     /// # Cancel safety
-    /// Dropping the future leaves the socket as it was.
+    /// This method is cancel safe: if it is dropped, the socket is as it was.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::UdpSocket;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let client = UdpSocket::bind("127.0.0.1:0").await?;
+    /// let server = UdpSocket::bind("127.0.0.1:0").await?;
+    /// client.connect(server.local_addr()?).await?;
+    /// client.send(b"hello").await?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub async fn connect<A: ToSocketAddrs>(&self, addr: A) -> io::Result<()> {
         addr::each(addr, |address| self.io.get_ref().connect(address)).await
     }
 
-    /// Takes the error that waits to be reported by the next operation, if there is one.
+    /// Returns the pending error of the socket, if there is one, and clears it (`SO_ERROR`).
     ///
     /// # Errors
-    /// If the system cannot be asked.
+    /// Any error of `getsockopt(2)`.
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         self.io.get_ref().take_error()
     }

@@ -4,16 +4,16 @@ use crate::net::messages::{Messages, message_methods, sender_methods};
 use std::io;
 use std::net::SocketAddr;
 
-/// Sending to the peer it is connected to, and receiving.
+/// Sending to the connected peer, and receiving.
 impl UdpSocket {
     message_methods!(
         "datagram",
-        "What the system says: also of earlier datagrams that did not arrive.",
-        "What the system says: also of datagrams sent earlier that did not arrive."
+        "Any error of `send(2)`, which may also report that an earlier datagram did not arrive; or that the runtime has shut down.",
+        "Any error of `recv(2)`, which may also report that a datagram sent earlier did not arrive; or that the runtime has shut down."
     );
     sender_methods!(
         SocketAddr,
-        "What the system says: also of datagrams sent earlier that did not arrive."
+        "Any error of `recvfrom(2)`, which may also report that a datagram sent earlier did not arrive; or that the runtime has shut down."
     );
 }
 
@@ -29,7 +29,7 @@ impl Messages for mio::net::UdpSocket {
     }
 }
 
-/// The sender of a datagram.
+/// Converts the address of a sender from the system's form.
 pub(super) fn internet(address: socket2::SockAddr) -> io::Result<SocketAddr> {
     address.as_socket().ok_or_else(|| {
         io::Error::new(

@@ -6,15 +6,35 @@ use std::net::SocketAddr;
 use std::task::{Context, Poll};
 use tress_driver::Direction;
 
-/// Sending to anybody.
+/// Sending to any address.
 impl UdpSocket {
-    /// Sends a datagram to the first of the addresses.
+    /// Sends a datagram to the first of the addresses, and returns how many bytes were sent.
+    ///
+    /// It waits until there is room. Unlike [`connect`](Self::connect) it does not try the other addresses
+    /// if the first one fails.
     ///
     /// # Errors
-    /// What the system says: also of earlier datagrams that did not arrive. Of the lookup.
+    /// Any error of `sendto(2)`, which may also report that an earlier datagram did not arrive; an error of
+    /// the [lookup](crate::net::lookup_host); [`InvalidInput`](io::ErrorKind::InvalidInput) if there is no
+    /// address; or that the runtime has shut down.
+    ///
+    /// # Panics
+    /// If a lookup is needed and there is no current runtime.
     ///
     /// # Cancel safety
-    /// If the future is dropped before it is ready, nothing was sent.
+    /// This method is cancel safe: if it is dropped before it is ready, nothing was sent.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::UdpSocket;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let server = UdpSocket::bind("127.0.0.1:0").await?;
+    /// # let address = server.local_addr()?;
+    /// let socket = UdpSocket::bind("127.0.0.1:0").await?;
+    /// assert_eq!(socket.send_to(b"hello", address).await?, 5);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub async fn send_to<A: ToSocketAddrs>(&self, buf: &[u8], addr: A) -> io::Result<usize> {
         let first = addr::resolve(addr).await?.next();
         let target = first.ok_or_else(addr::no_address)?;
@@ -25,10 +45,13 @@ impl UdpSocket {
             .await
     }
 
-    /// As [`send_to`](Self::send_to), by poll. The waker of the last poll that sends is woken.
+    /// Polls to send a datagram, like [`send_to`](Self::send_to).
+    ///
+    /// After `Pending` nothing was sent, and the current task is woken when there may be room. Only the
+    /// waker of the last poll that sends is kept.
     ///
     /// # Errors
-    /// As for [`send`](Self::send).
+    /// See [`send`](Self::send).
     pub fn poll_send_to(
         &self,
         cx: &mut Context<'_>,
@@ -40,10 +63,10 @@ impl UdpSocket {
         })
     }
 
-    /// As [`send_to`](Self::send_to), without waiting.
+    /// Attempts to send like [`send_to`](Self::send_to), without waiting.
     ///
     /// # Errors
-    /// `WouldBlock` if there is no room; else what the system says.
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if there is no room; otherwise see [`send`](Self::send).
     pub fn try_send_to(&self, buf: &[u8], target: SocketAddr) -> io::Result<usize> {
         self.io.try_io(Interest::WRITABLE, |socket| {
             uninterrupted(|| socket.send_to(buf, target))

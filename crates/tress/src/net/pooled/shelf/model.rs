@@ -1,4 +1,4 @@
-//! Loom models of the shelf: buffers that come back against streams that wait for one.
+//! Loom models of the shelf: buffers that come back while streams wait for one.
 
 use super::*;
 use loom::sync::Arc as LoomArc;
@@ -6,8 +6,8 @@ use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
 use std::future::poll_fn;
 
-/// Two streams wait for the only buffer: each gets it once, however they and its end meet. (A wake-up that
-/// is lost would hang here.)
+/// Two streams wait for the only buffer: each gets it once, in every interleaving with its return. (A lost
+/// wake-up would hang here.)
 #[test]
 fn model_a_buffer_that_comes_back_is_had_by_who_waits() {
     loom::model(|| {
@@ -43,7 +43,7 @@ fn model_a_buffer_that_comes_back_is_had_by_who_waits() {
     });
 }
 
-/// Streams that take and give back at once never have more than there are.
+/// Streams that take and give back at the same time never have more buffers than there are.
 #[test]
 fn model_there_are_never_more_than_were_asked_for() {
     loom::model(|| {
@@ -64,7 +64,7 @@ fn model_there_are_never_more_than_were_asked_for() {
     });
 }
 
-/// Whoever leaves is not kept, whether the buffer comes back before, after or meanwhile.
+/// A stream that leaves is not kept, whether the buffer comes back before, after or meanwhile.
 #[test]
 fn model_leaving_beside_a_buffer_that_comes_back() {
     loom::model(|| {

@@ -7,7 +7,7 @@ use socket2::{SockAddr, SockAddrStorage};
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// What one call is told of one datagram, and what it tells.
+/// Returns the header that describes one datagram to the call, and that the call fills in.
 fn header(
     part: &mut libc::iovec,
     name: *mut libc::c_void,
@@ -49,8 +49,8 @@ pub(super) fn receive(
         })
         .collect();
     let n = count(|| {
-        // SAFETY: each header points to a buffer and to room for an address, of the lengths it says,
-        // which outlive the call and which nobody else uses meanwhile.
+        // SAFETY: each header points to a buffer and to room for an address, of the lengths it states,
+        // which outlive the call and are not used by anything else meanwhile.
         unsafe {
             libc::recvmmsg(
                 socket.as_raw_fd(),
@@ -88,7 +88,7 @@ pub(super) fn send(socket: &mio::net::UdpSocket, datagrams: &[Datagram<'_>]) -> 
         })
         .collect();
     count(|| {
-        // SAFETY: each header points to bytes and perhaps to an address, of the lengths it says, which
+        // SAFETY: each header points to bytes and perhaps to an address, of the lengths it states, which
         // outlive the call and which the kernel only reads.
         unsafe {
             libc::sendmmsg(

@@ -1,4 +1,4 @@
-//! Where there is no such call: one after the other.
+//! Datagrams one after the other, for systems without a call for several.
 
 use super::{Datagram, ReceivedDatagram};
 use crate::io::uninterrupted;
@@ -24,7 +24,7 @@ pub(super) fn send(socket: &mio::net::UdpSocket, datagrams: &[Datagram<'_>]) -> 
     })
 }
 
-/// How many worked before one did not; the error if that is the first.
+/// Returns how many succeeded before one failed, or the error if that is the first.
 fn as_many_as_work<T>(
     all: impl Iterator<Item = T>,
     mut f: impl FnMut(T) -> io::Result<()>,
