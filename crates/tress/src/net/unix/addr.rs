@@ -5,22 +5,41 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net;
 use std::path::Path;
 
-/// The address of a Unix socket: a path, a name in the abstract space (Linux), or none.
+/// The address of a Unix socket.
+///
+/// It is a path, a name in the abstract namespace (Linux and Android), or unnamed. It converts from and
+/// into the type of the standard library, which can also create one from a path.
+///
+/// # Examples
+/// ```
+/// use tress::net::UnixStream;
+/// use tress::net::unix::SocketAddr;
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let (near, _far) = UnixStream::pair()?;
+/// assert!(near.local_addr()?.is_unnamed());
+///
+/// let address: SocketAddr = std::os::unix::net::SocketAddr::from_pathname("/run/example.sock")?.into();
+/// assert_eq!(address.as_pathname().unwrap().to_str(), Some("/run/example.sock"));
+/// # Ok::<(), std::io::Error>(()) }).unwrap();
+/// ```
 #[derive(Clone)]
 pub struct SocketAddr(pub(super) net::SocketAddr);
 
 impl SocketAddr {
-    /// Has it no name? Such are the two of a pair, and sockets that connect.
+    /// Returns whether the address is unnamed.
+    ///
+    /// The sockets of a pair have no names, nor have sockets that connect without being bound first.
     pub fn is_unnamed(&self) -> bool {
         self.0.is_unnamed()
     }
 
-    /// The path, if it is one.
+    /// Returns the path, if the address is one.
     pub fn as_pathname(&self) -> Option<&Path> {
         self.0.as_pathname()
     }
 
-    /// The name in the abstract space, without the zero in front, if it is one.
+    /// Returns the name in the abstract namespace, without the zero byte in front, if the address is one.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub fn as_abstract_name(&self) -> Option<&[u8]> {
         abstract_names::name(&self.0)
@@ -45,7 +64,8 @@ impl From<SocketAddr> for net::SocketAddr {
     }
 }
 
-/// The address that a path means; on Linux one that begins with a zero byte is an abstract name.
+/// Returns the address that a path stands for. On Linux and Android, a path that begins with a zero byte is
+/// an abstract name.
 pub(super) fn of_path(path: &Path) -> io::Result<net::SocketAddr> {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     if let Some(address) = abstract_names::of_path(path) {
@@ -54,16 +74,16 @@ pub(super) fn of_path(path: &Path) -> io::Result<net::SocketAddr> {
     net::SocketAddr::from_pathname(path)
 }
 
-/// The address as the system names it.
+/// Converts an address from the system's form.
 pub(super) fn of_system(address: &socket2::SockAddr) -> io::Result<SocketAddr> {
     match address.as_unix() {
         Some(address) => Ok(SocketAddr(address)),
-        // It says nothing at all about a socket without a name.
+        // The system returns an empty address for a socket without a name.
         None => net::SocketAddr::from_pathname("").map(SocketAddr),
     }
 }
 
-/// The address as the system wants it.
+/// Converts an address to the system's form.
 pub(super) fn to_system(address: &net::SocketAddr) -> io::Result<socket2::SockAddr> {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     if let Some(name) = abstract_names::name(address) {

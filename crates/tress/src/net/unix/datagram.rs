@@ -1,4 +1,4 @@
-//! Datagrams within this machine.
+//! Datagrams between processes of one machine.
 
 use super::{SocketAddr, addr};
 use crate::io::source::Source;
@@ -12,7 +12,7 @@ use std::path::Path;
 use std::task::{Context, Poll};
 use tress_driver::Direction;
 
-/// A peer that has gone is an error, never a signal.
+/// Flag that makes a peer that is gone an error and not a signal.
 const NO_SIGNAL: i32 = if cfg!(target_vendor = "apple") {
     0
 } else {
@@ -27,11 +27,14 @@ fn send_to(
     socket.attempt(|socket| socket.send_to_with_flags(buf, target, NO_SIGNAL))
 }
 
-/// Sends and receives datagrams within this machine. None is lost: sending waits while the receiver's
-/// queue is full.
+/// A Unix socket for datagrams.
 ///
-/// It is used as a [`UdpSocket`](crate::net::UdpSocket) is, with paths for addresses. Binding makes a file,
-/// which stays when the socket is dropped.
+/// It is used like a [`UdpSocket`](crate::net::UdpSocket), with paths as addresses. No datagram is lost:
+/// sending waits while the queue of the receiver is full.
+///
+/// [`bind`](UnixDatagram::bind) creates a file, which stays when the socket is dropped. A socket without a
+/// name can send but cannot be answered. [`pair`](UnixDatagram::pair) creates two sockets that need no
+/// names.
 ///
 /// # Examples
 /// ```
@@ -50,13 +53,35 @@ pub struct UnixDatagram {
 }
 
 impl UnixDatagram {
-    /// A socket with a path.
+    /// Creates a socket that is bound to a path.
+    ///
+    /// On Linux and Android, a path that begins with a zero byte is a name in the abstract namespace.
     ///
     /// # Errors
-    /// What the system says: `AddrInUse` if there is a file already.
+    /// Any error of `bind(2)`, such as [`AddrInUse`](io::ErrorKind::AddrInUse) if there is a file already;
+    /// or that the runtime has shut down.
     ///
     /// # Panics
     /// If there is no current runtime, or it was built without I/O.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::UnixDatagram;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let directory = std::env::temp_dir().join(format!("tress-doc-bind-{}", std::process::id()));
+    /// # std::fs::create_dir_all(&directory)?;
+    /// let path = directory.join("server");
+    /// let server = UnixDatagram::bind(&path)?;
+    /// let client = UnixDatagram::unbound()?;
+    /// client.send_to(b"hello", &path).await?;
+    /// let mut buf = [0; 16];
+    /// let (n, sender) = server.recv_from(&mut buf).await?;
+    /// assert_eq!(&buf[..n], b"hello");
+    /// assert!(sender.is_unnamed());
+    /// # std::fs::remove_dir_all(&directory)?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     #[track_caller]
     pub fn bind<P>(path: P) -> io::Result<UnixDatagram>
     where
@@ -67,13 +92,25 @@ impl UnixDatagram {
         UnixDatagram::new(socket, "UnixDatagram::bind")
     }
 
-    /// Two sockets that are connected to each other, without names.
+    /// Creates two sockets without names that are connected to each other.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `socketpair(2)`, or that the runtime has shut down.
     ///
     /// # Panics
     /// If there is no current runtime, or it was built without I/O.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::UnixDatagram;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (near, far) = UnixDatagram::pair()?;
+    /// near.send(b"ping").await?;
+    /// let mut buf = [0; 16];
+    /// assert_eq!(far.recv(&mut buf).await?, 4);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     #[track_caller]
     pub fn pair() -> io::Result<(UnixDatagram, UnixDatagram)> {
         let (one, other) = mio::net::UnixDatagram::pair()?;
@@ -84,10 +121,12 @@ impl UnixDatagram {
         Ok((end(one)?, end(other)?))
     }
 
-    /// A socket without a name: nobody can answer it.
+    /// Creates a socket without a name.
+    ///
+    /// It can send, but no other socket can send to it.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `socket(2)`, or that the runtime has shut down.
     ///
     /// # Panics
     /// If there is no current runtime, or it was built without I/O.
@@ -103,10 +142,12 @@ impl UnixDatagram {
         Ok(UnixDatagram { io })
     }
 
-    /// Makes it of a socket of the standard library, which is put into non-blocking mode.
+    /// Creates a `UnixDatagram` from a socket of the standard library.
+    ///
+    /// It is put into non-blocking mode.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of setting the mode, or that the runtime has shut down.
     ///
     /// # Panics
     /// If there is no current runtime, or it was built without I/O.
@@ -119,8 +160,10 @@ impl UnixDatagram {
         )
     }
 
-    /// Makes it a socket of the standard library, which stays in non-blocking mode:
-    /// [`set_nonblocking`](net::UnixDatagram::set_nonblocking) changes that.
+    /// Converts the socket to one of the standard library.
+    ///
+    /// It stays in non-blocking mode, until that is changed by
+    /// [`set_nonblocking`](net::UnixDatagram::set_nonblocking).
     ///
     /// # Errors
     /// None at present.
@@ -128,26 +171,38 @@ impl UnixDatagram {
         Ok(self.io.into_inner().into())
     }
 
-    /// Takes the socket at a path as the only peer.
+    /// Connects the socket to the one at a path.
+    ///
+    /// From then on [`send`](Self::send) sends to this peer, and only datagrams from it are received.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `connect(2)`, such as [`NotFound`](io::ErrorKind::NotFound) if there is no such path.
     pub fn connect<P: AsRef<Path>>(&self, path: P) -> io::Result<()> {
         let address = addr::to_system(&addr::of_path(path.as_ref())?)?;
         self.io.get_ref().attempt(|socket| socket.connect(&address))
     }
 
     readiness_methods!();
-    message_methods!("datagram", "What the system says.", "What the system says.");
-    sender_methods!(SocketAddr, "What the system says.");
+    message_methods!(
+        "datagram",
+        "Any error of `send(2)`, or that the runtime has shut down.",
+        "Any error of `recv(2)`, or that the runtime has shut down."
+    );
+    sender_methods!(
+        SocketAddr,
+        "Any error of `recvfrom(2)`, or that the runtime has shut down."
+    );
 
-    /// Sends a datagram to the socket at a path.
+    /// Sends a datagram to the socket at a path, and returns how many bytes were sent.
+    ///
+    /// It waits while the queue of the receiver is full.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `sendto(2)`, such as [`NotFound`](io::ErrorKind::NotFound) if there is no such path; or
+    /// that the runtime has shut down.
     ///
     /// # Cancel safety
-    /// If the future is dropped before it is ready, nothing was sent.
+    /// This method is cancel safe: if it is dropped before it is ready, nothing was sent.
     pub async fn send_to<P>(&self, buf: &[u8], target: P) -> io::Result<usize>
     where
         P: AsRef<Path>,
@@ -158,10 +213,13 @@ impl UnixDatagram {
             .await
     }
 
-    /// As [`send_to`](Self::send_to), by poll. The waker of the last poll that sends is woken.
+    /// Polls to send a datagram, like [`send_to`](Self::send_to).
+    ///
+    /// After `Pending` nothing was sent, and the current task is woken when there may be room. Only the
+    /// waker of the last poll that sends is kept.
     ///
     /// # Errors
-    /// As for [`send`](Self::send).
+    /// See [`send_to`](Self::send_to).
     pub fn poll_send_to<P>(
         &self,
         cx: &mut Context<'_>,
@@ -176,10 +234,11 @@ impl UnixDatagram {
             .poll_io(cx, Direction::Write, |socket| send_to(socket, buf, &target))
     }
 
-    /// As [`send_to`](Self::send_to), without waiting.
+    /// Attempts to send like [`send_to`](Self::send_to), without waiting.
     ///
     /// # Errors
-    /// `WouldBlock` if there is no room; else what the system says.
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if there is no room; otherwise see
+    /// [`send_to`](Self::send_to).
     pub fn try_send_to<P>(&self, buf: &[u8], target: P) -> io::Result<usize>
     where
         P: AsRef<Path>,
@@ -189,34 +248,36 @@ impl UnixDatagram {
             .try_io(Interest::WRITABLE, |socket| send_to(socket, buf, &target))
     }
 
-    /// The address of this side.
+    /// Returns the address that the socket is bound to.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `getsockname(2)`.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.io.get_ref().local_addr().map(SocketAddr)
     }
 
-    /// The address of the peer it is connected to.
+    /// Returns the address of the peer that the socket is connected to.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `getpeername(2)`, such as [`NotConnected`](io::ErrorKind::NotConnected).
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.io.get_ref().peer_addr().map(SocketAddr)
     }
 
-    /// Takes the error that waits to be reported by the next operation, if there is one.
+    /// Returns the pending error of the socket, if there is one, and clears it (`SO_ERROR`).
     ///
     /// # Errors
-    /// If the system cannot be asked.
+    /// Any error of `getsockopt(2)`.
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         self.io.get_ref().take_error()
     }
 
-    /// Ends one side or both: operations on it fail, or find the end.
+    /// Shuts down receiving, sending, or both.
+    ///
+    /// Operations in a direction that is shut down fail, or receive 0 bytes.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `shutdown(2)`.
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         self.io.get_ref().shutdown(how)
     }

@@ -9,18 +9,26 @@ use std::path::Path;
 use std::task::{Context, Poll, ready};
 use tress_driver::Direction;
 
-/// Accepts connections within this machine.
+/// A Unix socket that accepts connections from processes of the same machine.
 ///
-/// Binding to a path makes a file there, which stays when the listener is dropped: remove it, before or
-/// after. On Linux a name in the abstract space leaves nothing.
+/// Binding to a path creates a file there, which stays when the listener is dropped: remove it before or
+/// after. A name in the abstract namespace (Linux and Android) leaves nothing behind.
 ///
 /// # Examples
-/// ```no_run
-/// # async fn f() -> std::io::Result<()> {
-/// let listener = tress::net::UnixListener::bind("/run/example.sock")?;
-/// let (stream, _) = listener.accept().await?;
-/// println!("connected by user {}", stream.peer_cred()?.uid());
-/// # Ok(()) }
+/// ```
+/// use tress::io::{AsyncReadExt, AsyncWriteExt};
+/// use tress::net::{UnixListener, UnixStream};
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// # let path = std::env::temp_dir().join(format!("tress-doc-unix-listener-{}", std::process::id()));
+/// let listener = UnixListener::bind(&path)?;
+/// let mut client = UnixStream::connect(&path).await?;
+/// let (mut server, _) = listener.accept().await?;
+/// println!("connected by user {}", server.peer_cred()?.uid());
+/// client.write_u8(7).await?;
+/// assert_eq!(server.read_u8().await?, 7);
+/// std::fs::remove_file(&path)?;
+/// # Ok::<(), std::io::Error>(()) }).unwrap();
 /// ```
 pub struct UnixListener {
     io: Source<mio::net::UnixListener>,
@@ -28,13 +36,23 @@ pub struct UnixListener {
 }
 
 impl UnixListener {
-    /// Listens at a path; on Linux one that begins with a zero byte is a name in the abstract space.
+    /// Creates a listener at a path.
+    ///
+    /// On Linux and Android, a path that begins with a zero byte is a name in the abstract namespace.
     ///
     /// # Errors
-    /// What the system says: `AddrInUse` if there is a file already.
+    /// Any error of `bind(2)` or `listen(2)`, such as [`AddrInUse`](io::ErrorKind::AddrInUse) if there is a
+    /// file already; or that the runtime has shut down.
     ///
     /// # Panics
     /// If there is no current runtime, or it was built without I/O.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let listener = tress::net::UnixListener::bind("/run/example.sock")?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     #[track_caller]
     pub fn bind<P>(path: P) -> io::Result<UnixListener>
     where
@@ -43,13 +61,13 @@ impl UnixListener {
         UnixListener::bind_std(&addr::of_path(path.as_ref())?)
     }
 
-    /// As [`bind`](Self::bind), to an address.
+    /// Creates a listener like [`bind`](Self::bind), at an address.
     ///
     /// # Errors
-    /// As for [`bind`](Self::bind).
+    /// See [`bind`](Self::bind).
     ///
     /// # Panics
-    /// As for [`bind`](Self::bind).
+    /// See [`bind`](Self::bind).
     #[track_caller]
     pub fn bind_addr(socket_addr: &SocketAddr) -> io::Result<UnixListener> {
         UnixListener::bind_std(&socket_addr.0)
@@ -69,25 +87,50 @@ impl UnixListener {
         })
     }
 
-    /// Waits for a connection.
+    /// Waits for a connection, and returns it with the address of the peer.
+    ///
+    /// The stream belongs to the runtime in which this method is called. Any number of tasks may wait at
+    /// the same time.
     ///
     /// # Errors
-    /// As for [`TcpListener::accept`](crate::net::TcpListener::accept), which also tells how a loop
+    /// See [`TcpListener::accept`](crate::net::TcpListener::accept), which also describes how a loop
     /// recovers when descriptors have run out.
     ///
+    /// # Panics
+    /// If there is no current runtime, or it was built without I/O.
+    ///
     /// # Cancel safety
-    /// A connection that is not returned stays in the backlog.
+    /// This method is cancel safe: a connection that is not returned stays in the backlog.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # async fn serve(_: tress::net::UnixStream) {}
+    /// let listener = tress::net::UnixListener::bind("/run/example.sock")?;
+    /// loop {
+    ///     match listener.accept().await {
+    ///         Ok((stream, _)) => drop(tress::spawn(serve(stream))),
+    ///         Err(error) => eprintln!("cannot accept: {error}"),
+    ///     }
+    /// }
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub async fn accept(&self) -> io::Result<(UnixStream, SocketAddr)> {
         self.patience.wait().await;
         let accepted = self.io.io(Interest::READABLE, accept).await;
         UnixListener::accepted(self.patience.note(accepted)?)
     }
 
-    /// As [`accept`](Self::accept), by poll. The waker of the last call is woken; of `accept` any
-    /// number may wait.
+    /// Polls for a connection, like [`accept`](Self::accept).
+    ///
+    /// After `Pending` the current task is woken when there may be one. Only the waker of the last call is
+    /// kept; with `accept` any number of tasks may wait.
     ///
     /// # Errors
-    /// As for [`accept`](Self::accept).
+    /// See [`accept`](Self::accept).
+    ///
+    /// # Panics
+    /// See [`accept`](Self::accept).
     pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(UnixStream, SocketAddr)>> {
         ready!(self.patience.poll_wait(cx));
         let accepted = ready!(self.io.poll_io(cx, Direction::Read, accept));
@@ -101,10 +144,12 @@ impl UnixListener {
         Ok((stream, SocketAddr(peer)))
     }
 
-    /// Makes it of a listener of the standard library, which is put into non-blocking mode.
+    /// Creates a `UnixListener` from a listener of the standard library.
+    ///
+    /// It is put into non-blocking mode.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of setting the mode, or that the runtime has shut down.
     ///
     /// # Panics
     /// If there is no current runtime, or it was built without I/O.
@@ -117,8 +162,10 @@ impl UnixListener {
         )
     }
 
-    /// Makes it a listener of the standard library, which stays in non-blocking mode:
-    /// [`set_nonblocking`](net::UnixListener::set_nonblocking) changes that.
+    /// Converts the listener to one of the standard library.
+    ///
+    /// It stays in non-blocking mode, until that is changed by
+    /// [`set_nonblocking`](net::UnixListener::set_nonblocking).
     ///
     /// # Errors
     /// None at present.
@@ -126,18 +173,18 @@ impl UnixListener {
         Ok(self.io.into_inner().into())
     }
 
-    /// The address it listens at.
+    /// Returns the address that the listener is bound to.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `getsockname(2)`.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.io.get_ref().local_addr().map(SocketAddr)
     }
 
-    /// Takes the error that waits to be reported by the next operation, if there is one.
+    /// Returns the pending error of the socket, if there is one, and clears it (`SO_ERROR`).
     ///
     /// # Errors
-    /// If the system cannot be asked.
+    /// Any error of `getsockopt(2)`.
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         self.io.get_ref().take_error()
     }

@@ -1,5 +1,15 @@
-//! Pipes: between the parts of a program, to other programs, and named ones in the file system.
+//! Pipes: streams of bytes in one direction, within a program, to other programs, or named in the file
+//! system.
 //!
+//! - [`pipe`](pipe()) creates a pipe, and returns its two ends.
+//! - [`Sender`] is the end to write to, [`Receiver`] the end to read from. Both can also be created from
+//!   files and descriptors.
+//! - [`OpenOptions`] opens the ends of a named pipe (FIFO).
+//!
+//! For pipes to the standard streams of a child process see [`process`](crate::process). Within a program,
+//! [`simplex`](crate::io::simplex()) needs no descriptors.
+//!
+//! # Examples
 //! ```
 //! use tress::io::{AsyncReadExt, AsyncWriteExt};
 //! use tress::net::unix::pipe;
@@ -27,13 +37,25 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 
-/// A pipe: what goes in here comes out there.
+/// Creates a pipe, and returns its two ends.
 ///
 /// # Errors
-/// What the system says.
+/// Any error of `pipe(2)`, or that the runtime has shut down.
 ///
 /// # Panics
 /// If there is no current runtime, or it was built without I/O.
+///
+/// # Examples
+/// ```
+/// use tress::io::{AsyncReadExt, AsyncWriteExt};
+/// use tress::net::unix::pipe;
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let (mut sender, mut receiver) = pipe::pipe()?;
+/// sender.write_u8(7).await?;
+/// assert_eq!(receiver.read_u8().await?, 7);
+/// # Ok::<(), std::io::Error>(()) }).unwrap();
+/// ```
 #[track_caller]
 pub fn pipe() -> io::Result<(Sender, Receiver)> {
     let (sender, receiver) = mio::unix::pipe::new()?;
@@ -43,14 +65,14 @@ pub fn pipe() -> io::Result<(Sender, Receiver)> {
     ))
 }
 
-/// Which ends a descriptor of a pipe has.
+/// The end of a pipe that a descriptor must be.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     Read,
     Write,
 }
 
-/// Refuses what is not a pipe, or the other end of one.
+/// Rejects descriptors that are not a pipe, or are the other end of one.
 fn check(fd: OwnedFd, end: End) -> io::Result<OwnedFd> {
     let file = File::from(fd);
     if !file.metadata()?.file_type().is_fifo() {
@@ -79,7 +101,7 @@ fn flags(fd: &impl AsFd) -> io::Result<libc::c_int> {
     }
 }
 
-/// Puts a descriptor into blocking or non-blocking mode.
+/// Sets or clears the non-blocking mode of a descriptor.
 fn set_nonblocking(fd: &impl AsFd, nonblocking: bool) -> io::Result<()> {
     let old = flags(fd)?;
     let new = match nonblocking {
@@ -96,23 +118,26 @@ fn set_nonblocking(fd: &impl AsFd, nonblocking: bool) -> io::Result<()> {
     }
 }
 
-/// What both ends have, besides the way to read or write.
+/// Implements what both ends have, besides reading or writing.
 macro_rules! end {
     ($End:ident, $Inner:ty, $end:expr, $interest:expr) => {
         impl $End {
             #[track_caller]
             pub(super) fn new(inner: $Inner, what: &str) -> std::io::Result<$End> {
                 let io = $crate::io::source::Source::with_interest(inner, $interest, what)?;
-                // Nothing is tried before the first event: a named pipe whose first sender is still
-                // to come would say that it has ended.
+                // It is registered before the first attempt: a named pipe whose first sender has not
+                // arrived yet would otherwise seem to have ended.
                 io.registration()?;
                 Ok($End { io })
             }
 
-            /// Makes it of an open file, which is put into non-blocking mode.
+            /// Creates this end of a pipe from an open file.
+            ///
+            /// It is put into non-blocking mode.
             ///
             /// # Errors
-            /// `InvalidInput` if it is not a pipe, or the other end of one; what the system says.
+            /// [`InvalidInput`](std::io::ErrorKind::InvalidInput) if the file is not a pipe, or is the
+            /// other end of one; any error of `fstat(2)` or `fcntl(2)`; or that the runtime has shut down.
             ///
             /// # Panics
             /// If there is no current runtime, or it was built without I/O.
@@ -121,13 +146,15 @@ macro_rules! end {
                 $End::from_owned_fd(file.into())
             }
 
-            /// Makes it of a descriptor, which is put into non-blocking mode.
+            /// Creates this end of a pipe from a file descriptor.
+            ///
+            /// It is put into non-blocking mode.
             ///
             /// # Errors
-            /// As for [`from_file`](Self::from_file).
+            /// See [`from_file`](Self::from_file).
             ///
             /// # Panics
-            /// As for [`from_file`](Self::from_file).
+            /// See [`from_file`](Self::from_file).
             #[track_caller]
             pub fn from_owned_fd(owned_fd: std::os::fd::OwnedFd) -> std::io::Result<$End> {
                 let fd = super::check(owned_fd, $end)?;
@@ -135,25 +162,32 @@ macro_rules! end {
                 $End::from_owned_fd_unchecked(fd)
             }
 
-            /// Makes it of an open file as it is: the right end of a pipe, in non-blocking mode.
+            /// Creates this end of a pipe from an open file, without checking it or changing its mode.
+            ///
+            /// The file must be this end of a pipe, in non-blocking mode; otherwise operations fail, or
+            /// block the thread.
             ///
             /// # Errors
-            /// None at present.
+            /// The file cannot be registered with the system's selector, or the runtime has shut down.
             ///
             /// # Panics
-            /// As for [`from_file`](Self::from_file).
+            /// See [`from_file`](Self::from_file).
             #[track_caller]
             pub fn from_file_unchecked(file: std::fs::File) -> std::io::Result<$End> {
                 $End::from_owned_fd_unchecked(file.into())
             }
 
-            /// Makes it of a descriptor as it is: the right end of a pipe, in non-blocking mode.
+            /// Creates this end of a pipe from a file descriptor, without checking it or changing its mode.
+            ///
+            /// The descriptor must be this end of a pipe, in non-blocking mode; otherwise operations fail,
+            /// or block the thread.
             ///
             /// # Errors
-            /// None at present.
+            /// The descriptor cannot be registered with the system's selector, or the runtime has shut
+            /// down.
             ///
             /// # Panics
-            /// As for [`from_file`](Self::from_file).
+            /// See [`from_file`](Self::from_file).
             #[track_caller]
             pub fn from_owned_fd_unchecked(
                 owned_fd: std::os::fd::OwnedFd,
@@ -161,13 +195,15 @@ macro_rules! end {
                 $End::new(owned_fd.into(), "the end of a pipe")
             }
 
-            /// Waits until the pipe is ready for any of `interest`, and says for what.
+            /// Waits until the pipe is ready for any of `interest`, and returns for what.
+            ///
+            /// Any number of tasks may wait at the same time.
             ///
             /// # Errors
-            /// If the runtime has shut down, or the pipe cannot be registered.
+            /// The runtime has shut down.
             ///
             /// # Cancel safety
-            /// Waiting takes nothing.
+            /// This method is cancel safe: the next wait finds the same readiness.
             pub async fn ready(
                 &self,
                 interest: $crate::io::Interest,
@@ -175,31 +211,36 @@ macro_rules! end {
                 self.io.ready(interest).await
             }
 
-            /// Does `f`, a non-blocking operation on this pipe of the user's own, unless the pipe is
-            /// known not to be ready. `f` must return `WouldBlock` only if the pipe did.
+            /// Performs a non-blocking operation of the caller on this pipe, unless the pipe is known not
+            /// to be ready.
+            ///
+            /// If `f` returns [`WouldBlock`](std::io::ErrorKind::WouldBlock), the readiness is cleared: it
+            /// must return that error only if the pipe did.
             ///
             /// # Errors
-            /// `WouldBlock` without a call of `f` if the pipe is not ready; else what `f` returns.
+            /// `WouldBlock`, without a call of `f`, if the pipe is not ready; otherwise the error of `f`.
+            /// Also if a dropped [owned](crate::io::AsyncReadOwned) read has received bytes that have not
+            /// been read since.
             pub fn try_io<R>(&self, f: impl FnOnce() -> std::io::Result<R>) -> std::io::Result<R> {
                 self.io.try_io($interest, |_| f())
             }
 
-            /// Takes the descriptor out, in blocking mode.
+            /// Converts the end to its file descriptor, in blocking mode.
             ///
             /// # Errors
-            /// What the system says.
+            /// Any error of `fcntl(2)`, or of [`into_nonblocking_fd`](Self::into_nonblocking_fd).
             pub fn into_blocking_fd(self) -> std::io::Result<std::os::fd::OwnedFd> {
                 let fd = self.into_nonblocking_fd()?;
                 super::set_nonblocking(&fd, false)?;
                 Ok(fd)
             }
 
-            /// Takes the descriptor out, in non-blocking mode.
+            /// Converts the end to its file descriptor, in non-blocking mode.
             ///
             /// # Errors
-            /// If an [owned](crate::io::AsyncReadOwned) read that was dropped has received bytes that
-            /// nobody has read since; if an owned operation that was dropped still has the descriptor,
-            /// and it cannot be duplicated.
+            /// - A dropped [owned](crate::io::AsyncReadOwned) read has received bytes that have not been
+            ///   read since.
+            /// - A dropped owned operation still uses the descriptor, and it cannot be duplicated.
             pub fn into_nonblocking_fd(self) -> std::io::Result<std::os::fd::OwnedFd> {
                 self.io.reclaim().map(Into::into)
             }

@@ -16,14 +16,16 @@ use std::path::Path;
 use std::task::{Context, Poll, ready};
 use tress_driver::Direction;
 
-/// Connections that were not accepted yet.
+/// Maximum number of connections that wait to be accepted.
 const BACKLOG: i32 = 1024;
 
-/// A connection within this machine that keeps messages apart (`SOCK_SEQPACKET`): what was sent as one is
-/// received as one, in order, and none is lost. Linux, Android, FreeBSD.
+/// A connection within the machine that keeps messages apart (`SOCK_SEQPACKET`).
 ///
-/// Receiving nothing means that the peer has closed or shut down its side (or has sent an empty message,
-/// which is better not done). Sending waits while the peer's queue is full.
+/// Each message is received as it was sent, in order, and none is lost. Sending waits while the queue of
+/// the peer is full. It is available on Linux, Android and FreeBSD.
+///
+/// Receiving 0 bytes means that the peer has closed the connection or shut down its side. An empty message
+/// cannot be told from that, so do not send any.
 ///
 /// # Examples
 /// ```
@@ -45,31 +47,45 @@ pub struct UnixSeqpacket {
 }
 
 impl UnixSeqpacket {
-    /// Connects to a listener at a path; on Linux a path that begins with a zero byte is a name in
-    /// the abstract space.
+    /// Connects to a listener at a path.
+    ///
+    /// On Linux and Android, a path that begins with a zero byte is a name in the abstract namespace.
     ///
     /// # Errors
-    /// What the system says. `WouldBlock` if the listener's backlog is full.
+    /// Any error of `connect(2)`, such as [`WouldBlock`](io::ErrorKind::WouldBlock) if the listener's
+    /// backlog is full; or that the runtime has shut down.
     ///
     /// # Panics
     /// If there is no current runtime, or it was built without I/O.
     ///
     /// # Cancel safety
-    /// Dropping the future closes the connection.
+    /// Dropping the future closes the socket.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let connection = tress::net::UnixSeqpacket::connect("/run/example.sock").await?;
+    /// connection.send(b"hello").await?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub async fn connect<P: AsRef<Path>>(path: P) -> io::Result<UnixSeqpacket> {
         let address = addr::of_path(path.as_ref())?;
-        // The path need not be `Send`.
+        // It is dropped before the wait, so it need not be `Send`.
         drop(path);
         UnixSeqpacket::connect_addr(&SocketAddr(address)).await
     }
 
-    /// As [`connect`](Self::connect), to an address.
+    /// Connects like [`connect`](Self::connect), to an address.
     ///
     /// # Errors
-    /// As for [`connect`](Self::connect).
+    /// See [`connect`](Self::connect); [`InvalidInput`](io::ErrorKind::InvalidInput) if the address is
+    /// unnamed.
+    ///
+    /// # Panics
+    /// See [`connect`](Self::connect).
     ///
     /// # Cancel safety
-    /// As for [`connect`](Self::connect).
+    /// See [`connect`](Self::connect).
     pub async fn connect_addr(socket_addr: &SocketAddr) -> io::Result<UnixSeqpacket> {
         let socket = Inner::new()?;
         let address = addr::to_system(&socket_addr.0)?;
@@ -85,10 +101,10 @@ impl UnixSeqpacket {
         }
     }
 
-    /// Two sockets that are connected to each other, without names.
+    /// Creates two sockets without names that are connected to each other.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `socketpair(2)`, or that the runtime has shut down.
     ///
     /// # Panics
     /// If there is no current runtime, or it was built without I/O.
@@ -108,10 +124,13 @@ impl UnixSeqpacket {
         Ok(UnixSeqpacket { io })
     }
 
-    /// Makes it of a descriptor, which is put into non-blocking mode.
+    /// Creates a `UnixSeqpacket` from a file descriptor.
+    ///
+    /// It is put into non-blocking mode.
     ///
     /// # Errors
-    /// `InvalidInput` if it is not such a socket; what the system says.
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) if the descriptor is not a Unix socket of type
+    /// `SOCK_SEQPACKET`; any error of setting the mode; or that the runtime has shut down.
     ///
     /// # Panics
     /// If there is no current runtime, or it was built without I/O.
@@ -121,7 +140,7 @@ impl UnixSeqpacket {
         UnixSeqpacket::new(socket, "UnixSeqpacket::from_owned_fd")
     }
 
-    /// Takes the descriptor out, in non-blocking mode.
+    /// Converts the socket to its file descriptor, which stays in non-blocking mode.
     pub fn into_owned_fd(self) -> OwnedFd {
         self.io.into_inner().0.into()
     }
@@ -129,65 +148,82 @@ impl UnixSeqpacket {
     readiness_methods!();
     message_methods!(
         "message",
-        "What the system says: `BrokenPipe` if the peer is gone.",
-        "What the system says."
+        "Any error of `send(2)`, such as `BrokenPipe` if the peer is gone; or that the runtime has shut down.",
+        "Any error of `recv(2)`, or that the runtime has shut down."
     );
 
-    /// The address of this side.
+    /// Returns the local address of the connection.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `getsockname(2)`.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         addr::of_system(&self.io.get_ref().0.local_addr()?)
     }
 
-    /// The address of the peer.
+    /// Returns the address of the peer.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `getpeername(2)`.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         addr::of_system(&self.io.get_ref().0.peer_addr()?)
     }
 
-    /// Who the peer was when it connected, as the kernel knows it.
+    /// Returns the user, group and process of the peer at the time when it connected.
+    ///
+    /// The kernel vouches for them.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `getsockopt(2)` or `getpeereid(3)`.
     pub fn peer_cred(&self) -> io::Result<UCred> {
         ucred::of_peer(self)
     }
 
-    /// Takes the error that waits to be reported by the next operation, if there is one.
+    /// Returns the pending error of the socket, if there is one, and clears it (`SO_ERROR`).
     ///
     /// # Errors
-    /// If the system cannot be asked.
+    /// Any error of `getsockopt(2)`.
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         self.io.get_ref().0.take_error()
     }
 
-    /// Ends one side or both: the peer receives nothing more, or nothing can be sent.
+    /// Shuts down reading, writing, or both.
+    ///
+    /// After shutting down writing, nothing more can be sent, and the peer receives 0 bytes once it has
+    /// read everything. After shutting down reading, the peer cannot send any more.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `shutdown(2)`.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::net::Shutdown;
+    /// use tress::net::UnixSeqpacket;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (near, far) = UnixSeqpacket::pair()?;
+    /// near.shutdown(Shutdown::Write)?;
+    /// assert_eq!(far.recv(&mut [0; 16]).await?, 0);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         self.io.get_ref().0.shutdown(how)
     }
 }
 
-/// Accepts connections that keep messages apart.
+/// A Unix socket that accepts connections that keep messages apart.
 ///
-/// Binding to a path makes a file there, which stays when the listener is dropped. On Linux a name in the
-/// abstract space leaves nothing.
+/// Binding to a path creates a file there, which stays when the listener is dropped: remove it before or
+/// after. A name in the abstract namespace (Linux and Android) leaves nothing behind.
 ///
 /// # Examples
 /// ```no_run
-/// # async fn f() -> std::io::Result<()> {
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
 /// let listener = tress::net::UnixSeqpacketListener::bind("/run/example.sock")?;
 /// let (connection, _) = listener.accept().await?;
 /// let mut message = [0; 4096];
 /// let n = connection.recv(&mut message).await?;
 /// println!("{} bytes from user {}", n, connection.peer_cred()?.uid());
-/// # Ok(()) }
+/// # Ok::<(), std::io::Error>(()) }).unwrap();
 /// ```
 pub struct UnixSeqpacketListener {
     io: Source<Inner>,
@@ -195,10 +231,14 @@ pub struct UnixSeqpacketListener {
 }
 
 impl UnixSeqpacketListener {
-    /// Listens at a path; on Linux one that begins with a zero byte is a name in the abstract space.
+    /// Creates a listener at a path.
+    ///
+    /// On Linux and Android, a path that begins with a zero byte is a name in the abstract namespace. At
+    /// most 1024 connections wait to be accepted.
     ///
     /// # Errors
-    /// What the system says: `AddrInUse` if there is a file already.
+    /// Any error of `bind(2)` or `listen(2)`, such as [`AddrInUse`](io::ErrorKind::AddrInUse) if there is a
+    /// file already; or that the runtime has shut down.
     ///
     /// # Panics
     /// If there is no current runtime, or it was built without I/O.
@@ -207,13 +247,13 @@ impl UnixSeqpacketListener {
         UnixSeqpacketListener::bind_addr(&SocketAddr(addr::of_path(path.as_ref())?))
     }
 
-    /// As [`bind`](Self::bind), to an address.
+    /// Creates a listener like [`bind`](Self::bind), at an address.
     ///
     /// # Errors
-    /// As for [`bind`](Self::bind).
+    /// See [`bind`](Self::bind); [`InvalidInput`](io::ErrorKind::InvalidInput) if the address is unnamed.
     ///
     /// # Panics
-    /// As for [`bind`](Self::bind).
+    /// See [`bind`](Self::bind).
     #[track_caller]
     pub fn bind_addr(socket_addr: &SocketAddr) -> io::Result<UnixSeqpacketListener> {
         let socket = Inner::new()?;
@@ -226,25 +266,35 @@ impl UnixSeqpacketListener {
         })
     }
 
-    /// Waits for a connection.
+    /// Waits for a connection, and returns it with the address of the peer.
+    ///
+    /// Any number of tasks may wait at the same time.
     ///
     /// # Errors
-    /// As for [`TcpListener::accept`](crate::net::TcpListener::accept), which also tells how a loop
+    /// See [`TcpListener::accept`](crate::net::TcpListener::accept), which also describes how a loop
     /// recovers when descriptors have run out.
     ///
+    /// # Panics
+    /// If there is no current runtime, or it was built without I/O.
+    ///
     /// # Cancel safety
-    /// A connection that is not returned stays in the backlog.
+    /// This method is cancel safe: a connection that is not returned stays in the backlog.
     pub async fn accept(&self) -> io::Result<(UnixSeqpacket, SocketAddr)> {
         self.patience.wait().await;
         let accepted = self.io.io(Interest::READABLE, Inner::accept).await;
         UnixSeqpacketListener::accepted(self.patience.note(accepted)?)
     }
 
-    /// As [`accept`](Self::accept), by poll. The waker of the last call is woken; of `accept` any
-    /// number may wait.
+    /// Polls for a connection, like [`accept`](Self::accept).
+    ///
+    /// After `Pending` the current task is woken when there may be one. Only the waker of the last call is
+    /// kept; with `accept` any number of tasks may wait.
     ///
     /// # Errors
-    /// As for [`accept`](Self::accept).
+    /// See [`accept`](Self::accept).
+    ///
+    /// # Panics
+    /// See [`accept`](Self::accept).
     pub fn poll_accept(
         &self,
         cx: &mut Context<'_>,
@@ -263,24 +313,24 @@ impl UnixSeqpacketListener {
         Ok((connection, addr::of_system(&peer)?))
     }
 
-    /// The address it listens at.
+    /// Returns the address that the listener is bound to.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `getsockname(2)`.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         addr::of_system(&self.io.get_ref().0.local_addr()?)
     }
 
-    /// Takes the error that waits to be reported by the next operation, if there is one.
+    /// Returns the pending error of the socket, if there is one, and clears it (`SO_ERROR`).
     ///
     /// # Errors
-    /// If the system cannot be asked.
+    /// Any error of `getsockopt(2)`.
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         self.io.get_ref().0.take_error()
     }
 }
 
-/// A socket of this kind, in non-blocking mode.
+/// A socket of this type, in non-blocking mode.
 struct Inner(socket2::Socket);
 
 impl Inner {
@@ -313,8 +363,8 @@ impl Inner {
     }
 
     fn recv(&self, buf: &mut [u8]) -> io::Result<usize> {
-        // SAFETY: a byte may be taken for one that need not be initialised, as long as nobody
-        // de-initialises it: receiving only writes bytes.
+        // SAFETY: initialized bytes may be treated as possibly uninitialized as long as they are not
+        // de-initialized: receiving only writes bytes.
         let room = unsafe { &mut *(&raw mut *buf as *mut [MaybeUninit<u8>]) };
         self.0.recv(room)
     }

@@ -6,7 +6,10 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, RawFd};
 use std::os::unix::net;
 use std::path::Path;
 
-/// A Unix socket before it is a stream, a listener or one for datagrams: to give it an address first.
+/// A Unix socket that is not a stream, a listener or a socket for datagrams yet.
+///
+/// It is for sockets that are bound to an address before they connect. [`UnixStream`], [`UnixListener`] and
+/// [`UnixDatagram`] have shorter ways for all other cases.
 ///
 /// # Examples
 /// ```
@@ -22,18 +25,18 @@ pub struct UnixSocket {
 }
 
 impl UnixSocket {
-    /// A socket for datagrams.
+    /// Creates a socket for datagrams.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `socket(2)`.
     pub fn new_datagram() -> io::Result<UnixSocket> {
         UnixSocket::new(Type::DGRAM)
     }
 
-    /// A socket for a stream or a listener.
+    /// Creates a socket for a stream or a listener.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `socket(2)`.
     pub fn new_stream() -> io::Result<UnixSocket> {
         UnixSocket::new(Type::STREAM)
     }
@@ -52,21 +55,39 @@ impl UnixSocket {
         }
     }
 
-    /// Gives it an address: a path, or on Linux, after a zero byte, a name in the abstract space.
+    /// Binds the socket to a path.
+    ///
+    /// On Linux and Android, a path that begins with a zero byte is a name in the abstract namespace.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `bind(2)`, such as [`AddrInUse`](io::ErrorKind::AddrInUse) if there is a file already.
     pub fn bind(&self, path: impl AsRef<Path>) -> io::Result<()> {
         self.inner.bind(&address(path.as_ref())?)
     }
 
-    /// Listens, with room for so many connections that were not accepted yet.
+    /// Converts the socket to a listener.
+    ///
+    /// `backlog` is the maximum number of connections that wait to be accepted. [Bind](Self::bind) the
+    /// socket first.
     ///
     /// # Errors
-    /// If it is one for datagrams; what the system says.
+    /// The socket is one for datagrams; any error of `listen(2)`; or the runtime has shut down.
     ///
     /// # Panics
     /// If there is no current runtime, or it was built without I/O.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::UnixSocket;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let path = std::env::temp_dir().join(format!("tress-doc-listen-{}", std::process::id()));
+    /// let socket = UnixSocket::new_stream()?;
+    /// socket.bind(&path)?;
+    /// let listener = socket.listen(128)?;
+    /// # std::fs::remove_file(&path)?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     #[track_caller]
     pub fn listen(self, backlog: u32) -> io::Result<UnixListener> {
         self.check(Type::STREAM, words::LISTEN)?;
@@ -76,20 +97,20 @@ impl UnixSocket {
         UnixListener::new(socket, "UnixSocket::listen")
     }
 
-    /// Connects to a listener.
+    /// Connects the socket to a listener at a path.
     ///
     /// # Errors
-    /// If it is one for datagrams; what the system says.
+    /// The socket is one for datagrams; any error of `connect(2)`; or the runtime has shut down.
     ///
     /// # Panics
     /// If there is no current runtime, or it was built without I/O.
     ///
     /// # Cancel safety
-    /// Dropping the future closes the connection.
+    /// Dropping the future closes the socket.
     pub async fn connect(self, path: impl AsRef<Path>) -> io::Result<UnixStream> {
         self.check(Type::STREAM, words::CONNECT)?;
         let address = address(path.as_ref())?;
-        // The path need not be `Send`.
+        // It is dropped before the wait, so it need not be `Send`.
         drop(path);
         if let Err(error) = self.inner.connect(&address) {
             if error.raw_os_error() != Some(libc::EINPROGRESS) {
@@ -100,10 +121,10 @@ impl UnixSocket {
         UnixStream::connecting(socket).await
     }
 
-    /// Makes it a socket for datagrams.
+    /// Converts the socket to one for datagrams.
     ///
     /// # Errors
-    /// If it is one for streams; what the system says.
+    /// The socket is one for streams, or the runtime has shut down.
     ///
     /// # Panics
     /// If there is no current runtime, or it was built without I/O.
@@ -115,7 +136,7 @@ impl UnixSocket {
 }
 
 fn address(path: &Path) -> io::Result<SockAddr> {
-    // The same rule for both kinds of names as everywhere.
+    // This applies the same rules to both kinds of names as everywhere else.
     addr::of_path(path)?;
     SockAddr::unix(path)
 }

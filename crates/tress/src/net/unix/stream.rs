@@ -10,9 +10,12 @@ use std::os::unix::net;
 use std::path::Path;
 use std::task::{Context, Poll};
 
-/// A connection within this machine.
+/// A stream between processes of one machine.
 ///
-/// It is used as a [`TcpStream`](crate::net::TcpStream) is.
+/// It is created by [`connect`](UnixStream::connect), [`pair`](UnixStream::pair) or
+/// [`UnixListener::accept`](super::UnixListener::accept), and used like a
+/// [`TcpStream`](crate::net::TcpStream): read and write it through [`AsyncRead`](crate::io::AsyncRead) and
+/// [`AsyncWrite`](crate::io::AsyncWrite), and [`split`](UnixStream::split) it to do both at the same time.
 ///
 /// # Examples
 /// ```
@@ -32,34 +35,49 @@ pub struct UnixStream {
 }
 
 impl UnixStream {
-    /// Connects to a listener at a path; on Linux a path that begins with a zero byte is a name in
-    /// the abstract space.
+    /// Connects to a listener at a path.
+    ///
+    /// On Linux and Android, a path that begins with a zero byte is a name in the abstract namespace.
     ///
     /// # Errors
-    /// What the system says. `WouldBlock` if the listener's backlog is full.
+    /// Any error of `connect(2)`, such as [`WouldBlock`](io::ErrorKind::WouldBlock) if the listener's
+    /// backlog is full; or that the runtime has shut down.
     ///
     /// # Panics
     /// If there is no current runtime, or it was built without I/O.
     ///
     /// # Cancel safety
-    /// Dropping the future closes the connection.
+    /// Dropping the future closes the socket.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use tress::io::AsyncWriteExt;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let mut stream = tress::net::UnixStream::connect("/run/example.sock").await?;
+    /// stream.write_all(b"hello").await?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub async fn connect<P>(path: P) -> io::Result<UnixStream>
     where
         P: AsRef<Path>,
     {
         let address = addr::of_path(path.as_ref())?;
-        // The path need not be `Send`.
+        // It is dropped before the wait, so it need not be `Send`.
         drop(path);
         UnixStream::connect_std(&address).await
     }
 
-    /// As [`connect`](Self::connect), to an address.
+    /// Connects like [`connect`](Self::connect), to an address.
     ///
     /// # Errors
-    /// As for [`connect`](Self::connect).
+    /// See [`connect`](Self::connect).
+    ///
+    /// # Panics
+    /// See [`connect`](Self::connect).
     ///
     /// # Cancel safety
-    /// As for [`connect`](Self::connect).
+    /// See [`connect`](Self::connect).
     pub async fn connect_addr(socket_addr: &SocketAddr) -> io::Result<UnixStream> {
         UnixStream::connect_std(&socket_addr.0).await
     }
@@ -68,7 +86,7 @@ impl UnixStream {
         UnixStream::connecting(mio::net::UnixStream::connect_addr(address)?).await
     }
 
-    /// Waits for a connection that was asked for.
+    /// Waits for a connection that has been requested.
     pub(super) async fn connecting(socket: mio::net::UnixStream) -> io::Result<UnixStream> {
         let stream = UnixStream::new(socket, "connecting a UnixStream")?;
         stream.io.connecting().await?;
@@ -88,20 +106,33 @@ impl UnixStream {
         Ok(UnixStream { io })
     }
 
-    /// One that was accepted: it is likely that the peer has written already, and there is room.
+    /// Creates a stream that was accepted. It is likely that the peer has written already and that there is
+    /// room to write.
     pub(super) fn accepted(socket: mio::net::UnixStream, what: &str) -> io::Result<UnixStream> {
         let mut stream = UnixStream::new(socket, what)?;
         stream.io = stream.io.assuming(Ready::READABLE | Ready::WRITABLE);
         Ok(stream)
     }
 
-    /// Two streams that are connected to each other, without names.
+    /// Creates two streams without names that are connected to each other.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `socketpair(2)`, or that the runtime has shut down.
     ///
     /// # Panics
     /// If there is no current runtime, or it was built without I/O.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::{AsyncReadExt, AsyncWriteExt};
+    /// use tress::net::UnixStream;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (mut near, mut far) = UnixStream::pair()?;
+    /// near.write_u8(7).await?;
+    /// assert_eq!(far.read_u8().await?, 7);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     #[track_caller]
     pub fn pair() -> io::Result<(UnixStream, UnixStream)> {
         let (one, other) = mio::net::UnixStream::pair()?;
@@ -109,13 +140,25 @@ impl UnixStream {
         Ok((end(one)?, end(other)?))
     }
 
-    /// Makes it of a stream of the standard library, which is put into non-blocking mode.
+    /// Creates a `UnixStream` from a stream of the standard library.
+    ///
+    /// It is put into non-blocking mode.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of setting the mode, or that the runtime has shut down.
     ///
     /// # Panics
     /// If there is no current runtime, or it was built without I/O.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::UnixStream;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (near, _far) = std::os::unix::net::UnixStream::pair()?;
+    /// let near = UnixStream::from_std(near)?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     #[track_caller]
     pub fn from_std(stream: net::UnixStream) -> io::Result<UnixStream> {
         stream.set_nonblocking(true)?;
@@ -125,45 +168,59 @@ impl UnixStream {
         )
     }
 
-    /// Makes it a stream of the standard library, which stays in non-blocking mode:
-    /// [`set_nonblocking`](net::UnixStream::set_nonblocking) changes that.
+    /// Converts the stream to one of the standard library.
+    ///
+    /// It stays in non-blocking mode, until that is changed by
+    /// [`set_nonblocking`](net::UnixStream::set_nonblocking).
     ///
     /// # Errors
-    /// If an [owned](crate::io::AsyncReadOwned) read that was dropped has received bytes that nobody has read
-    /// since: read them first, until `try_read` finds none. If an owned operation that was dropped still has
-    /// the socket, and it cannot be duplicated.
+    /// - A dropped [owned](crate::io::AsyncReadOwned) read has received bytes that have not been read
+    ///   since: read them first, until `try_read` finds none.
+    /// - A dropped owned operation still uses the socket, and it cannot be duplicated.
     pub fn into_std(self) -> io::Result<net::UnixStream> {
         self.io.reclaim().map(Into::into)
     }
 
-    /// The address of this side.
+    /// Returns the local address of the stream.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `getsockname(2)`.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.io.get_ref().local_addr().map(SocketAddr)
     }
 
-    /// The address of the peer.
+    /// Returns the address of the peer.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `getpeername(2)`.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.io.get_ref().peer_addr().map(SocketAddr)
     }
 
-    /// Who the peer was when it connected, as the kernel knows it.
+    /// Returns the user, group and process of the peer at the time when it connected.
+    ///
+    /// The kernel vouches for them.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `getsockopt(2)` or `getpeereid(3)`.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::UnixStream;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (near, far) = UnixStream::pair()?;
+    /// assert_eq!(near.peer_cred()?.uid(), far.peer_cred()?.uid());
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn peer_cred(&self) -> io::Result<UCred> {
         ucred::of_peer(self)
     }
 
-    /// Takes the error that waits to be reported by the next operation, if there is one.
+    /// Returns the pending error of the socket, if there is one, and clears it (`SO_ERROR`).
     ///
     /// # Errors
-    /// If the system cannot be asked.
+    /// Any error of `getsockopt(2)`.
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         self.io.get_ref().take_error()
     }
@@ -171,26 +228,65 @@ impl UnixStream {
     readiness_methods!();
     stream_methods!();
 
-    /// Reads through a shared reference: also for the halves.
+    /// Reads through a shared reference, also for the halves.
     ///
-    /// A read that is short has not always emptied the socket: one that brings descriptors along ends
-    /// with the message they came with. So only a read that would block uses up the readiness.
+    /// A short read has not always emptied the socket: a read that passes descriptors ends with the message
+    /// that they came with. Therefore only a read that would block uses up the readiness.
     pub(super) fn poll_read_shared(
         &self,
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        // SAFETY: receiving initialises as many bytes as it says.
+        // SAFETY: receiving initializes as many bytes as it returns.
         unsafe { self.io.poll_read(cx, buf, receive) }
     }
 
-    /// Makes two halves, to be used at the same time in one task. Costs nothing.
+    /// Splits the stream into two halves that borrow it, to be used at the same time within one task.
+    ///
+    /// It needs no allocation and no lock.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::{AsyncReadExt, AsyncWriteExt};
+    /// use tress::net::UnixStream;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (mut near, mut far) = UnixStream::pair()?;
+    /// let echo = tress::spawn(async move {
+    ///     let (mut reader, mut writer) = far.split();
+    ///     tress::io::copy(&mut reader, &mut writer).await
+    /// });
+    /// near.write_u8(7).await?;
+    /// assert_eq!(near.read_u8().await?, 7);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn split<'a>(&'a mut self) -> (ReadHalf<'a>, WriteHalf<'a>) {
         split::split(self)
     }
 
-    /// Makes two halves that can go to different tasks. Costs one allocation and no locks. They can
-    /// be [reunited](OwnedReadHalf::reunite); dropping the writing half ends the writing side.
+    /// Splits the stream into two halves that can be moved to different tasks.
+    ///
+    /// It needs one allocation and no lock. Dropping the writing half shuts down the writing side. The
+    /// halves can be put together again by [`reunite`](OwnedReadHalf::reunite).
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::{AsyncReadExt, AsyncWriteExt};
+    /// use tress::net::UnixStream;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (near, mut far) = UnixStream::pair()?;
+    /// let (mut reader, mut writer) = near.into_split();
+    /// tress::spawn(async move { writer.write_all(b"question").await });
+    /// let mut text = String::new();
+    /// // The writing half was dropped at the end of its task.
+    /// far.read_to_string(&mut text).await?;
+    /// far.write_all(b"answer").await?;
+    /// drop(far);
+    /// reader.read_to_string(&mut text).await?;
+    /// assert_eq!(text, "questionanswer");
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn into_split(self) -> (OwnedReadHalf, OwnedWriteHalf) {
         split::into_split(self)
     }

@@ -2,7 +2,20 @@ use super::{gid_t, pid_t, uid_t};
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// Who a peer was when it connected.
+/// The user, group and process of a peer at the time when it connected.
+///
+/// It is returned by `UnixStream::peer_cred`.
+///
+/// # Examples
+/// ```
+/// use tress::net::UnixStream;
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let (near, _far) = UnixStream::pair()?;
+/// let peer = near.peer_cred()?;
+/// println!("user {}, group {}, process {:?}", peer.uid(), peer.gid(), peer.pid());
+/// # Ok::<(), std::io::Error>(()) }).unwrap();
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct UCred {
     uid: uid_t,
@@ -11,17 +24,17 @@ pub struct UCred {
 }
 
 impl UCred {
-    /// The user.
+    /// Returns the effective user of the peer.
     pub fn uid(&self) -> uid_t {
         self.uid
     }
 
-    /// The group.
+    /// Returns the effective group of the peer.
     pub fn gid(&self) -> gid_t {
         self.gid
     }
 
-    /// The process, where the system tells.
+    /// Returns the process of the peer, on Linux and Android.
     pub fn pid(&self) -> Option<pid_t> {
         self.pid
     }
@@ -55,7 +68,7 @@ pub(super) fn of_peer(stream: &impl AsRawFd) -> io::Result<UCred> {
     })
 }
 
-/// The BSDs and macOS tell no process this way.
+/// The BSDs and macOS do not report the process in this way.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub(super) fn of_peer(stream: &impl AsRawFd) -> io::Result<UCred> {
     let (mut uid, mut gid) = (0, 0);

@@ -4,15 +4,23 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// How to open a named pipe.
+/// Options to open a named pipe (FIFO).
 ///
 /// # Examples
-/// ```no_run
+/// ```
+/// use tress::io::{AsyncReadExt, AsyncWriteExt};
 /// use tress::net::unix::pipe;
 ///
-/// # fn f() -> std::io::Result<()> {
-/// let receiver = pipe::OpenOptions::new().open_receiver("/run/commands")?;
-/// # Ok(()) }
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// # let path = std::env::temp_dir().join(format!("tress-doc-fifo-{}", std::process::id()));
+/// # std::process::Command::new("mkfifo").arg(&path).status()?;
+/// // The receiver first: a sender needs one.
+/// let mut receiver = pipe::OpenOptions::new().open_receiver(&path)?;
+/// let mut sender = pipe::OpenOptions::new().open_sender(&path)?;
+/// sender.write_u8(7).await?;
+/// assert_eq!(receiver.read_u8().await?, 7);
+/// # std::fs::remove_file(&path)?;
+/// # Ok::<(), std::io::Error>(()) }).unwrap();
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct OpenOptions {
@@ -22,29 +30,36 @@ pub struct OpenOptions {
 }
 
 impl OpenOptions {
-    /// One side only, and only if the file is a pipe.
+    /// Creates options to open one direction, of a file that must be a pipe.
     pub fn new() -> OpenOptions {
         OpenOptions::default()
     }
 
-    /// Opens both sides, of which one is used: a sender then needs no receiver to be there, and a
-    /// receiver finds no end when the last sender leaves.
+    /// Sets whether both directions are opened, of which one is used.
+    ///
+    /// A sender then needs no receiver, and a receiver does not see the end when the last sender leaves.
+    /// The default is `false`.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub fn read_write(&mut self, value: bool) -> &mut Self {
         self.read_write = value;
         self
     }
 
-    /// Does not look whether the file is a pipe.
+    /// Sets whether to omit the check that the file is a pipe.
+    ///
+    /// The default is `false`.
     pub fn unchecked(&mut self, value: bool) -> &mut Self {
         self.unchecked = value;
         self
     }
 
-    /// Opens the end to read from. There need be no sender yet.
+    /// Opens the end of a named pipe to read from.
+    ///
+    /// There need be no sender yet: reads wait for one.
     ///
     /// # Errors
-    /// `InvalidInput` if the file is not a pipe; what the system says.
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) if the file is not a pipe; any error of `open(2)`; or
+    /// that the runtime has shut down.
     ///
     /// # Panics
     /// If there is no current runtime, or it was built without I/O.
@@ -58,11 +73,13 @@ impl OpenOptions {
         }
     }
 
-    /// Opens the end to write to.
+    /// Opens the end of a named pipe to write to.
+    ///
+    /// There must be a receiver, unless [`read_write`](Self::read_write) is set (Linux and Android).
     ///
     /// # Errors
-    /// `ENXIO` if there is no receiver; `InvalidInput` if the file is not a pipe; what the system
-    /// says.
+    /// `ENXIO` if there is no receiver; [`InvalidInput`](io::ErrorKind::InvalidInput) if the file is not a
+    /// pipe; any other error of `open(2)`; or that the runtime has shut down.
     ///
     /// # Panics
     /// If there is no current runtime, or it was built without I/O.

@@ -12,9 +12,11 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use tress_driver::Direction;
 
-/// The end of a pipe that one reads from.
+/// The end of a pipe to read from.
 ///
-/// Reading finds the end when all senders are gone. A named pipe may get new ones later.
+/// It is created by [`pipe`](super::pipe()) or
+/// [`OpenOptions::open_receiver`](super::OpenOptions::open_receiver), and read through [`AsyncRead`]. Reads
+/// see the end when all senders have been dropped; a named pipe may get new ones later.
 #[derive(Debug)]
 pub struct Receiver {
     io: Source<mio::unix::pipe::Receiver>,
@@ -30,28 +32,50 @@ end!(
 impl Receiver {
     /// Waits until the pipe is readable.
     ///
+    /// Call it before a `try_` method, and again if that returns [`WouldBlock`](io::ErrorKind::WouldBlock).
+    ///
     /// # Errors
-    /// As for [`ready`](Self::ready).
+    /// See [`ready`](Self::ready).
     ///
     /// # Cancel safety
-    /// Waiting takes nothing.
+    /// This method is cancel safe: the next wait finds the same readiness.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::unix::pipe;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (sender, receiver) = pipe::pipe()?;
+    /// sender.try_write(b"hello")?;
+    /// let mut buf = [0; 16];
+    /// receiver.readable().await?;
+    /// let n = receiver.try_read(&mut buf)?;
+    /// assert_eq!(&buf[..n], b"hello");
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub async fn readable(&self) -> io::Result<()> {
         self.ready(Interest::READABLE).await.map(drop)
     }
 
-    /// Polls for readability. The waker of the last call is woken; of
-    /// [`readable`](Self::readable) any number may wait.
+    /// Polls until the pipe is readable.
+    ///
+    /// After `Pending` the current task is woken when it is. Only the waker of the last poll is kept; with
+    /// [`readable`](Self::readable) any number of tasks may wait.
     ///
     /// # Errors
-    /// As for [`ready`](Self::ready).
+    /// See [`ready`](Self::ready).
     pub fn poll_read_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.io.poll_ready(cx, Direction::Read)
     }
 
-    /// Reads what there is, without waiting. 0 is the end, or an empty buffer.
+    /// Attempts to read into `buf`, without waiting, and returns how many bytes were read.
+    ///
+    /// A return value of 0 means that the pipe is at its end, or that `buf` is empty. See
+    /// [`readable`](Self::readable) for an example.
     ///
     /// # Errors
-    /// `WouldBlock` if there is nothing; else what the system says.
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if there is nothing to read; otherwise any error of
+    /// `read(2)`.
     pub fn try_read(&self, buf: &mut [u8]) -> io::Result<usize> {
         if let Some(read) = self.io.try_leftover(buf) {
             return read;
@@ -61,10 +85,11 @@ impl Receiver {
         })
     }
 
-    /// Reads what there is into several buffers, one after the other.
+    /// Attempts to read into several buffers in order, without waiting, and returns how many bytes were
+    /// read.
     ///
     /// # Errors
-    /// As for [`try_read`](Self::try_read).
+    /// See [`try_read`](Self::try_read).
     pub fn try_read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
         if let Some(read) = self.io.try_leftover_vectored(bufs) {
             return read;
@@ -74,18 +99,19 @@ impl Receiver {
         })
     }
 
-    /// Reads what there is into a buffer that grows or keeps its place by itself.
+    /// Attempts to read into `buf`, behind what is in it, without waiting, and returns how many bytes were
+    /// read.
     ///
     /// # Errors
-    /// As for [`try_read`](Self::try_read).
+    /// See [`try_read`](Self::try_read).
     #[cfg(feature = "bytes")]
     pub fn try_read_buf<B: bytes::BufMut>(&self, buf: &mut B) -> io::Result<usize> {
         if self.io.leftover().is_some() {
-            // SAFETY: it initialises as many bytes as it says.
+            // SAFETY: it initializes as many bytes as it returns.
             return unsafe { fill(buf, |room| self.io.try_leftover_uninit(room)) };
         }
         self.io.try_io(Interest::READABLE, |pipe| {
-            // SAFETY: reading initialises as many bytes as it says.
+            // SAFETY: reading initializes as many bytes as it returns.
             unsafe { fill(buf, |room| read(pipe, room)) }
         })
     }
@@ -97,23 +123,23 @@ impl AsyncRead for Receiver {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        // SAFETY: reading initialises as many bytes as it says.
+        // SAFETY: reading initializes as many bytes as it returns.
         unsafe { self.io.poll_read(cx, buf, read) }
     }
 }
 
 impl AsyncReadOwned for Receiver {
     async fn read_owned<B: BufferMut>(&mut self, buffer: B) -> (io::Result<usize>, B) {
-        // A named pipe whose first sender is still to come would say that it has ended.
+        // A named pipe whose first sender has not arrived yet would seem to have ended.
         if let Err(error) = self.readable().await {
             return (Err(error), buffer);
         }
-        // SAFETY: reading initialises as many bytes as it says.
+        // SAFETY: reading initializes as many bytes as it returns.
         unsafe { owned::fill(&self.io, buffer, ring::read, read) }.await
     }
 }
 
-/// Reads into memory that need not be initialised; as many bytes of it are afterwards as this says.
+/// Reads into memory that need not be initialized. The bytes whose number is returned are initialized.
 fn read(pipe: &mio::unix::pipe::Receiver, room: &mut [MaybeUninit<u8>]) -> io::Result<usize> {
     uninterrupted(|| {
         // SAFETY: the kernel writes no more than `room` holds, and the descriptor is open.

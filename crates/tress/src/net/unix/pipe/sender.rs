@@ -8,9 +8,12 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use tress_driver::Direction;
 
-/// The end of a pipe that one writes to.
+/// The end of a pipe to write to.
 ///
-/// Writing to a pipe whose readers are gone fails with `BrokenPipe`.
+/// It is created by [`pipe`](super::pipe()) or
+/// [`OpenOptions::open_sender`](super::OpenOptions::open_sender), and written through [`AsyncWrite`].
+/// Writes fail with [`BrokenPipe`](io::ErrorKind::BrokenPipe) when all receivers have been dropped.
+/// Dropping the last sender ends the stream; shutting it down does nothing.
 #[derive(Debug)]
 pub struct Sender {
     io: Source<mio::unix::pipe::Sender>,
@@ -26,38 +29,57 @@ end!(
 impl Sender {
     /// Waits until the pipe is writable.
     ///
+    /// Call it before a `try_` method, and again if that returns [`WouldBlock`](io::ErrorKind::WouldBlock).
+    ///
     /// # Errors
-    /// As for [`ready`](Self::ready).
+    /// See [`ready`](Self::ready).
     ///
     /// # Cancel safety
-    /// Waiting takes nothing.
+    /// This method is cancel safe: the next wait finds the same readiness.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::unix::pipe;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (sender, _receiver) = pipe::pipe()?;
+    /// sender.writable().await?;
+    /// assert_eq!(sender.try_write(b"hello")?, 5);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub async fn writable(&self) -> io::Result<()> {
         self.ready(Interest::WRITABLE).await.map(drop)
     }
 
-    /// Polls for writability. The waker of the last call is woken; of
-    /// [`writable`](Self::writable) any number may wait.
+    /// Polls until the pipe is writable.
+    ///
+    /// After `Pending` the current task is woken when it is. Only the waker of the last poll is kept; with
+    /// [`writable`](Self::writable) any number of tasks may wait.
     ///
     /// # Errors
-    /// As for [`ready`](Self::ready).
+    /// See [`ready`](Self::ready).
     pub fn poll_write_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.io.poll_ready(cx, Direction::Write)
     }
 
-    /// Writes what there is room for, without waiting.
+    /// Attempts to write from `buf`, without waiting, and returns how many bytes were written.
+    ///
+    /// See [`writable`](Self::writable) for an example.
     ///
     /// # Errors
-    /// `WouldBlock` if there is no room; else what the system says.
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if there is no room; otherwise any error of `write(2)`,
+    /// such as [`BrokenPipe`](io::ErrorKind::BrokenPipe) if there is no receiver.
     pub fn try_write(&self, buf: &[u8]) -> io::Result<usize> {
         self.io.try_io(Interest::WRITABLE, |mut pipe| {
             uninterrupted(|| pipe.write(buf))
         })
     }
 
-    /// Writes what there is room for from several buffers, one after the other.
+    /// Attempts to write from several buffers in order, without waiting, and returns how many bytes were
+    /// written.
     ///
     /// # Errors
-    /// As for [`try_write`](Self::try_write).
+    /// See [`try_write`](Self::try_write).
     pub fn try_write_vectored(&self, buf: &[IoSlice<'_>]) -> io::Result<usize> {
         self.io.try_io(Interest::WRITABLE, |mut pipe| {
             uninterrupted(|| pipe.write_vectored(buf))
@@ -93,7 +115,7 @@ impl AsyncWrite for Sender {
         true
     }
 
-    /// Nothing is kept back.
+    /// Does nothing, because nothing is buffered in the process.
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }
