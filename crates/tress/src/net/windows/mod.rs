@@ -1,3 +1,3 @@
-//! What only Windows has.
+//! Types that only Windows has: [named pipes](named_pipe).
 
 pub mod named_pipe;

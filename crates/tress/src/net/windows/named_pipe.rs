@@ -1,9 +1,17 @@
 //! Named pipes: connections between processes, made through a name.
 //!
-//! A server makes an *instance* of the pipe and waits until a client has connected to it. An instance
-//! serves one client at a time, so a server that wants several makes the next instance before it turns to
-//! the client it has; a client that finds all instances taken is told `ERROR_PIPE_BUSY`.
+//! - [`ServerOptions`] creates a [`NamedPipeServer`], the server's end of an instance of a pipe.
+//! - [`ClientOptions`] opens a [`NamedPipeClient`], the client's end.
+//! - [`PipeInfo`], [`PipeMode`] and [`PipeEnd`] describe a pipe.
 //!
+//! A server creates an *instance* of the pipe and waits until a client has connected to it. An instance
+//! serves one client at a time, so a server for several clients creates the next instance before it serves
+//! the client that has connected. A client that finds all instances in use gets `ERROR_PIPE_BUSY`.
+//!
+//! Reads go through a buffer of the I/O driver, which reads ahead. Writes are copied, and are under way
+//! when they return. Dropping an end does not revoke what was written.
+//!
+//! # Examples
 //! ```no_run
 //! use tress::io::{AsyncReadExt, AsyncWriteExt};
 //! use tress::net::windows::named_pipe::{ClientOptions, ServerOptions};
@@ -26,9 +34,6 @@
 //! # Ok(())
 //! # }
 //! ```
-//!
-//! What is read comes through a buffer of the I/O driver, which reads ahead; what is written is copied, and
-//! is on its way when the write returns. Dropping an end does not take back what was written.
 
 mod client;
 mod client_options;
@@ -51,9 +56,9 @@ use windows_sys::Win32::System::Pipes::{GetNamedPipeInfo, PIPE_SERVER_END, PIPE_
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum PipeMode {
-    /// Bytes, one after the other, however they were written.
+    /// A stream of bytes, regardless of how they were written.
     Byte,
-    /// What each write has written, apart from what others have.
+    /// Messages: the bytes of each write are kept apart from others.
     Message,
 }
 
@@ -61,25 +66,25 @@ pub enum PipeMode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum PipeEnd {
-    /// The one that was opened by its name.
+    /// The end that was opened by its name.
     Client,
-    /// The one that was made with the instance.
+    /// The end that was created with the instance.
     Server,
 }
 
-/// What the system knows about a pipe; see [`NamedPipeServer::info`] and [`NamedPipeClient::info`].
+/// Properties of a pipe, returned by [`NamedPipeServer::info`] and [`NamedPipeClient::info`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct PipeInfo {
-    /// What it carries.
+    /// What the pipe carries.
     pub mode: PipeMode,
-    /// Which end was asked.
+    /// The end that was asked.
     pub end: PipeEnd,
-    /// How many instances there may be; 255 stands for any number.
+    /// Maximum number of instances; 255 stands for any number.
     pub max_instances: u32,
-    /// The size of the buffer for what the server writes.
+    /// Size of the buffer for bytes that the server writes.
     pub out_buffer_size: u32,
-    /// The size of the buffer for what the server reads.
+    /// Size of the buffer for bytes that the server reads.
     pub in_buffer_size: u32,
 }
 
@@ -113,7 +118,7 @@ fn info(pipe: BorrowedHandle<'_>) -> io::Result<PipeInfo> {
     })
 }
 
-/// A name as the system wants it.
+/// Converts a name to the system's form.
 fn name(addr: &OsStr) -> io::Result<Vec<u16>> {
     let mut name: Vec<u16> = addr.encode_wide().collect();
     if name.contains(&0) {
@@ -126,32 +131,33 @@ fn name(addr: &OsStr) -> io::Result<Vec<u16>> {
     Ok(name)
 }
 
-/// What a function that makes handles has returned.
+/// Converts the return value of a function that creates handles.
 ///
 /// # Safety
-/// If it is a handle, it is open and nobody else's.
+/// If it is a handle, it is open and has no other owner.
 unsafe fn made(handle: HANDLE) -> io::Result<OwnedHandle> {
-    // The error first: nothing may come in between.
+    // The error is read first, before any other call can change it.
     let error = io::Error::last_os_error();
     // SAFETY: by the caller's promise.
     let handle = unsafe { HandleOrInvalid::from_raw_handle(handle) };
     OwnedHandle::try_from(handle).map_err(|_| error)
 }
 
-/// What both ends have.
+/// Implements what both ends have.
 macro_rules! end {
     ($End:ident) => {
         impl $End {
-            /// Takes over a handle of this end of a pipe, which was opened for overlapped operations.
+            /// Creates this end of a pipe from a handle that was opened for overlapped operations.
             ///
             /// # Errors
-            /// If it is no such handle, or is in use elsewhere: what the system says.
+            /// Any error of registering the handle, for example that it is not such a handle or is in use
+            /// elsewhere; or that the runtime has shut down.
             ///
             /// # Panics
             /// If there is no current runtime, or it was built without I/O.
             ///
             /// # Safety
-            /// The handle is open, of a pipe, and nobody else closes it.
+            /// The handle must be an open handle to a pipe, and nothing else may close it.
             #[track_caller]
             pub unsafe fn from_raw_handle(
                 handle: std::os::windows::io::RawHandle,
@@ -176,10 +182,10 @@ macro_rules! end {
                 }
             }
 
-            /// What the system knows about the pipe.
+            /// Returns properties of the pipe.
             ///
             /// # Errors
-            /// What the system says.
+            /// Any error of `GetNamedPipeInfo`.
             pub fn info(&self) -> std::io::Result<super::PipeInfo> {
                 super::info(std::os::windows::io::AsHandle::as_handle(self))
             }
@@ -187,20 +193,23 @@ macro_rules! end {
             $crate::net::readiness::waiting_methods!();
             $crate::net::readiness::polling_methods!();
 
-            /// Reads what there is, without waiting. 0 is the end, or an empty buffer.
+            /// Attempts to read into `buf`, without waiting, and returns how many bytes were read.
+            ///
+            /// A return value of 0 means that the pipe is at its end, or that `buf` is empty.
             ///
             /// # Errors
-            /// `WouldBlock` if there is nothing; else what the system says.
+            /// [`WouldBlock`](std::io::ErrorKind::WouldBlock) if there is nothing to read; otherwise any
+            /// error of `ReadFile`.
             pub fn try_read(&self, buf: &mut [u8]) -> std::io::Result<usize> {
                 self.io.try_io($crate::io::Interest::READABLE, |mut pipe| {
                     std::io::Read::read(&mut pipe, buf)
                 })
             }
 
-            /// Reads what there is into the first of several buffers that has room.
+            /// Attempts to read into the first of several buffers that has room, without waiting.
             ///
             /// # Errors
-            /// As for [`try_read`](Self::try_read).
+            /// See [`try_read`](Self::try_read).
             pub fn try_read_vectored(
                 &self,
                 bufs: &mut [std::io::IoSliceMut<'_>],
@@ -210,50 +219,54 @@ macro_rules! end {
                 })
             }
 
-            /// Reads what there is into a buffer that grows or keeps its place by itself.
+            /// Attempts to read into `buf`, behind what is in it, without waiting, and returns how many
+            /// bytes were read.
             ///
             /// # Errors
-            /// As for [`try_read`](Self::try_read).
+            /// See [`try_read`](Self::try_read).
             #[cfg(feature = "bytes")]
             pub fn try_read_buf<B: bytes::BufMut>(&self, buf: &mut B) -> std::io::Result<usize> {
                 self.io.try_io($crate::io::Interest::READABLE, |mut pipe| {
                     let read = |room: &mut [std::mem::MaybeUninit<u8>]| {
                         room.fill(std::mem::MaybeUninit::new(0));
-                        // SAFETY: it is initialised, now.
+                        // SAFETY: it is initialized, now.
                         let room = unsafe { &mut *(&raw mut *room as *mut [u8]) };
                         std::io::Read::read(&mut pipe, room)
                     };
-                    // SAFETY: all of the room was initialised.
+                    // SAFETY: all of the room was initialized.
                     unsafe { $crate::net::readiness::fill(buf, read) }
                 })
             }
 
-            /// Writes, without waiting, and says how much that was.
+            /// Attempts to write from `buf`, without waiting, and returns how many bytes were written.
             ///
             /// # Errors
-            /// `WouldBlock` if the write before is still under way; else what the system says, which may
-            /// be about that write.
+            /// [`WouldBlock`](std::io::ErrorKind::WouldBlock) if the write before is still under way;
+            /// otherwise any error of `WriteFile`, which may be that of the write before.
             pub fn try_write(&self, buf: &[u8]) -> std::io::Result<usize> {
                 self.io.try_io($crate::io::Interest::WRITABLE, |mut pipe| {
                     std::io::Write::write(&mut pipe, buf)
                 })
             }
 
-            /// Writes the first of several buffers that has something in it.
+            /// Attempts to write the first of several buffers that is not empty, without waiting.
             ///
             /// # Errors
-            /// As for [`try_write`](Self::try_write).
+            /// See [`try_write`](Self::try_write).
             pub fn try_write_vectored(&self, buf: &[std::io::IoSlice<'_>]) -> std::io::Result<usize> {
                 self.io.try_io($crate::io::Interest::WRITABLE, |mut pipe| {
                     std::io::Write::write_vectored(&mut pipe, buf)
                 })
             }
 
-            /// Does `f`, a non-blocking operation on this pipe of the user's own, unless the pipe is
-            /// known not to be ready for it. `f` must return `WouldBlock` only if the pipe did.
+            /// Performs a non-blocking operation of the caller on this pipe, unless the pipe is known not
+            /// to be ready for it.
+            ///
+            /// If `f` returns [`WouldBlock`](std::io::ErrorKind::WouldBlock), the readiness is cleared: it
+            /// must return that error only if the pipe did.
             ///
             /// # Errors
-            /// `WouldBlock` without a call of `f` if the pipe is not ready; else what `f` returns.
+            /// `WouldBlock`, without a call of `f`, if the pipe is not ready; otherwise the error of `f`.
             pub fn try_io<R>(
                 &self,
                 interest: $crate::io::Interest,
@@ -262,15 +275,15 @@ macro_rules! end {
                 self.io.try_io(interest, |_| f())
             }
 
-            /// Does `f`, a non-blocking operation on this pipe of the user's own, until it would not
-            /// block, and waits for `interest` in between.
+            /// Performs a non-blocking operation of the caller on this pipe, and waits for `interest`
+            /// whenever it would block.
             ///
             /// # Errors
-            /// As for [`ready`](Self::ready); else what `f` returns.
+            /// The error of `f`, or an error of [`ready`](Self::ready).
             ///
             /// # Cancel safety
-            /// The result of `f`, unless it would have blocked, is returned by the same poll: dropping
-            /// the future loses nothing.
+            /// This method is cancel safe: a result of `f` other than `WouldBlock` is returned by the same
+            /// poll, so dropping the future loses none.
             pub async fn async_io<R>(
                 &self,
                 interest: $crate::io::Interest,
@@ -308,7 +321,7 @@ macro_rules! end {
                 })
             }
 
-            /// Nothing is kept back.
+            /// Does nothing, because what was written is under way.
             fn poll_flush(
                 self: std::pin::Pin<&mut Self>,
                 _: &mut std::task::Context<'_>,
@@ -316,7 +329,8 @@ macro_rules! end {
                 std::task::Poll::Ready(Ok(()))
             }
 
-            /// A pipe has no end of one side: the other finds it when this one is dropped.
+            /// Does nothing, because a pipe cannot be shut down in one direction: the peer sees the end
+            /// when this end is dropped.
             fn poll_shutdown(
                 self: std::pin::Pin<&mut Self>,
                 cx: &mut std::task::Context<'_>,

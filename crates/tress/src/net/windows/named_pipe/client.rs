@@ -1,12 +1,13 @@
 use super::end;
 use crate::io::source::Source;
 
-/// The end of a named pipe that a client has; made by [`ClientOptions::open`](super::ClientOptions::open).
+/// The client's end of a named pipe, opened by [`ClientOptions::open`](super::ClientOptions::open).
 ///
-/// It reads and writes through [`AsyncRead`](crate::io::AsyncRead) and
-/// [`AsyncWrite`](crate::io::AsyncWrite). The end of the pipe is found when the server has dropped its end;
-/// one who was disconnected gets an error.
+/// It is read and written through [`AsyncRead`](crate::io::AsyncRead) and
+/// [`AsyncWrite`](crate::io::AsyncWrite). Reads see the end when the server has dropped its end, and get an
+/// error when it has disconnected the client.
 ///
+/// # Examples
 /// ```no_run
 /// use std::time::Duration;
 /// use tress::net::windows::named_pipe::ClientOptions;

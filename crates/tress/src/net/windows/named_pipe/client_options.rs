@@ -9,8 +9,9 @@ use windows_sys::Win32::Storage::FileSystem::{
 };
 use windows_sys::Win32::System::Pipes::{PIPE_READMODE_MESSAGE, SetNamedPipeHandleState};
 
-/// How to open a named pipe, for a client.
+/// Options to open a named pipe as a client.
 ///
+/// # Examples
 /// ```no_run
 /// use tress::net::windows::named_pipe::ClientOptions;
 ///
@@ -31,7 +32,9 @@ pub struct ClientOptions {
 }
 
 impl ClientOptions {
-    /// To read and write bytes. The server may find out who the client is, and do nothing in its name.
+    /// Creates options to read and write bytes.
+    ///
+    /// The server may identify the client, but not act in its name.
     pub fn new() -> ClientOptions {
         ClientOptions {
             read: true,
@@ -41,40 +44,49 @@ impl ClientOptions {
         }
     }
 
-    /// Whether it is opened for reading. Default: yes.
+    /// Sets whether the pipe is opened for reading.
+    ///
+    /// The default is `true`.
     pub fn read(&mut self, allowed: bool) -> &mut Self {
         self.read = allowed;
         self
     }
 
-    /// Whether it is opened for writing. Default: yes.
+    /// Sets whether the pipe is opened for writing.
+    ///
+    /// The default is `true`.
     pub fn write(&mut self, allowed: bool) -> &mut Self {
         self.write = allowed;
         self
     }
 
-    /// What the server may do in the client's name: the flags `SECURITY_…` of `CreateFile`, without
-    /// `SECURITY_SQOS_PRESENT`, which is always there. Default: `SECURITY_IDENTIFICATION`, with which it
-    /// may find out who the client is, and no more. To give a name that comes from elsewhere more than that
-    /// is to give a stranger one's rights.
+    /// Sets what the server may do in the client's name.
+    ///
+    /// The flags are the `SECURITY_…` flags of `CreateFile`, without `SECURITY_SQOS_PRESENT`, which is
+    /// always set. The default is `SECURITY_IDENTIFICATION`, with which the server may identify the client
+    /// and no more. Do not allow more for a name that comes from an untrusted source: whichever process
+    /// serves that name could use the client's rights.
     pub fn security_qos_flags(&mut self, flags: u32) -> &mut Self {
         self.trust = flags;
         self
     }
 
-    /// How the pipe is read: as bytes, unless it is said here. Messages can be read only from a pipe that
-    /// was made to carry them.
+    /// Sets how the pipe is read.
+    ///
+    /// The default is [`PipeMode::Byte`]. Messages can be read only from a pipe that was created to carry
+    /// them.
     pub fn pipe_mode(&mut self, pipe_mode: PipeMode) -> &mut Self {
         self.mode = pipe_mode;
         self
     }
 
-    /// Opens the pipe: connects to one of its instances.
+    /// Opens the pipe, that is, connects to one of its instances.
     ///
     /// # Errors
-    /// `InvalidInput` for a name with a NUL in it; `NotFound` if there is no such pipe; `ERROR_PIPE_BUSY`
-    /// (231) if all of its instances have a client, and then one waits and tries again;
-    /// `PermissionDenied`, and what else the system says.
+    /// - [`InvalidInput`](io::ErrorKind::InvalidInput) for a name that contains a NUL.
+    /// - [`NotFound`](io::ErrorKind::NotFound) if there is no such pipe.
+    /// - `ERROR_PIPE_BUSY` (231) if all of its instances have a client: wait and try again.
+    /// - Any other error of `CreateFile`, such as [`PermissionDenied`](io::ErrorKind::PermissionDenied).
     ///
     /// # Panics
     /// If there is no current runtime, or it was built without I/O.
@@ -84,16 +96,17 @@ impl ClientOptions {
         unsafe { self.open_with_security_attributes_raw(addr, ptr::null_mut()) }
     }
 
-    /// As [`open`](ClientOptions::open), with a `SECURITY_ATTRIBUTES` of the system, or null.
+    /// Opens the pipe like [`open`](ClientOptions::open), with a `SECURITY_ATTRIBUTES` of the system, or
+    /// null.
     ///
     /// # Errors
-    /// As [`open`](ClientOptions::open).
+    /// See [`open`](ClientOptions::open).
     ///
     /// # Panics
-    /// As [`open`](ClientOptions::open).
+    /// See [`open`](ClientOptions::open).
     ///
     /// # Safety
-    /// `attrs` is null or points to a valid `SECURITY_ATTRIBUTES`.
+    /// `attrs` must be null or point to a valid `SECURITY_ATTRIBUTES`.
     #[track_caller]
     pub unsafe fn open_with_security_attributes_raw(
         &self,
@@ -108,8 +121,8 @@ impl ClientOptions {
         if self.write {
             access |= GENERIC_WRITE;
         }
-        // SAFETY: a name that ends with a NUL; the attributes by the caller's promise. What is opened is
-        // nobody else's.
+        // SAFETY: the name ends with a NUL, and the attributes are valid by the caller's promise. The new
+        // handle has no other owner.
         let handle = unsafe {
             made(CreateFileW(
                 name.as_ptr(),

@@ -3,12 +3,13 @@ use crate::io::Interest;
 use crate::io::source::Source;
 use std::io;
 
-/// The server's end of one instance of a named pipe; made by
+/// The server's end of one instance of a named pipe, created by
 /// [`ServerOptions::create`](super::ServerOptions::create).
 ///
-/// It reads and writes through [`AsyncRead`](crate::io::AsyncRead) and
-/// [`AsyncWrite`](crate::io::AsyncWrite), once a client has [connected](NamedPipeServer::connect).
+/// Once a client has [connected](NamedPipeServer::connect), it is read and written through
+/// [`AsyncRead`](crate::io::AsyncRead) and [`AsyncWrite`](crate::io::AsyncWrite).
 ///
+/// # Examples
 /// ```no_run
 /// use tress::net::windows::named_pipe::ServerOptions;
 ///
@@ -19,7 +20,7 @@ use std::io;
 /// loop {
 ///     server.connect().await?;
 ///     let client = server;
-///     // Before the client is served: there is never no instance to connect to.
+///     // Before the client is served, so that there is always an instance to connect to.
 ///     server = ServerOptions::new().create(name)?;
 ///     tress::spawn(async move {
 ///         let (mut reader, mut writer) = tress::io::split(client);
@@ -36,16 +37,18 @@ pub struct NamedPipeServer {
 end!(NamedPipeServer);
 
 impl NamedPipeServer {
-    /// Waits until a client has connected to this instance. One that has connected, and perhaps gone again,
-    /// since the instance was made, counts.
+    /// Waits until a client has connected to this instance.
+    ///
+    /// A client that has connected since the instance was created counts, even if it has gone again.
     ///
     /// # Errors
-    /// What the system says; if the runtime has shut down.
+    /// Any error of `ConnectNamedPipe`, or that the runtime has shut down.
     ///
     /// # Cancel safety
-    /// Cancel safe: a client that connects after the future was dropped is found by the next call.
+    /// This method is cancel safe: a client that connects after the future was dropped is found by the next
+    /// call.
     pub async fn connect(&self) -> io::Result<()> {
-        // It has to be asked for before there can be news of it.
+        // The system reports a connection only after it has been asked for one.
         match self.io.get_ref().connect() {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             result => return result,
@@ -58,11 +61,13 @@ impl NamedPipeServer {
             .await
     }
 
-    /// Throws the client out: what it has not read yet is lost, and its operations fail. After this the
-    /// instance can be [connected](NamedPipeServer::connect) again.
+    /// Disconnects the client.
+    ///
+    /// Bytes that the client has not read yet are lost, and its operations fail. After this a client can
+    /// [connect](NamedPipeServer::connect) again.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of `DisconnectNamedPipe`.
     pub fn disconnect(&self) -> io::Result<()> {
         self.io.get_ref().disconnect()
     }

@@ -11,11 +11,12 @@ use windows_sys::Win32::System::Pipes::{
 };
 use windows_sys::Win32::System::SystemServices::ACCESS_SYSTEM_SECURITY;
 
-/// The bits of a pipe that carries messages.
+/// Flags of a pipe that carries messages.
 const MESSAGES: u32 = PIPE_TYPE_MESSAGE | PIPE_READMODE_MESSAGE;
 
-/// How to make an instance of a named pipe, for a server.
+/// Options to create an instance of a named pipe as a server.
 ///
+/// # Examples
 /// ```no_run
 /// use tress::net::windows::named_pipe::{PipeMode, ServerOptions};
 ///
@@ -31,9 +32,9 @@ const MESSAGES: u32 = PIPE_TYPE_MESSAGE | PIPE_READMODE_MESSAGE;
 /// ```
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
-    /// As `CreateNamedPipe` takes it: the directions, who may be first, and rights.
+    /// Open mode of `CreateNamedPipe`: directions, whether it must be the first instance, and rights.
     open: u32,
-    /// As it takes it: what is carried, and for whom.
+    /// Pipe mode of `CreateNamedPipe`: what is carried, and whether remote clients are accepted.
     mode: u32,
     instances: u32,
     out_buffer: u32,
@@ -48,8 +49,8 @@ fn set(word: &mut u32, bits: u32, on: bool) {
 }
 
 impl ServerOptions {
-    /// Bytes in both directions, any number of instances, no clients from other machines, and buffers of
-    /// 64 KiB.
+    /// Creates options for a pipe that carries bytes in both directions, with any number of instances, no
+    /// remote clients, and buffers of 64 KiB.
     pub fn new() -> ServerOptions {
         ServerOptions {
             open: FILE_FLAG_OVERLAPPED | PIPE_ACCESS_INBOUND | PIPE_ACCESS_OUTBOUND,
@@ -60,62 +61,80 @@ impl ServerOptions {
         }
     }
 
-    /// What the pipe carries: bytes, unless it is said here. The same for all instances.
+    /// Sets what the pipe carries.
+    ///
+    /// The default is [`PipeMode::Byte`]. It must be the same for all instances.
     pub fn pipe_mode(&mut self, pipe_mode: PipeMode) -> &mut Self {
         set(&mut self.mode, MESSAGES, pipe_mode == PipeMode::Message);
         self
     }
 
-    /// Whether the client may write to the server. Default: yes. A client that opens the pipe for
-    /// writing all the same gets `PermissionDenied`.
+    /// Sets whether the client may write to the server.
+    ///
+    /// The default is `true`. If it is `false`, a client that opens the pipe for writing gets
+    /// [`PermissionDenied`](io::ErrorKind::PermissionDenied).
     pub fn access_inbound(&mut self, allowed: bool) -> &mut Self {
         set(&mut self.open, PIPE_ACCESS_INBOUND, allowed);
         self
     }
 
-    /// Whether the server may write to the client. Default: yes. A client that opens the pipe for
-    /// reading all the same gets `PermissionDenied`.
+    /// Sets whether the server may write to the client.
+    ///
+    /// The default is `true`. If it is `false`, a client that opens the pipe for reading gets
+    /// [`PermissionDenied`](io::ErrorKind::PermissionDenied).
     pub fn access_outbound(&mut self, allowed: bool) -> &mut Self {
         set(&mut self.open, PIPE_ACCESS_OUTBOUND, allowed);
         self
     }
 
-    /// Whether this has to be the first instance: if the name is taken, by this or another process,
-    /// [`create`](ServerOptions::create) fails with `PermissionDenied`. Default: no.
+    /// Sets whether this must be the first instance of the pipe.
+    ///
+    /// If it is `true` and the name is in use, by this or another process,
+    /// [`create`](ServerOptions::create) fails with [`PermissionDenied`](io::ErrorKind::PermissionDenied).
+    /// The default is `false`.
     pub fn first_pipe_instance(&mut self, first: bool) -> &mut Self {
         set(&mut self.open, FILE_FLAG_FIRST_PIPE_INSTANCE, first);
         self
     }
 
-    /// Whether the handle may change who may do what with the pipe (`WRITE_DAC`). Default: no.
+    /// Sets whether the handle may change the access control list of the pipe (`WRITE_DAC`).
+    ///
+    /// The default is `false`.
     pub fn write_dac(&mut self, requested: bool) -> &mut Self {
         set(&mut self.open, WRITE_DAC, requested);
         self
     }
 
-    /// Whether the handle may change the pipe's owner (`WRITE_OWNER`). Default: no.
+    /// Sets whether the handle may change the owner of the pipe (`WRITE_OWNER`).
+    ///
+    /// The default is `false`.
     pub fn write_owner(&mut self, requested: bool) -> &mut Self {
         set(&mut self.open, WRITE_OWNER, requested);
         self
     }
 
-    /// Whether the handle may change what is audited (`ACCESS_SYSTEM_SECURITY`). Default: no.
+    /// Sets whether the handle may change what is audited (`ACCESS_SYSTEM_SECURITY`).
+    ///
+    /// The default is `false`.
     pub fn access_system_security(&mut self, requested: bool) -> &mut Self {
         set(&mut self.open, ACCESS_SYSTEM_SECURITY, requested);
         self
     }
 
-    /// Whether clients of other machines are refused. Default: yes.
+    /// Sets whether clients of other machines are rejected.
+    ///
+    /// The default is `true`.
     pub fn reject_remote_clients(&mut self, reject: bool) -> &mut Self {
         set(&mut self.mode, PIPE_REJECT_REMOTE_CLIENTS, reject);
         self
     }
 
-    /// How many instances there may be at a time, from 1 to 254. Default: any number. The first instance
-    /// decides, and the others must say the same.
+    /// Sets the maximum number of instances that exist at the same time, from 1 to 254.
+    ///
+    /// The default is any number. The first instance decides, and the others must have the same value.
     ///
     /// # Panics
-    /// For more than 254.
+    /// If `instances` is larger than 254.
     #[track_caller]
     pub fn max_instances(&mut self, instances: usize) -> &mut Self {
         assert!(
@@ -126,24 +145,29 @@ impl ServerOptions {
         self
     }
 
-    /// How large the buffer for what the server writes should be.
+    /// Sets the size of the buffer for bytes that the server writes.
+    ///
+    /// The default is 64 KiB.
     pub fn out_buffer_size(&mut self, buffer: u32) -> &mut Self {
         self.out_buffer = buffer;
         self
     }
 
-    /// How large the buffer for what the server reads should be.
+    /// Sets the size of the buffer for bytes that the server reads.
+    ///
+    /// The default is 64 KiB.
     pub fn in_buffer_size(&mut self, buffer: u32) -> &mut Self {
         self.in_buffer = buffer;
         self
     }
 
-    /// Makes an instance of the pipe, whose name begins with `\\.\pipe\`.
+    /// Creates an instance of the pipe, whose name begins with `\\.\pipe\`.
     ///
     /// # Errors
-    /// `InvalidInput` for a name with a NUL in it; `PermissionDenied` if it should be the first instance
-    /// and is not; else what the system says, such as `ERROR_PIPE_BUSY` if there are as many instances as
-    /// there may be.
+    /// - [`InvalidInput`](io::ErrorKind::InvalidInput) for a name that contains a NUL.
+    /// - [`PermissionDenied`](io::ErrorKind::PermissionDenied) if it must be the first instance and is not.
+    /// - Any other error of `CreateNamedPipe`, such as `ERROR_PIPE_BUSY` if there are as many instances as
+    ///   allowed.
     ///
     /// # Panics
     /// If there is no current runtime, or it was built without I/O.
@@ -153,16 +177,17 @@ impl ServerOptions {
         unsafe { self.create_with_security_attributes_raw(addr, ptr::null_mut()) }
     }
 
-    /// As [`create`](ServerOptions::create), with a `SECURITY_ATTRIBUTES` of the system, or null.
+    /// Creates an instance like [`create`](ServerOptions::create), with a `SECURITY_ATTRIBUTES` of the
+    /// system, or null.
     ///
     /// # Errors
-    /// As [`create`](ServerOptions::create).
+    /// See [`create`](ServerOptions::create).
     ///
     /// # Panics
-    /// As [`create`](ServerOptions::create).
+    /// See [`create`](ServerOptions::create).
     ///
     /// # Safety
-    /// `attrs` is null or points to a valid `SECURITY_ATTRIBUTES`.
+    /// `attrs` must be null or point to a valid `SECURITY_ATTRIBUTES`.
     #[track_caller]
     pub unsafe fn create_with_security_attributes_raw(
         &self,
@@ -170,8 +195,8 @@ impl ServerOptions {
         attrs: *mut c_void,
     ) -> io::Result<NamedPipeServer> {
         let name = name(addr.as_ref())?;
-        // SAFETY: a name that ends with a NUL; the attributes by the caller's promise. What is made is
-        // nobody else's.
+        // SAFETY: the name ends with a NUL, and the attributes are valid by the caller's promise. The new
+        // handle has no other owner.
         let handle = unsafe {
             made(CreateNamedPipeW(
                 name.as_ptr(),
