@@ -230,6 +230,19 @@ impl<T: AsRawFd> AsyncFd<T> {
     }
 
     /// Stops watching the descriptor, and returns the inner value.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::os::unix::net::UnixStream;
+    /// use tress::io::AsyncFd;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (near, _far) = UnixStream::pair()?;
+    /// near.set_nonblocking(true)?;
+    /// let near = AsyncFd::new(near)?;
+    /// let near: UnixStream = near.into_inner();
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn into_inner(self) -> T {
         self.io.into_inner()
     }
@@ -472,6 +485,22 @@ impl<T: AsRawFd> AsyncFd<T> {
     ///
     /// # Cancel safety
     /// See [`async_io`](AsyncFd::async_io).
+    ///
+    /// # Examples
+    /// ```
+    /// use std::io::Read;
+    /// use std::os::unix::net::UnixStream;
+    /// use tress::io::{AsyncFd, Interest};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (near, far) = UnixStream::pair()?;
+    /// near.set_nonblocking(true)?;
+    /// let mut near = AsyncFd::new(near)?;
+    /// drop(far);
+    /// let n = near.async_io_mut(Interest::READABLE, |near| near.read(&mut [0; 8])).await?;
+    /// assert_eq!(n, 0);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub async fn async_io_mut<R>(
         &mut self,
         interest: Interest,
@@ -549,6 +578,19 @@ impl<T: AsRawFd + fmt::Debug> fmt::Debug for AsyncFd<T> {
 /// The error of [`AsyncFd::try_new`] and [`AsyncFd::try_with_interest`]: the descriptor cannot be watched.
 ///
 /// It gives back the value that was to be watched.
+///
+/// # Examples
+/// ```
+/// use std::fs::File;
+/// use tress::io::AsyncFd;
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let Err(error) = AsyncFd::try_new(File::open("Cargo.toml")?) else { panic!() };
+/// println!("{error}");
+/// let (_file, cause) = error.into_parts();
+/// assert_eq!(cause.kind(), std::io::ErrorKind::PermissionDenied);
+/// # Ok::<(), std::io::Error>(()) }).unwrap();
+/// ```
 pub struct AsyncFdRegisterError<T> {
     inner: T,
     cause: io::Error,

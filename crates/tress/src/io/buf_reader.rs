@@ -62,6 +62,18 @@ pub(super) enum Seek {
 
 impl<R: AsyncRead> BufReader<R> {
     /// Creates a `BufReader` with a buffer of 8 KiB.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::{AsyncBufReadExt, BufReader};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let mut reader = BufReader::new(&b"hello\nworld"[..]);
+    /// let mut line = String::new();
+    /// reader.read_line(&mut line).await?;
+    /// assert_eq!(line, "hello\n");
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn new(inner: R) -> Self {
         BufReader::with_capacity(DEFAULT_BUF_SIZE, inner)
     }
@@ -123,6 +135,18 @@ impl<R: AsyncRead> BufReader<R> {
     /// Returns the bytes in the buffer.
     ///
     /// Unlike [`fill_buf`](super::AsyncBufReadExt::fill_buf) it does not fill the buffer if it is empty.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::{AsyncBufReadExt, BufReader};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let mut reader = BufReader::new(&b"hello"[..]);
+    /// assert_eq!(reader.buffer(), b"");
+    /// reader.fill_buf().await?;
+    /// assert_eq!(reader.buffer(), b"hello");
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn buffer(&self) -> &[u8] {
         &self.buf[self.start..self.end]
     }

@@ -46,6 +46,15 @@ impl<RW: AsyncRead + AsyncWrite> BufStream<RW> {
     ///
     /// # Panics
     /// If `reader_capacity` is 0.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::{BufStream, duplex};
+    ///
+    /// let (near, _far) = duplex(64);
+    /// let stream = BufStream::with_capacity(64 * 1024, 4 * 1024, near);
+    /// # drop(stream);
+    /// ```
     #[track_caller]
     pub fn with_capacity(
         reader_capacity: usize,

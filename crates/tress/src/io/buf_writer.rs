@@ -54,6 +54,19 @@ pub(super) enum Seek {
 
 impl<W: AsyncWrite> BufWriter<W> {
     /// Creates a `BufWriter` with a buffer of 8 KiB.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::{AsyncWriteExt, BufWriter};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let mut writer = BufWriter::new(tress::io::sink());
+    /// for n in 0..100 {
+    ///     writer.write_u32(n).await?;
+    /// }
+    /// writer.flush().await?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn new(inner: W) -> Self {
         BufWriter::with_capacity(DEFAULT_BUF_SIZE, inner)
     }

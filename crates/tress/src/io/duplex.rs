@@ -54,6 +54,23 @@ pub fn duplex(max_buf_size: usize) -> (DuplexStream, DuplexStream) {
 }
 
 /// One end of a connection in memory, created by [`duplex`].
+///
+/// # Examples
+/// ```
+/// use tress::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+///
+/// async fn greet(mut stream: DuplexStream) -> std::io::Result<()> {
+///     stream.write_all(b"hello").await
+/// }
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let (near, mut far) = duplex(64);
+/// greet(near).await?;
+/// let mut text = String::new();
+/// far.read_to_string(&mut text).await?;
+/// assert_eq!(text, "hello");
+/// # Ok::<(), std::io::Error>(()) }).unwrap();
+/// ```
 pub struct DuplexStream {
     incoming: Arc<Mutex<Pipe>>,
     outgoing: Arc<Mutex<Pipe>>,

@@ -32,6 +32,14 @@ where
 
 pin_project! {
     /// A reader and a writer as one stream, created by [`join`].
+    ///
+    /// # Examples
+    /// ```
+    /// let mut stream = tress::io::join(tress::io::empty(), Vec::new());
+    /// stream.writer_mut().push(1);
+    /// let (_reader, writer) = stream.into_inner();
+    /// assert_eq!(writer, [1]);
+    /// ```
     #[derive(Debug)]
     pub struct Join<R, W> {
         #[pin]

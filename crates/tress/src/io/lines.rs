@@ -113,6 +113,17 @@ impl<R: AsyncBufRead> Lines<R> {
     }
 
     /// Returns the inner reader. The part of a line that was read and not returned is lost.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::AsyncBufReadExt;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let mut lines = (&b"header\nthe rest"[..]).lines();
+    /// lines.next_line().await?;
+    /// assert_eq!(lines.into_inner(), b"the rest");
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn into_inner(self) -> R {
         self.reader
     }

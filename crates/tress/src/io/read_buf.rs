@@ -199,6 +199,17 @@ impl<'a> ReadBuf<'a> {
     /// Returns the unfilled part, after setting to zero what of it is not initialized.
     ///
     /// When bytes have been written to it, call [`advance`](ReadBuf::advance).
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::ReadBuf;
+    ///
+    /// let mut space = [0; 8];
+    /// let mut buf = ReadBuf::new(&mut space);
+    /// buf.initialize_unfilled()[..2].copy_from_slice(b"hi");
+    /// buf.advance(2);
+    /// assert_eq!(buf.filled(), b"hi");
+    /// ```
     #[inline]
     pub fn initialize_unfilled(&mut self) -> &mut [u8] {
         self.initialize_unfilled_to(self.remaining())
@@ -234,6 +245,17 @@ impl<'a> ReadBuf<'a> {
     }
 
     /// Marks all bytes as unfilled. Initialized bytes stay initialized.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::ReadBuf;
+    ///
+    /// let mut space = [0; 8];
+    /// let mut buf = ReadBuf::new(&mut space);
+    /// buf.put_slice(b"hello");
+    /// buf.clear();
+    /// assert_eq!(buf.remaining(), 8);
+    /// ```
     #[inline]
     pub fn clear(&mut self) {
         self.filled = 0;
@@ -257,6 +279,16 @@ impl<'a> ReadBuf<'a> {
     ///
     /// # Panics
     /// If they are not all initialized.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::ReadBuf;
+    ///
+    /// let mut space = *b"hello";
+    /// let mut buf = ReadBuf::new(&mut space);
+    /// buf.set_filled(4);
+    /// assert_eq!(buf.filled(), b"hell");
+    /// ```
     #[inline]
     #[track_caller]
     pub fn set_filled(&mut self, n: usize) {

@@ -48,6 +48,22 @@ where
 }
 
 /// The reading half of a stream, created by [`split`].
+///
+/// # Examples
+/// ```
+/// use tress::io::{AsyncReadExt, DuplexStream, ReadHalf};
+///
+/// async fn count(mut reader: ReadHalf<DuplexStream>) -> std::io::Result<usize> {
+///     reader.read_to_end(&mut Vec::new()).await
+/// }
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let (near, far) = tress::io::duplex(64);
+/// let (reader, _writer) = tress::io::split(near);
+/// drop(far);
+/// assert_eq!(count(reader).await?, 0);
+/// # Ok::<(), std::io::Error>(()) }).unwrap();
+/// ```
 pub struct ReadHalf<T> {
     stream: Arc<Shared<T>>,
 }
@@ -56,6 +72,21 @@ pub struct ReadHalf<T> {
 ///
 /// Dropping it does not shut the stream down: call [`shutdown`](super::AsyncWriteExt::shutdown) to let the
 /// peer see the end.
+///
+/// # Examples
+/// ```
+/// use tress::io::{AsyncReadExt, AsyncWriteExt};
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let (near, mut far) = tress::io::duplex(64);
+/// let (_reader, mut writer) = tress::io::split(near);
+/// writer.write_all(b"hello").await?;
+/// writer.shutdown().await?;
+/// let mut text = String::new();
+/// far.read_to_string(&mut text).await?;
+/// assert_eq!(text, "hello");
+/// # Ok::<(), std::io::Error>(()) }).unwrap();
+/// ```
 pub struct WriteHalf<T> {
     stream: Arc<Shared<T>>,
     /// Asked once, at the beginning, because asking takes the lock.

@@ -41,6 +41,17 @@ impl<R> Take<R> {
     /// Returns how many bytes may still be read.
     ///
     /// The reader may end before.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::AsyncReadExt;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let mut head = (&b"hello"[..]).take(3);
+    /// head.read_u8().await?;
+    /// assert_eq!(head.limit(), 2);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn limit(&self) -> u64 {
         self.limit
     }

@@ -103,6 +103,23 @@ impl<'a, T: AsRawFd> AsyncFdReadyGuard<'a, T> {
     ///
     /// # Errors
     /// [`TryIoError`] if `f` returns [`WouldBlock`](io::ErrorKind::WouldBlock): wait for readiness again.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::io::Read;
+    /// use std::os::unix::net::UnixStream;
+    /// use tress::io::AsyncFd;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (near, far) = UnixStream::pair()?;
+    /// near.set_nonblocking(true)?;
+    /// let near = AsyncFd::new(near)?;
+    /// drop(far);
+    /// let mut guard = near.readable().await?;
+    /// let read = guard.try_io(|near| near.get_ref().read(&mut [0; 8]));
+    /// assert_eq!(read.unwrap()?, 0);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn try_io<R>(
         &mut self,
         f: impl FnOnce(&'a AsyncFd<T>) -> io::Result<R>,
@@ -137,6 +154,23 @@ impl<'a, T: AsRawFd> AsyncFdReadyMutGuard<'a, T> {
     ///
     /// # Errors
     /// [`TryIoError`] if `f` returns [`WouldBlock`](io::ErrorKind::WouldBlock): wait for readiness again.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::io::Read;
+    /// use std::os::unix::net::UnixStream;
+    /// use tress::io::AsyncFd;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (near, far) = UnixStream::pair()?;
+    /// near.set_nonblocking(true)?;
+    /// let mut near = AsyncFd::new(near)?;
+    /// drop(far);
+    /// let mut guard = near.readable_mut().await?;
+    /// let read = guard.try_io(|near| near.get_mut().read(&mut [0; 8]));
+    /// assert_eq!(read.unwrap()?, 0);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn try_io<R>(
         &mut self,
         f: impl FnOnce(&mut AsyncFd<T>) -> io::Result<R>,
