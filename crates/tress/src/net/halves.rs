@@ -6,6 +6,20 @@ macro_rules! halves {
         /// The reading half of a borrowed stream, created by its method `split`.
         ///
         /// It is read through [`AsyncRead`](crate::io::AsyncRead).
+        ///
+        /// # Examples
+        /// ```
+        /// use tress::io::{AsyncReadExt, AsyncWriteExt};
+        ///
+        /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+        /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+        /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+        /// # let (mut peer, _) = listener.accept().await?;
+        /// peer.write_u8(7).await?;
+        /// let (mut reader, _writer) = stream.split();
+        /// assert_eq!(reader.read_u8().await?, 7);
+        /// # Ok::<(), std::io::Error>(()) }).unwrap();
+        /// ```
         #[derive(Debug)]
         pub struct ReadHalf<'a>(&'a $Stream);
 
@@ -14,6 +28,20 @@ macro_rules! halves {
         /// It is written through [`AsyncWrite`](crate::io::AsyncWrite). [Shutting it
         /// down](crate::io::AsyncWriteExt::shutdown) shuts down the stream's writing side; dropping it does
         /// not.
+        ///
+        /// # Examples
+        /// ```
+        /// use tress::io::{AsyncReadExt, AsyncWriteExt};
+        ///
+        /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+        /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+        /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+        /// # let (mut peer, _) = listener.accept().await?;
+        /// let (_reader, mut writer) = stream.split();
+        /// writer.write_u8(7).await?;
+        /// assert_eq!(peer.read_u8().await?, 7);
+        /// # Ok::<(), std::io::Error>(()) }).unwrap();
+        /// ```
         #[derive(Debug)]
         pub struct WriteHalf<'a>(&'a $Stream);
 
@@ -21,6 +49,21 @@ macro_rules! halves {
         ///
         /// It is read through [`AsyncRead`](crate::io::AsyncRead). [`reunite`](OwnedReadHalf::reunite) puts
         /// it together with the other half.
+        ///
+        /// # Examples
+        /// ```
+        /// use tress::io::{AsyncReadExt, AsyncWriteExt};
+        ///
+        /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+        /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+        /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+        /// # let (mut peer, _) = listener.accept().await?;
+        /// let (mut reader, _writer) = stream.into_split();
+        /// let task = tress::spawn(async move { reader.read_u8().await });
+        /// peer.write_u8(7).await?;
+        /// assert_eq!(task.await.unwrap()?, 7);
+        /// # Ok::<(), std::io::Error>(()) }).unwrap();
+        /// ```
         #[derive(Debug)]
         pub struct OwnedReadHalf(std::sync::Arc<$Stream>);
 
@@ -29,6 +72,23 @@ macro_rules! halves {
         /// It is written through [`AsyncWrite`](crate::io::AsyncWrite). Dropping it shuts down the stream's
         /// writing side, so that the peer sees the end; [`forget`](OwnedWriteHalf::forget) drops it without
         /// that.
+        ///
+        /// # Examples
+        /// ```
+        /// use tress::io::{AsyncReadExt, AsyncWriteExt};
+        ///
+        /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+        /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+        /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+        /// # let (mut peer, _) = listener.accept().await?;
+        /// let (_reader, mut writer) = stream.into_split();
+        /// tress::spawn(async move { writer.write_all(b"hello").await });
+        /// let mut text = String::new();
+        /// // The end is there when the writing half has been dropped.
+        /// peer.read_to_string(&mut text).await?;
+        /// assert_eq!(text, "hello");
+        /// # Ok::<(), std::io::Error>(()) }).unwrap();
+        /// ```
         #[derive(Debug)]
         pub struct OwnedWriteHalf {
             stream: std::sync::Arc<$Stream>,
@@ -38,6 +98,19 @@ macro_rules! halves {
         /// The error of `reunite`: the halves belong to different streams.
         ///
         /// It holds both halves.
+        ///
+        /// # Examples
+        /// ```
+        /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+        /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+        /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+        /// # let (mut peer, _) = listener.accept().await?;
+        /// let (reader, _writer) = stream.into_split();
+        /// let (_reader, writer) = peer.into_split();
+        /// let error = reader.reunite(writer).unwrap_err();
+        /// println!("{error}");
+        /// # Ok::<(), std::io::Error>(()) }).unwrap();
+        /// ```
         #[derive(Debug)]
         pub struct ReuniteError(
             /// The reading half.
@@ -104,6 +177,23 @@ macro_rules! halves {
             }
 
             /// Drops the half without shutting down the stream's writing side.
+            ///
+            /// # Examples
+            /// ```
+            /// use tress::io::{AsyncReadExt, AsyncWriteExt};
+            ///
+            /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+            /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+            /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+            /// # let (mut peer, _) = listener.accept().await?;
+            /// let (mut reader, mut writer) = stream.into_split();
+            /// writer.write_u8(7).await?;
+            /// writer.forget();
+            /// assert_eq!(peer.read_u8().await?, 7);
+            /// peer.write_u8(8).await?;
+            /// assert_eq!(reader.read_u8().await?, 8);
+            /// # Ok::<(), std::io::Error>(()) }).unwrap();
+            /// ```
             pub fn forget(mut self) {
                 self.shut_down_on_drop = false;
             }

@@ -162,6 +162,18 @@ macro_rules! message_methods {
         /// # Errors
         /// [`WouldBlock`](std::io::ErrorKind::WouldBlock) if there is no room; otherwise see
         /// [`send`](Self::send).
+        ///
+        /// # Examples
+        /// ```
+        /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+        /// # let socket = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+        /// # let peer = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+        /// # socket.connect(peer.local_addr()?).await?;
+        /// # peer.connect(socket.local_addr()?).await?;
+        /// socket.writable().await?;
+        /// assert_eq!(socket.try_send(b"hello")?, 5);
+        /// # Ok::<(), std::io::Error>(()) }).unwrap();
+        /// ```
         pub fn try_send(&self, buf: &[u8]) -> std::io::Result<usize> {
             self.io.try_io($crate::io::Interest::WRITABLE, |socket| {
                 $crate::io::uninterrupted(|| socket.send(buf))
@@ -219,6 +231,28 @@ macro_rules! message_methods {
         /// # Errors
         /// [`WouldBlock`](std::io::ErrorKind::WouldBlock) if there is nothing; otherwise see
         /// [`recv`](Self::recv).
+        ///
+        /// # Examples
+        /// ```
+        /// use tress::io::ErrorKind;
+        ///
+        /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+        /// # let socket = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+        /// # let peer = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+        /// # socket.connect(peer.local_addr()?).await?;
+        /// # peer.connect(socket.local_addr()?).await?;
+        /// # peer.send(b"hello").await?;
+        /// let mut buf = [0; 1024];
+        /// let n = loop {
+        ///     socket.readable().await?;
+        ///     match socket.try_recv(&mut buf) {
+        ///         Err(error) if error.kind() == ErrorKind::WouldBlock => continue,
+        ///         result => break result?,
+        ///     }
+        /// };
+        /// assert_eq!(&buf[..n], b"hello");
+        /// # Ok::<(), std::io::Error>(()) }).unwrap();
+        /// ```
         pub fn try_recv(&self, buf: &mut [u8]) -> std::io::Result<usize> {
             self.io.try_io($crate::io::Interest::READABLE, |socket| {
                 $crate::io::uninterrupted(|| socket.recv(buf))
@@ -234,6 +268,20 @@ macro_rules! message_methods {
         ///
         /// # Cancel safety
         /// See [`recv`](Self::recv).
+        ///
+        /// # Examples
+        /// ```
+        /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+        /// # let socket = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+        /// # let peer = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+        /// # socket.connect(peer.local_addr()?).await?;
+        /// # peer.connect(socket.local_addr()?).await?;
+        /// # peer.send(b"hello").await?;
+        /// let mut buf = Vec::with_capacity(1024);
+        /// socket.recv_buf(&mut buf).await?;
+        /// assert_eq!(buf, b"hello");
+        /// # Ok::<(), std::io::Error>(()) }).unwrap();
+        /// ```
         #[cfg(feature = "bytes")]
         pub async fn recv_buf<B: bytes::BufMut>(&self, buf: &mut B) -> std::io::Result<usize> {
             self.io
@@ -329,6 +377,20 @@ macro_rules! sender_methods {
         ///
         /// # Cancel safety
         /// See [`recv_from`](Self::recv_from).
+        ///
+        /// # Examples
+        /// ```
+        /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+        /// # let socket = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+        /// # let peer = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+        /// # socket.connect(peer.local_addr()?).await?;
+        /// # peer.connect(socket.local_addr()?).await?;
+        /// # peer.send(b"hello").await?;
+        /// let mut buf = Vec::with_capacity(1024);
+        /// let (n, _sender) = socket.recv_buf_from(&mut buf).await?;
+        /// assert_eq!(&buf[..n], b"hello");
+        /// # Ok::<(), std::io::Error>(()) }).unwrap();
+        /// ```
         #[cfg(feature = "bytes")]
         pub async fn recv_buf_from<B: bytes::BufMut>(
             &self,

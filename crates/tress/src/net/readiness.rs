@@ -128,6 +128,24 @@ macro_rules! readiness_methods {
         /// `WouldBlock`, without a call of `f`, if the socket is not ready; otherwise the error of `f`.
         /// Also if a dropped [owned](crate::io::AsyncReadOwned) read has received bytes that have not been
         /// read since.
+        ///
+        /// # Examples
+        /// With a TCP stream, and `recv` through the crate `socket2`:
+        /// ```
+        /// use std::mem::MaybeUninit;
+        /// use tress::io::Interest;
+        ///
+        /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+        /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+        /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+        /// # let (mut peer, _) = listener.accept().await?;
+        /// # tress::io::AsyncWriteExt::write_all(&mut peer, b"hello").await?;
+        /// stream.readable().await?;
+        /// let mut buf = [MaybeUninit::uninit(); 64];
+        /// let n = stream.try_io(Interest::READABLE, || socket2::SockRef::from(&stream).recv(&mut buf))?;
+        /// assert_eq!(n, 5);
+        /// # Ok::<(), std::io::Error>(()) }).unwrap();
+        /// ```
         pub fn try_io<R>(
             &self,
             interest: $crate::io::Interest,
@@ -149,6 +167,25 @@ macro_rules! readiness_methods {
         /// # Cancel safety
         /// This method is cancel safe: a result of `f` other than `WouldBlock` is returned by the same
         /// poll, so dropping the future loses none.
+        ///
+        /// # Examples
+        /// With a TCP stream, and `recv` through the crate `socket2`:
+        /// ```
+        /// use std::mem::MaybeUninit;
+        /// use tress::io::Interest;
+        ///
+        /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+        /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+        /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+        /// # let (mut peer, _) = listener.accept().await?;
+        /// # tress::io::AsyncWriteExt::write_all(&mut peer, b"hello").await?;
+        /// let mut buf = [MaybeUninit::uninit(); 64];
+        /// let n = stream
+        ///     .async_io(Interest::READABLE, || socket2::SockRef::from(&stream).recv(&mut buf))
+        ///     .await?;
+        /// assert_eq!(n, 5);
+        /// # Ok::<(), std::io::Error>(()) }).unwrap();
+        /// ```
         pub async fn async_io<R>(
             &self,
             interest: $crate::io::Interest,

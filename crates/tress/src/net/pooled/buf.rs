@@ -78,6 +78,24 @@ impl PooledBuf {
     ///
     /// # Panics
     /// If there are fewer than `n` bytes.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::AsyncWriteExt;
+    /// use tress::net::Pooled;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+    /// # let (mut peer, _) = listener.accept().await?;
+    /// peer.write_all(b"hello").await?;
+    /// let mut stream = Pooled::new(stream);
+    /// if let Some(mut bytes) = stream.read_pooled().await? {
+    ///     bytes.advance(2);
+    ///     assert_eq!(&bytes[..], b"llo");
+    /// }
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     #[track_caller]
     pub fn advance(&mut self, n: usize) {
         let len = self.len();

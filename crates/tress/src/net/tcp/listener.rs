@@ -189,6 +189,16 @@ impl TcpListener {
     ///
     /// # Errors
     /// Any error of `getsockname(2)`.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::TcpListener;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let listener = TcpListener::bind("127.0.0.1:0").await?;
+    /// println!("listening on {}", listener.local_addr()?);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.io.get_ref().local_addr()
     }

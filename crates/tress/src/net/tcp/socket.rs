@@ -132,6 +132,23 @@ impl TcpSocket {
     ///
     /// # Errors
     /// Any error of `setsockopt(2)`.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::TcpSocket;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let first = TcpSocket::new_v4()?;
+    /// first.set_reuseport(true)?;
+    /// first.bind("127.0.0.1:0".parse().unwrap())?;
+    /// let first = first.listen(128)?;
+    ///
+    /// let second = TcpSocket::new_v4()?;
+    /// second.set_reuseport(true)?;
+    /// second.bind(first.local_addr()?)?;
+    /// let second = second.listen(128)?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     #[cfg(all(unix, not(target_os = "solaris"), not(target_os = "illumos")))]
     pub fn set_reuseport(&self, reuseport: bool) -> io::Result<()> {
         self.inner.set_reuse_port(reuseport)
@@ -152,6 +169,16 @@ impl TcpSocket {
     ///
     /// # Errors
     /// Any error of `setsockopt(2)`.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::TcpSocket;
+    ///
+    /// let socket = TcpSocket::new_v4()?;
+    /// socket.set_send_buffer_size(64 * 1024)?;
+    /// println!("the system has chosen {} bytes", socket.send_buffer_size()?);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn set_send_buffer_size(&self, size: u32) -> io::Result<()> {
         self.inner.set_send_buffer_size(size as usize)
     }
@@ -172,6 +199,16 @@ impl TcpSocket {
     ///
     /// # Errors
     /// Any error of `setsockopt(2)`.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::TcpSocket;
+    ///
+    /// let socket = TcpSocket::new_v4()?;
+    /// socket.set_recv_buffer_size(64 * 1024)?;
+    /// println!("the system has chosen {} bytes", socket.recv_buffer_size()?);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn set_recv_buffer_size(&self, size: u32) -> io::Result<()> {
         self.inner.set_recv_buffer_size(size as usize)
     }

@@ -200,6 +200,16 @@ impl TcpStream {
     ///
     /// # Errors
     /// Any error of `getsockname(2)`.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+    /// # let (mut peer, _) = listener.accept().await?;
+    /// assert_eq!(stream.local_addr()?, peer.peer_addr()?);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.io.get_ref().local_addr()
     }
@@ -209,6 +219,16 @@ impl TcpStream {
     /// # Errors
     /// Any error of `getpeername(2)`, such as [`NotConnected`](io::ErrorKind::NotConnected) if the
     /// connection has been reset.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+    /// # let (mut peer, _) = listener.accept().await?;
+    /// assert_eq!(stream.peer_addr()?, listener.local_addr()?);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.io.get_ref().peer_addr()
     }

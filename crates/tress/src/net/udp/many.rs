@@ -19,6 +19,17 @@ use one_by_one as calls;
 const BATCH: usize = 32;
 
 /// A datagram to be sent by [`UdpSocket::send_many`].
+///
+/// # Examples
+/// ```
+/// use tress::net::udp::Datagram;
+///
+/// let greeting = Datagram {
+///     bytes: b"hello",
+///     target: Some(([127, 0, 0, 1], 8080).into()),
+/// };
+/// # assert_eq!(greeting.bytes.len(), 5);
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Datagram<'a> {
     /// Contents of the datagram.
@@ -28,6 +39,16 @@ pub struct Datagram<'a> {
 }
 
 /// A buffer for a datagram that is received by [`UdpSocket::recv_many`].
+///
+/// # Examples
+/// ```
+/// use tress::net::udp::ReceivedDatagram;
+///
+/// let mut space = [0; 1500];
+/// let place = ReceivedDatagram::new(&mut space);
+/// assert!(place.bytes().is_empty());
+/// assert!(place.sender().is_none());
+/// ```
 #[derive(Debug)]
 pub struct ReceivedDatagram<'a> {
     buf: &'a mut [u8],

@@ -67,6 +67,17 @@ impl UdpSocket {
     ///
     /// # Errors
     /// [`WouldBlock`](io::ErrorKind::WouldBlock) if there is no room; otherwise see [`send`](Self::send).
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let server = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+    /// # let address = server.local_addr()?;
+    /// let socket = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+    /// socket.writable().await?;
+    /// assert_eq!(socket.try_send_to(b"hello", address)?, 5);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn try_send_to(&self, buf: &[u8], target: SocketAddr) -> io::Result<usize> {
         self.io.try_io(Interest::WRITABLE, |socket| {
             uninterrupted(|| socket.send_to(buf, target))

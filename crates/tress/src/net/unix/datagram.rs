@@ -151,6 +151,16 @@ impl UnixDatagram {
     ///
     /// # Panics
     /// If there is no current runtime, or it was built without I/O.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::UnixDatagram;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (near, _far) = std::os::unix::net::UnixDatagram::pair()?;
+    /// let near = UnixDatagram::from_std(near)?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     #[track_caller]
     pub fn from_std(datagram: net::UnixDatagram) -> io::Result<UnixDatagram> {
         datagram.set_nonblocking(true)?;
@@ -177,6 +187,20 @@ impl UnixDatagram {
     ///
     /// # Errors
     /// Any error of `connect(2)`, such as [`NotFound`](io::ErrorKind::NotFound) if there is no such path.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::UnixDatagram;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let path = std::env::temp_dir().join(format!("tress-doc-dgram-connect-{}", std::process::id()));
+    /// let server = UnixDatagram::bind(&path)?;
+    /// let client = UnixDatagram::unbound()?;
+    /// client.connect(&path)?;
+    /// client.send(b"hello").await?;
+    /// # std::fs::remove_file(&path)?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn connect<P: AsRef<Path>>(&self, path: P) -> io::Result<()> {
         let address = addr::to_system(&addr::of_path(path.as_ref())?)?;
         self.io.get_ref().attempt(|socket| socket.connect(&address))
@@ -203,6 +227,19 @@ impl UnixDatagram {
     ///
     /// # Cancel safety
     /// This method is cancel safe: if it is dropped before it is ready, nothing was sent.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::UnixDatagram;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let path = std::env::temp_dir().join(format!("tress-doc-dgram-send-{}", std::process::id()));
+    /// let server = UnixDatagram::bind(&path)?;
+    /// let client = UnixDatagram::unbound()?;
+    /// assert_eq!(client.send_to(b"hello", &path).await?, 5);
+    /// # std::fs::remove_file(&path)?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub async fn send_to<P>(&self, buf: &[u8], target: P) -> io::Result<usize>
     where
         P: AsRef<Path>,
@@ -278,6 +315,18 @@ impl UnixDatagram {
     ///
     /// # Errors
     /// Any error of `shutdown(2)`.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::net::Shutdown;
+    /// use tress::net::UnixDatagram;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (near, _far) = UnixDatagram::pair()?;
+    /// near.shutdown(Shutdown::Both)?;
+    /// assert!(near.send(b"hello").await.is_err());
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         self.io.get_ref().shutdown(how)
     }

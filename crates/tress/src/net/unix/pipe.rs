@@ -155,6 +155,19 @@ macro_rules! end {
             ///
             /// # Panics
             /// See [`from_file`](Self::from_file).
+            ///
+            /// # Examples
+            /// With the sending end:
+            /// ```
+            /// use std::os::fd::OwnedFd;
+            /// use tress::net::unix::pipe;
+            ///
+            /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+            /// let (sender, _receiver) = pipe::pipe()?;
+            /// let descriptor: OwnedFd = sender.into_blocking_fd()?;
+            /// let sender = pipe::Sender::from_owned_fd(descriptor)?;
+            /// # Ok::<(), std::io::Error>(()) }).unwrap();
+            /// ```
             #[track_caller]
             pub fn from_owned_fd(owned_fd: std::os::fd::OwnedFd) -> std::io::Result<$End> {
                 let fd = super::check(owned_fd, $end)?;

@@ -108,6 +108,18 @@ impl UnixSeqpacket {
     ///
     /// # Panics
     /// If there is no current runtime, or it was built without I/O.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::UnixSeqpacket;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (near, far) = UnixSeqpacket::pair()?;
+    /// near.send(b"ping").await?;
+    /// let mut buf = [0; 16];
+    /// assert_eq!(far.recv(&mut buf).await?, 4);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     #[track_caller]
     pub fn pair() -> io::Result<(UnixSeqpacket, UnixSeqpacket)> {
         let (one, other) = socket2::Socket::pair(Domain::UNIX, Type::SEQPACKET, None)?;
@@ -242,6 +254,13 @@ impl UnixSeqpacketListener {
     ///
     /// # Panics
     /// If there is no current runtime, or it was built without I/O.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let listener = tress::net::UnixSeqpacketListener::bind("/run/example.sock")?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     #[track_caller]
     pub fn bind<P: AsRef<Path>>(path: P) -> io::Result<UnixSeqpacketListener> {
         UnixSeqpacketListener::bind_addr(&SocketAddr(addr::of_path(path.as_ref())?))
@@ -279,6 +298,21 @@ impl UnixSeqpacketListener {
     ///
     /// # Cancel safety
     /// This method is cancel safe: a connection that is not returned stays in the backlog.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::{UnixSeqpacket, UnixSeqpacketListener};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let path = std::env::temp_dir().join(format!("tress-doc-seqpacket-{}", std::process::id()));
+    /// let listener = UnixSeqpacketListener::bind(&path)?;
+    /// let client = UnixSeqpacket::connect(&path).await?;
+    /// let (server, _) = listener.accept().await?;
+    /// client.send(b"hello").await?;
+    /// assert_eq!(server.recv(&mut [0; 16]).await?, 5);
+    /// # std::fs::remove_file(&path)?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub async fn accept(&self) -> io::Result<(UnixSeqpacket, SocketAddr)> {
         self.patience.wait().await;
         let accepted = self.io.io(Interest::READABLE, Inner::accept).await;

@@ -107,6 +107,23 @@ impl UnixSocket {
     ///
     /// # Cancel safety
     /// Dropping the future closes the socket.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::{UnixListener, UnixSocket};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let directory = std::env::temp_dir().join(format!("tress-doc-unix-connect-{}", std::process::id()));
+    /// # std::fs::create_dir_all(&directory)?;
+    /// let listener = UnixListener::bind(directory.join("server"))?;
+    /// let socket = UnixSocket::new_stream()?;
+    /// socket.bind(directory.join("client"))?;
+    /// let client = socket.connect(directory.join("server")).await?;
+    /// let (_server, peer) = listener.accept().await?;
+    /// assert_eq!(peer.as_pathname(), Some(directory.join("client").as_path()));
+    /// # std::fs::remove_dir_all(&directory)?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub async fn connect(self, path: impl AsRef<Path>) -> io::Result<UnixStream> {
         self.check(Type::STREAM, words::CONNECT)?;
         let address = address(path.as_ref())?;

@@ -63,6 +63,15 @@ impl OpenOptions {
     ///
     /// # Panics
     /// If there is no current runtime, or it was built without I/O.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use tress::net::unix::pipe;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let receiver = pipe::OpenOptions::new().open_receiver("/run/commands")?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     #[track_caller]
     pub fn open_receiver<P: AsRef<Path>>(&self, path: P) -> io::Result<Receiver> {
         let file = self.open(path.as_ref(), fs::OpenOptions::new().read(true))?;
@@ -83,6 +92,15 @@ impl OpenOptions {
     ///
     /// # Panics
     /// If there is no current runtime, or it was built without I/O.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use tress::net::unix::pipe;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let sender = pipe::OpenOptions::new().open_sender("/run/commands")?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     #[track_caller]
     pub fn open_sender<P: AsRef<Path>>(&self, path: P) -> io::Result<Sender> {
         let file = self.open(path.as_ref(), fs::OpenOptions::new().write(true))?;

@@ -17,6 +17,18 @@ use tress_driver::Direction;
 /// It is created by [`pipe`](super::pipe()) or
 /// [`OpenOptions::open_receiver`](super::OpenOptions::open_receiver), and read through [`AsyncRead`]. Reads
 /// see the end when all senders have been dropped; a named pipe may get new ones later.
+///
+/// # Examples
+/// ```
+/// use tress::io::AsyncReadExt;
+/// use tress::net::unix::pipe;
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let (sender, mut receiver) = pipe::pipe()?;
+/// drop(sender);
+/// assert_eq!(receiver.read(&mut [0; 8]).await?, 0);
+/// # Ok::<(), std::io::Error>(()) }).unwrap();
+/// ```
 #[derive(Debug)]
 pub struct Receiver {
     io: Source<mio::unix::pipe::Receiver>,

@@ -14,6 +14,19 @@ use tress_driver::Direction;
 /// [`OpenOptions::open_sender`](super::OpenOptions::open_sender), and written through [`AsyncWrite`].
 /// Writes fail with [`BrokenPipe`](io::ErrorKind::BrokenPipe) when all receivers have been dropped.
 /// Dropping the last sender ends the stream; shutting it down does nothing.
+///
+/// # Examples
+/// ```
+/// use tress::io::{AsyncWriteExt, ErrorKind};
+/// use tress::net::unix::pipe;
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let (mut sender, receiver) = pipe::pipe()?;
+/// drop(receiver);
+/// let error = sender.write_all(b"hello").await.unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::BrokenPipe);
+/// # Ok::<(), std::io::Error>(()) }).unwrap();
+/// ```
 #[derive(Debug)]
 pub struct Sender {
     io: Source<mio::unix::pipe::Sender>,

@@ -90,6 +90,15 @@ impl ClientOptions {
     ///
     /// # Panics
     /// If there is no current runtime, or it was built without I/O.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use tress::net::windows::named_pipe::ClientOptions;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let client = ClientOptions::new().open(r"\\.\pipe\greetings")?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     #[track_caller]
     pub fn open(&self, addr: impl AsRef<OsStr>) -> io::Result<NamedPipeClient> {
         // SAFETY: no attributes.

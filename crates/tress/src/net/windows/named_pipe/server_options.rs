@@ -171,6 +171,16 @@ impl ServerOptions {
     ///
     /// # Panics
     /// If there is no current runtime, or it was built without I/O.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use tress::net::windows::named_pipe::ServerOptions;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let server = ServerOptions::new().create(r"\\.\pipe\greetings")?;
+    /// server.connect().await?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     #[track_caller]
     pub fn create(&self, addr: impl AsRef<OsStr>) -> io::Result<NamedPipeServer> {
         // SAFETY: no attributes.
