@@ -54,14 +54,21 @@ impl Receiver {
     ///
     /// # Examples
     /// ```
+    /// use tress::io::ErrorKind;
     /// use tress::net::unix::pipe;
     ///
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let (sender, receiver) = pipe::pipe()?;
-    /// sender.try_write(b"hello")?;
+    /// # let mut sender = sender;
+    /// # tress::io::AsyncWriteExt::write_all(&mut sender, b"hello").await?;
     /// let mut buf = [0; 16];
-    /// receiver.readable().await?;
-    /// let n = receiver.try_read(&mut buf)?;
+    /// let n = loop {
+    ///     receiver.readable().await?;
+    ///     match receiver.try_read(&mut buf) {
+    ///         Err(error) if error.kind() == ErrorKind::WouldBlock => continue,
+    ///         result => break result?,
+    ///     }
+    /// };
     /// assert_eq!(&buf[..n], b"hello");
     /// # Ok::<(), std::io::Error>(()) }).unwrap();
     /// ```
