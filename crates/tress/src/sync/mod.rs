@@ -1,26 +1,49 @@
-//! Talking between tasks: channels, locks, and ways to wait for each other.
+//! Synchronization primitives and channels for asynchronous tasks.
 //!
-//! Everything here works with any [`Waker`](std::task::Waker) and needs no runtime.
+//! Everything in this module works with any [`Waker`](std::task::Waker): no runtime is needed, and
+//! tasks, coroutines and plain threads can share one primitive. Types with blocking variants
+//! (`blocking_lock`, `blocking_recv`, …) offer them to threads that run no tasks.
 //!
-//! | to … | use |
-//! |---|---|
-//! | change shared data, over an `.await` if need be | [`Mutex`], [`RwLock`] |
-//! | limit how many do something at once | [`Semaphore`] |
-//! | tell somebody that something happened | [`Notify`] |
-//! | wait until all have come | [`Barrier`] |
-//! | make a value once, when it is first needed | [`OnceCell`] |
-//! | wait for a value that somebody will set | [`SetOnce`] |
-//! | tell a tree of tasks to stop | [`CancellationToken`] |
-//! | answer one request | [`oneshot`] |
-//! | hand work or messages to one receiver | [`mpsc`] |
-//! | show the latest value to many | [`watch`] |
-//! | send every message to every receiver | [`broadcast`] |
+//! # Channels
+//! Channels pass messages from one task to another. Prefer them to shared state where one task can
+//! own the data and the others ask it.
 //!
-//! Who has to wait does so in turn (first come, first served), and waiting allocates nothing: the
-//! place in line is part of the future.
+//! - [`oneshot`]: one value from one sender to one receiver; the usual way to answer a request.
+//! - [`mpsc`]: many values from many senders to one receiver, in a bounded or an unbounded queue.
+//! - [`broadcast`]: many values from many senders, each of which every receiver gets.
+//! - [`watch`]: one value that senders replace; receivers see the latest and can wait for a change.
+//!
+//! The [`channel`](crate::channel) module has further channels, with several receivers and with
+//! `select`.
+//!
+//! # Shared state
+//! - [`Mutex`]: data that one task at a time reads or changes, also over an `.await`.
+//! - [`RwLock`]: data that many tasks read at a time, or one changes.
+//! - [`Semaphore`]: a limit on the number of tasks that do something at a time.
+//! - [`OnceCell`]: a value that the first task to need it makes, with an asynchronous function.
+//! - [`SetOnce`]: a value that one task sets and the others wait for.
+//!
+//! A [`std::sync::Mutex`] is the better choice where the lock is never held over an `.await`.
+//!
+//! # Signals
+//! - [`Notify`]: wakes one waiting task, or all of them, without a message.
+//! - [`Barrier`]: holds tasks until a given number of them have arrived.
+//! - [`CancellationToken`]: tells a tree of tasks to stop.
+//!
+//! # Fairness and cost
+//! Waiters are served in the order in which they began to wait, except where a method says
+//! otherwise. Waiting allocates nothing: the place in the queue is part of the future. Operations
+//! count against the [budget](crate::runtime::Builder::task_budget) of the task that polls them, so
+//! a task whose operations are always ready still yields.
+//!
+//! # Cancel safety
+//! Every asynchronous operation has a section of that name, which says what dropping its future
+//! before it is ready does. The future of a lock, a semaphore or a [`Notify`] gives up its place in
+//! the queue; a lock, permit or notification that it had already been given goes to the next
+//! waiter.
 
-/// A function that is `const`, except under the model, whose atomics and locks cannot be made in
-/// constants.
+/// Defines a function that is `const`, except under loom, whose atomics and locks cannot be created
+/// in constants.
 macro_rules! const_fn {
     ($(#[$meta:meta])* $vis:vis fn $($rest:tt)*) => {
         #[cfg(not(loom))]
@@ -32,6 +55,19 @@ macro_rules! const_fn {
         $vis fn $($rest)*
     };
 }
+
+/// Builds the panic message of the blocking function `$function` for calls on a thread that drives
+/// tasks. It begins with the words that users of Tokio search for.
+macro_rules! cannot_block {
+    ($function:literal) => {
+        concat!(
+            "Cannot block the current thread from within a runtime: `",
+            $function,
+            "`"
+        )
+    };
+}
+pub(crate) use cannot_block;
 
 mod barrier;
 pub mod cancellation;
@@ -69,7 +105,7 @@ pub use semaphore::{
 pub use set_once::{SetOnce, SetOnceError};
 
 pub mod futures {
-    //! The futures of this module that have a name.
+    //! Named futures of the types in [`sync`](super).
 
     pub use super::notify::futures::{Notified, OwnedNotified};
 }

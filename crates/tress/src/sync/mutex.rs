@@ -14,8 +14,26 @@ mod owned;
 pub use guard::{MappedMutexGuard, MutexGuard};
 pub use owned::{OwnedMappedMutexGuard, OwnedMutexGuard};
 
-/// A lock that a task waits for without blocking its thread, and that it may hold over an `.await`.
+/// An asynchronous mutual exclusion lock.
 ///
+/// A task waits for the lock without blocking its thread, and may hold the guard over an `.await`.
+///
+/// # Which kind of mutex to use
+/// Use [`std::sync::Mutex`] if the lock is never held over an `.await`: it costs less to wait for,
+/// and the compiler rejects most attempts to hold its guard over one. This mutex is for operations
+/// that must not be interleaved although they wait in between, such as a request and its reply on a
+/// shared connection.
+///
+/// # Fairness
+/// Tasks get the lock in the order in which they began to wait for it. Unlocking hands the lock to
+/// the first of them directly. Without contention, locking and unlocking take one atomic operation
+/// each.
+///
+/// # Panics of the holder
+/// The mutex does not poison. If a task panics while it holds the guard, the lock is released, and
+/// the next task sees the data as the panic left it.
+///
+/// # Examples
 /// ```
 /// use std::sync::Arc;
 /// use tress::sync::Mutex;
@@ -28,7 +46,7 @@ pub use owned::{OwnedMappedMutexGuard, OwnedMutexGuard};
 ///         tress::spawn(async move {
 ///             let mut balance = balance.lock().await;
 ///             let read = *balance;
-///             tress::task::yield_now().await; // nobody comes in between
+///             tress::task::yield_now().await; // no other task gets in between
 ///             *balance = read + 1;
 ///         })
 ///     })
@@ -39,15 +57,6 @@ pub use owned::{OwnedMappedMutexGuard, OwnedMutexGuard};
 /// assert_eq!(*balance.lock().await, 10);
 /// # });
 /// ```
-///
-/// Where the lock is not held over an `.await`, `std::sync::Mutex` does as well and costs less to
-/// wait for.
-///
-/// The lock is fair: it goes to those who wait in the order in which they came, and an unlock hands
-/// it over to the first of them. It does not poison: if a holder panics, the lock is released, and
-/// the next one finds the data as the panic left it.
-///
-/// Locking and unlocking without contention is one compare-exchange each.
 pub struct Mutex<T: ?Sized> {
     permits: Permits,
     data: UnsafeCell<T>,
@@ -60,8 +69,9 @@ unsafe impl<T: ?Sized + Send> Send for Mutex<T> {}
 unsafe impl<T: ?Sized + Send> Sync for Mutex<T> {}
 
 impl<T> Mutex<T> {
-    /// An unlocked mutex.
+    /// Creates a new, unlocked mutex with `data`.
     ///
+    /// # Examples
     /// ```
     /// let mutex = tress::sync::Mutex::new(5);
     /// assert_eq!(mutex.into_inner(), 5);
@@ -74,8 +84,11 @@ impl<T> Mutex<T> {
     }
 
     const_fn! {
-        /// As [`new`](Mutex::new), for statics.
+        /// Creates a new, unlocked mutex with `data`, in a constant context.
         ///
+        /// Does the same as [`new`](Mutex::new), and can initialize a `static`.
+        ///
+        /// # Examples
         /// ```
         /// use tress::sync::Mutex;
         ///
@@ -90,8 +103,9 @@ impl<T> Mutex<T> {
         }
     }
 
-    /// The data.
+    /// Consumes the mutex and returns the data.
     ///
+    /// # Examples
     /// ```
     /// let mutex = tress::sync::Mutex::new(String::from("mine"));
     /// assert_eq!(mutex.into_inner(), "mine");
@@ -102,8 +116,18 @@ impl<T> Mutex<T> {
 }
 
 impl<T: ?Sized> Mutex<T> {
-    /// Locks the mutex, waiting for it in turn.
+    /// Locks the mutex, waiting until it is unlocked.
     ///
+    /// Calls are served in the order in which their futures were first polled. The lock is released
+    /// when the returned guard is dropped.
+    ///
+    /// A task that waits for a lock that it holds itself waits for ever.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe. If the future is dropped before it is ready, it loses its place
+    /// in the queue, and a lock that it had already been handed goes to the next waiter.
+    ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let mutex = tress::sync::Mutex::new(1);
@@ -111,10 +135,6 @@ impl<T: ?Sized> Mutex<T> {
     /// assert_eq!(*mutex.lock().await, 2);
     /// # });
     /// ```
-    ///
-    /// # Cancel safety
-    /// Dropping the future gives up the place in line; if it was given the lock already, the lock
-    /// goes to the next.
     #[inline]
     pub fn lock(&self) -> impl Future<Output = MutexGuard<'_, T>> {
         self.permits.take(1).then(move |taken| {
@@ -123,8 +143,15 @@ impl<T: ?Sized> Mutex<T> {
         })
     }
 
-    /// As [`lock`](Mutex::lock), with a guard that can outlive the borrow.
+    /// Locks the mutex, and returns a guard that keeps the mutex alive by its `Arc`.
     ///
+    /// Does the same as [`lock`](Mutex::lock), but the guard borrows nothing: it can be moved into
+    /// a spawned task or stored.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe, as [`lock`](Mutex::lock) is.
+    ///
+    /// # Examples
     /// ```
     /// use std::sync::Arc;
     /// use tress::sync::Mutex;
@@ -136,25 +163,23 @@ impl<T: ?Sized> Mutex<T> {
     /// assert_eq!(*mutex.lock().await, 2);
     /// # });
     /// ```
-    ///
-    /// # Cancel safety
-    /// As [`lock`](Mutex::lock).
     pub async fn lock_owned(self: Arc<Self>) -> OwnedMutexGuard<T> {
         never_closed(self.permits.take(1).await);
         OwnedMutexGuard::new(self)
     }
 
-    /// Locks the mutex if nobody holds it.
+    /// Locks the mutex if that is possible without waiting.
     ///
+    /// # Errors
+    /// Returns [`TryLockError`] if the mutex is locked, or other tasks wait for it.
+    ///
+    /// # Examples
     /// ```
     /// let mutex = tress::sync::Mutex::new(1);
     /// let guard = mutex.try_lock().unwrap();
     /// assert!(mutex.try_lock().is_err());
     /// # drop(guard);
     /// ```
-    ///
-    /// # Errors
-    /// If it is locked.
     pub fn try_lock(&self) -> Result<MutexGuard<'_, T>, TryLockError> {
         match self.permits.try_take(1) {
             Ok(()) => Ok(MutexGuard::new(self)),
@@ -162,8 +187,13 @@ impl<T: ?Sized> Mutex<T> {
         }
     }
 
-    /// As [`try_lock`](Mutex::try_lock), with a guard that can outlive the borrow.
+    /// Locks the mutex if that is possible without waiting, and returns a guard that keeps the
+    /// mutex alive by its `Arc`.
     ///
+    /// # Errors
+    /// Returns [`TryLockError`] if the mutex is locked, or other tasks wait for it.
+    ///
+    /// # Examples
     /// ```
     /// use std::sync::Arc;
     /// use tress::sync::Mutex;
@@ -173,9 +203,6 @@ impl<T: ?Sized> Mutex<T> {
     /// assert!(mutex.try_lock_owned().is_err());
     /// # drop(guard);
     /// ```
-    ///
-    /// # Errors
-    /// If it is locked.
     pub fn try_lock_owned(self: Arc<Self>) -> Result<OwnedMutexGuard<T>, TryLockError> {
         match self.permits.try_take(1) {
             Ok(()) => Ok(OwnedMutexGuard::new(self)),
@@ -183,10 +210,16 @@ impl<T: ?Sized> Mutex<T> {
         }
     }
 
-    /// Locks the mutex by blocking the thread, in turn with the tasks that wait.
+    /// Locks the mutex, blocking the current thread until it is unlocked.
     ///
-    /// For threads that share data with tasks:
+    /// The thread waits in the same queue as the tasks that call [`lock`](Mutex::lock). Use this
+    /// method on threads that run no tasks, for instance in
+    /// [`spawn_blocking`](crate::task::spawn_blocking).
     ///
+    /// # Panics
+    /// Panics if called on a thread that is driving tasks; use [`lock`](Mutex::lock) there.
+    ///
+    /// # Examples
     /// ```
     /// use std::sync::Arc;
     /// use tress::sync::Mutex;
@@ -201,16 +234,21 @@ impl<T: ?Sized> Mutex<T> {
     /// rt.block_on(task).unwrap();
     /// assert_eq!(*mutex.blocking_lock(), 3);
     /// ```
-    ///
-    /// # Panics
-    /// On a thread that drives tasks: use [`lock`](Mutex::lock) there.
     #[track_caller]
     pub fn blocking_lock(&self) -> MutexGuard<'_, T> {
         block_thread::block_on(cannot_block!("Mutex::blocking_lock"), self.lock())
     }
 
-    /// As [`blocking_lock`](Mutex::blocking_lock), with a guard that can outlive the borrow.
+    /// Locks the mutex, blocking the current thread, and returns a guard that keeps the mutex alive
+    /// by its `Arc`.
     ///
+    /// Does the same as [`blocking_lock`](Mutex::blocking_lock), but the guard borrows nothing.
+    ///
+    /// # Panics
+    /// Panics if called on a thread that is driving tasks; use [`lock_owned`](Mutex::lock_owned)
+    /// there.
+    ///
+    /// # Examples
     /// ```
     /// use std::sync::Arc;
     /// use tress::sync::Mutex;
@@ -219,9 +257,6 @@ impl<T: ?Sized> Mutex<T> {
     /// let mut guard = mutex.clone().blocking_lock_owned();
     /// *guard += 1;
     /// ```
-    ///
-    /// # Panics
-    /// On a thread that drives tasks: use [`lock_owned`](Mutex::lock_owned) there.
     #[track_caller]
     pub fn blocking_lock_owned(self: Arc<Self>) -> OwnedMutexGuard<T> {
         block_thread::block_on(
@@ -230,8 +265,11 @@ impl<T: ?Sized> Mutex<T> {
         )
     }
 
-    /// The data, without locking: the borrow proves that nobody else has it.
+    /// Returns a mutable reference to the data.
     ///
+    /// No locking takes place: the exclusive borrow proves that no guard exists.
+    ///
+    /// # Examples
     /// ```
     /// let mut mutex = tress::sync::Mutex::new(1);
     /// *mutex.get_mut() += 1;
@@ -241,14 +279,14 @@ impl<T: ?Sized> Mutex<T> {
         self.data.get_mut()
     }
 
-    /// Gives the lock up. For guards.
+    /// Releases the lock for a guard that is being dropped.
     #[inline(always)]
     fn unlock(&self) {
         self.permits.give_back_only();
     }
 }
 
-/// Locks do not close what they are made of.
+/// Checks the outcome of taking the permits of a lock, which are never closed.
 #[inline(always)]
 pub(super) fn never_closed(taken: Result<(), Closed>) {
     if taken.is_err() {
@@ -279,7 +317,18 @@ impl<T: ?Sized + fmt::Debug> fmt::Debug for Mutex<T> {
     }
 }
 
-/// A lock is taken, in a way that excludes what a `try_` function wanted.
+/// The error of the `try_` methods of [`Mutex`] and [`RwLock`](super::RwLock): the lock is not
+/// available at the moment.
+///
+/// # Examples
+/// ```
+/// use tress::sync::Mutex;
+///
+/// let mutex = Mutex::new(());
+/// let _guard = mutex.try_lock().unwrap();
+/// let error = mutex.try_lock().unwrap_err();
+/// assert!(error.to_string().starts_with("the lock is taken"));
+/// ```
 #[derive(Debug)]
 pub struct TryLockError(pub(super) ());
 

@@ -19,11 +19,27 @@ pub use owned_write::{OwnedRwLockMappedWriteGuard, OwnedRwLockWriteGuard};
 pub use read::RwLockReadGuard;
 pub use write::{RwLockMappedWriteGuard, RwLockWriteGuard};
 
-/// The most readers at once, of a lock that was not told otherwise.
+/// The maximum number of readers at a time, unless a lock is created with a smaller one.
 const MAX_READERS: u32 = u32::MAX >> 3;
 
-/// A lock that many may hold to read, or one to write, over an `.await` if need be.
+/// An asynchronous reader-writer lock.
 ///
+/// Any number of tasks may hold the lock for reading at a time, or one task for writing. Tasks wait
+/// for it without blocking their threads, and may hold the guards over an `.await`. Use
+/// [`Mutex`](super::Mutex) if readers are rare or hold the lock briefly.
+///
+/// # Fairness
+/// Tasks get the lock in the order in which they began to wait for it. A reader that arrives while
+/// a writer waits is served after that writer, so a stream of readers does not starve writers.
+///
+/// **A task that holds a read guard must therefore not wait for a second one.** If a writer begins
+/// to wait in between, the writer waits for the first guard and the task for the writer, for ever.
+///
+/// # Panics of the holder
+/// The lock does not poison. If a task panics while it holds a write guard, the lock is released,
+/// and the next task sees the data as the panic left it.
+///
+/// # Examples
 /// ```
 /// use tress::sync::RwLock;
 ///
@@ -38,16 +54,8 @@ const MAX_READERS: u32 = u32::MAX >> 3;
 /// assert_eq!(settings.read().await.len(), 2);
 /// # });
 /// ```
-///
-/// It is fair: whoever comes first is served first. A reader that comes while a writer waits is
-/// served after that writer, so writers are not starved by a stream of readers. **A task that holds
-/// a read lock must therefore not wait for a second one**: if a writer came in between, each waits
-/// for the other.
-///
-/// It does not poison. Reading without contention is one atomic operation to lock and one to
-/// unlock.
 pub struct RwLock<T: ?Sized> {
-    /// Permits that a writer needs: all of them. A reader needs one.
+    /// The number of permits, all of which a writer needs. A reader needs one.
     max_readers: u32,
     permits: Permits,
     data: UnsafeCell<T>,
@@ -60,8 +68,12 @@ unsafe impl<T: ?Sized + Send> Send for RwLock<T> {}
 unsafe impl<T: ?Sized + Send + Sync> Sync for RwLock<T> {}
 
 impl<T> RwLock<T> {
-    /// An unlocked lock.
+    /// Creates a new, unlocked lock with `data`.
     ///
+    /// At most `u32::MAX >> 3` readers can hold it at a time; see
+    /// [`with_max_readers`](RwLock::with_max_readers).
+    ///
+    /// # Examples
     /// ```
     /// let lock = tress::sync::RwLock::new(5);
     /// assert_eq!(lock.into_inner(), 5);
@@ -74,16 +86,19 @@ impl<T> RwLock<T> {
         }
     }
 
-    /// An unlocked lock for at most `max_readers` readers at once.
+    /// Creates a new, unlocked lock with `data`, for at most `max_readers` readers at a time.
     ///
+    /// Further readers wait until one of the others is done.
+    ///
+    /// # Panics
+    /// Panics if `max_readers` is 0 or exceeds `u32::MAX >> 3`.
+    ///
+    /// # Examples
     /// ```
     /// let lock = tress::sync::RwLock::with_max_readers(5, 1);
     /// let _reader = lock.try_read().unwrap();
     /// assert!(lock.try_read().is_err());
     /// ```
-    ///
-    /// # Panics
-    /// If `max_readers` is zero or above `u32::MAX >> 3`.
     #[track_caller]
     pub fn with_max_readers(data: T, max_readers: u32) -> Self {
         check_max_readers(max_readers);
@@ -95,8 +110,11 @@ impl<T> RwLock<T> {
     }
 
     const_fn! {
-        /// As [`new`](RwLock::new), for statics.
+        /// Creates a new, unlocked lock with `data`, in a constant context.
         ///
+        /// Does the same as [`new`](RwLock::new), and can initialize a `static`.
+        ///
+        /// # Examples
         /// ```
         /// use tress::sync::RwLock;
         ///
@@ -113,17 +131,22 @@ impl<T> RwLock<T> {
     }
 
     const_fn! {
-        /// As [`with_max_readers`](RwLock::with_max_readers), for statics.
+        /// Creates a new, unlocked lock with `data`, for at most `max_readers` readers at a time,
+        /// in a constant context.
         ///
+        /// Does the same as [`with_max_readers`](RwLock::with_max_readers), and can initialize a
+        /// `static`.
+        ///
+        /// # Panics
+        /// Panics if `max_readers` is 0 or exceeds `u32::MAX >> 3`.
+        ///
+        /// # Examples
         /// ```
         /// use tress::sync::RwLock;
         ///
         /// static LOCK: RwLock<u32> = RwLock::const_with_max_readers(5, 1024);
         /// assert_eq!(*LOCK.try_read().unwrap(), 5);
         /// ```
-        ///
-        /// # Panics
-        /// If `max_readers` is zero or above `u32::MAX >> 3`.
         #[track_caller]
         pub fn const_with_max_readers(data: T, max_readers: u32) -> Self {
             check_max_readers(max_readers);
@@ -135,8 +158,9 @@ impl<T> RwLock<T> {
         }
     }
 
-    /// The data.
+    /// Consumes the lock and returns the data.
     ///
+    /// # Examples
     /// ```
     /// let lock = tress::sync::RwLock::new(String::from("mine"));
     /// assert_eq!(lock.into_inner(), "mine");
@@ -156,17 +180,26 @@ const fn check_max_readers(max_readers: u32) {
 }
 
 impl<T: ?Sized> RwLock<T> {
-    /// Locks to read, waiting in turn: for a writer that holds the lock, or came before.
+    /// Locks for reading, waiting until no writer holds the lock or waits ahead of this call.
     ///
+    /// Calls of [`read`](RwLock::read) and [`write`](RwLock::write) are served in the order in
+    /// which their futures were first polled. The lock is released when the returned guard is
+    /// dropped.
+    ///
+    /// A task that already holds a read guard must not call this method: see
+    /// [Fairness](RwLock#fairness).
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe. If the future is dropped before it is ready, it loses its place
+    /// in the queue.
+    ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let lock = tress::sync::RwLock::new(1);
     /// assert_eq!(*lock.read().await, 1);
     /// # });
     /// ```
-    ///
-    /// # Cancel safety
-    /// Dropping the future gives up the place in line.
     #[inline]
     pub fn read(&self) -> impl Future<Output = RwLockReadGuard<'_, T>> {
         self.permits.take(1).then(move |taken| {
@@ -175,8 +208,15 @@ impl<T: ?Sized> RwLock<T> {
         })
     }
 
-    /// As [`read`](RwLock::read), with a guard that can outlive the borrow.
+    /// Locks for reading, and returns a guard that keeps the lock alive by its `Arc`.
     ///
+    /// Does the same as [`read`](RwLock::read), but the guard borrows nothing: it can be moved into
+    /// a spawned task or stored.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe, as [`read`](RwLock::read) is.
+    ///
+    /// # Examples
     /// ```
     /// use std::sync::Arc;
     /// use tress::sync::RwLock;
@@ -187,16 +227,18 @@ impl<T: ?Sized> RwLock<T> {
     /// assert_eq!(tress::spawn(async move { *guard }).await.unwrap(), 1);
     /// # });
     /// ```
-    ///
-    /// # Cancel safety
-    /// As [`read`](RwLock::read).
     pub async fn read_owned(self: Arc<Self>) -> OwnedRwLockReadGuard<T> {
         never_closed(self.permits.take(1).await);
         OwnedRwLockReadGuard::new(self)
     }
 
-    /// Locks to read if that is possible without waiting.
+    /// Locks for reading if that is possible without waiting.
     ///
+    /// # Errors
+    /// Returns [`TryLockError`] if a writer holds the lock or other tasks wait for it, or if the
+    /// maximum number of readers hold it.
+    ///
+    /// # Examples
     /// ```
     /// let lock = tress::sync::RwLock::new(1);
     /// let writer = lock.try_write().unwrap();
@@ -204,17 +246,19 @@ impl<T: ?Sized> RwLock<T> {
     /// drop(writer);
     /// assert!(lock.try_read().is_ok());
     /// ```
-    ///
-    /// # Errors
-    /// If a writer has the lock or waits for it, or there are too many readers.
     #[inline]
     pub fn try_read(&self) -> Result<RwLockReadGuard<'_, T>, TryLockError> {
         self.try_acquire(1)?;
         Ok(RwLockReadGuard::new(self))
     }
 
-    /// As [`try_read`](RwLock::try_read), with a guard that can outlive the borrow.
+    /// Locks for reading if that is possible without waiting, and returns a guard that keeps the
+    /// lock alive by its `Arc`.
     ///
+    /// # Errors
+    /// Returns [`TryLockError`] under the conditions of [`try_read`](RwLock::try_read).
+    ///
+    /// # Examples
     /// ```
     /// use std::sync::Arc;
     /// use tress::sync::RwLock;
@@ -222,30 +266,40 @@ impl<T: ?Sized> RwLock<T> {
     /// let lock = Arc::new(RwLock::new(1));
     /// assert_eq!(*lock.try_read_owned().unwrap(), 1);
     /// ```
-    ///
-    /// # Errors
-    /// As for [`try_read`](RwLock::try_read).
     pub fn try_read_owned(self: Arc<Self>) -> Result<OwnedRwLockReadGuard<T>, TryLockError> {
         self.try_acquire(1)?;
         Ok(OwnedRwLockReadGuard::new(self))
     }
 
-    /// Locks to read by blocking the thread, in turn with the tasks that wait.
+    /// Locks for reading, blocking the current thread until that is possible.
     ///
+    /// The thread waits in the same queue as the tasks that call [`read`](RwLock::read) and
+    /// [`write`](RwLock::write).
+    ///
+    /// # Panics
+    /// Panics if called on a thread that is driving tasks; use [`read`](RwLock::read) there.
+    ///
+    /// # Examples
     /// ```
     /// let lock = tress::sync::RwLock::new(1);
     /// assert_eq!(*lock.blocking_read(), 1);
     /// ```
-    ///
-    /// # Panics
-    /// On a thread that drives tasks: use [`read`](RwLock::read) there.
     #[track_caller]
     pub fn blocking_read(&self) -> RwLockReadGuard<'_, T> {
         block_thread::block_on(cannot_block!("RwLock::blocking_read"), self.read())
     }
 
-    /// Locks to write, waiting in turn until nobody else has the lock.
+    /// Locks for writing, waiting until no other task holds the lock.
     ///
+    /// Calls of [`read`](RwLock::read) and [`write`](RwLock::write) are served in the order in
+    /// which their futures were first polled. The lock is released when the returned guard is
+    /// dropped.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe. If the future is dropped before it is ready, it loses its place
+    /// in the queue, and readers behind it can go ahead.
+    ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let lock = tress::sync::RwLock::new(1);
@@ -253,9 +307,6 @@ impl<T: ?Sized> RwLock<T> {
     /// assert_eq!(*lock.read().await, 2);
     /// # });
     /// ```
-    ///
-    /// # Cancel safety
-    /// Dropping the future gives up the place in line: readers behind it may go ahead.
     #[inline]
     pub fn write(&self) -> impl Future<Output = RwLockWriteGuard<'_, T>> {
         self.permits.take(self.all()).then(move |taken| {
@@ -264,8 +315,15 @@ impl<T: ?Sized> RwLock<T> {
         })
     }
 
-    /// As [`write`](RwLock::write), with a guard that can outlive the borrow.
+    /// Locks for writing, and returns a guard that keeps the lock alive by its `Arc`.
     ///
+    /// Does the same as [`write`](RwLock::write), but the guard borrows nothing: it can be moved
+    /// into a spawned task or stored.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe, as [`write`](RwLock::write) is.
+    ///
+    /// # Examples
     /// ```
     /// use std::sync::Arc;
     /// use tress::sync::RwLock;
@@ -277,16 +335,18 @@ impl<T: ?Sized> RwLock<T> {
     /// assert_eq!(*lock.read().await, 2);
     /// # });
     /// ```
-    ///
-    /// # Cancel safety
-    /// As [`write`](RwLock::write).
     pub async fn write_owned(self: Arc<Self>) -> OwnedRwLockWriteGuard<T> {
         never_closed(self.permits.take(self.all()).await);
         OwnedRwLockWriteGuard::new(self)
     }
 
-    /// Locks to write if nobody has the lock.
+    /// Locks for writing if that is possible without waiting.
     ///
+    /// # Errors
+    /// Returns [`TryLockError`] if the lock is held, for reading or for writing, or other tasks
+    /// wait for it.
+    ///
+    /// # Examples
     /// ```
     /// let lock = tress::sync::RwLock::new(1);
     /// let reader = lock.try_read().unwrap();
@@ -294,17 +354,19 @@ impl<T: ?Sized> RwLock<T> {
     /// drop(reader);
     /// *lock.try_write().unwrap() += 1;
     /// ```
-    ///
-    /// # Errors
-    /// If somebody has it.
     #[inline]
     pub fn try_write(&self) -> Result<RwLockWriteGuard<'_, T>, TryLockError> {
         self.try_acquire(self.all())?;
         Ok(RwLockWriteGuard::new(self))
     }
 
-    /// As [`try_write`](RwLock::try_write), with a guard that can outlive the borrow.
+    /// Locks for writing if that is possible without waiting, and returns a guard that keeps the
+    /// lock alive by its `Arc`.
     ///
+    /// # Errors
+    /// Returns [`TryLockError`] under the conditions of [`try_write`](RwLock::try_write).
+    ///
+    /// # Examples
     /// ```
     /// use std::sync::Arc;
     /// use tress::sync::RwLock;
@@ -313,31 +375,35 @@ impl<T: ?Sized> RwLock<T> {
     /// *lock.clone().try_write_owned().unwrap() += 1;
     /// assert_eq!(*lock.try_read().unwrap(), 2);
     /// ```
-    ///
-    /// # Errors
-    /// As for [`try_write`](RwLock::try_write).
     pub fn try_write_owned(self: Arc<Self>) -> Result<OwnedRwLockWriteGuard<T>, TryLockError> {
         self.try_acquire(self.all())?;
         Ok(OwnedRwLockWriteGuard::new(self))
     }
 
-    /// Locks to write by blocking the thread, in turn with the tasks that wait.
+    /// Locks for writing, blocking the current thread until no other task holds the lock.
     ///
+    /// The thread waits in the same queue as the tasks that call [`read`](RwLock::read) and
+    /// [`write`](RwLock::write).
+    ///
+    /// # Panics
+    /// Panics if called on a thread that is driving tasks; use [`write`](RwLock::write) there.
+    ///
+    /// # Examples
     /// ```
     /// let lock = tress::sync::RwLock::new(1);
     /// *lock.blocking_write() += 1;
     /// assert_eq!(*lock.blocking_read(), 2);
     /// ```
-    ///
-    /// # Panics
-    /// On a thread that drives tasks: use [`write`](RwLock::write) there.
     #[track_caller]
     pub fn blocking_write(&self) -> RwLockWriteGuard<'_, T> {
         block_thread::block_on(cannot_block!("RwLock::blocking_write"), self.write())
     }
 
-    /// The data, without locking: the borrow proves that nobody else has it.
+    /// Returns a mutable reference to the data.
     ///
+    /// No locking takes place: the exclusive borrow proves that no guard exists.
+    ///
+    /// # Examples
     /// ```
     /// let mut lock = tress::sync::RwLock::new(1);
     /// *lock.get_mut() += 1;
@@ -347,7 +413,7 @@ impl<T: ?Sized> RwLock<T> {
         self.data.get_mut()
     }
 
-    /// What a writer needs.
+    /// The number of permits that a writer needs.
     #[inline(always)]
     fn all(&self) -> usize {
         self.max_readers as usize

@@ -9,15 +9,22 @@ mod permit;
 
 pub use permit::{OwnedSemaphorePermit, SemaphorePermit};
 
-/// Limits how many may do something at the same time.
+/// An asynchronous counting semaphore.
 ///
-/// A semaphore holds a number of permits. [`acquire`](Semaphore::acquire) takes one, waiting for it
-/// if there is none; it returns when the [`SemaphorePermit`] is dropped.
+/// A semaphore limits how many tasks do something at the same time. It has a number of permits:
+/// [`acquire`](Semaphore::acquire) takes one, waiting for it if there is none, and dropping the
+/// returned [`SemaphorePermit`] gives it back.
 ///
-/// It is fair: permits are given out in the order in which they were asked for. Someone who asks for
-/// many ([`acquire_many`](Semaphore::acquire_many)) is served before those who came later, also if
-/// these want less and there would be enough for them.
+/// # Fairness
+/// Permits are given out in the order in which tasks began to wait for them. A request for many
+/// permits ([`acquire_many`](Semaphore::acquire_many)) collects them as they are given back, and
+/// the requests behind it wait, even if there are enough permits for them.
 ///
+/// # Closing
+/// [`close`](Semaphore::close) makes all current and later requests fail, for instance to stop
+/// accepting work during shutdown.
+///
+/// # Examples
 /// ```
 /// use std::sync::Arc;
 /// use tress::sync::Semaphore;
@@ -41,8 +48,8 @@ pub use permit::{OwnedSemaphorePermit, SemaphorePermit};
 /// # });
 /// ```
 ///
-/// A permit that was [forgotten](SemaphorePermit::forget) does not return, and new ones can be
-/// [added](Semaphore::add_permits): that makes a token bucket.
+/// A [forgotten](SemaphorePermit::forget) permit is not given back, and new permits can be
+/// [added](Semaphore::add_permits). Together that makes a token bucket:
 ///
 /// ```
 /// use tress::sync::Semaphore;
@@ -63,18 +70,19 @@ pub struct Semaphore {
 }
 
 impl Semaphore {
-    /// The most permits a semaphore can have.
+    /// The maximum number of permits of a semaphore: `usize::MAX >> 3`.
     pub const MAX_PERMITS: usize = Permits::MAX;
 
-    /// A semaphore with this many permits.
+    /// Creates a semaphore with the given number of permits.
     ///
+    /// # Panics
+    /// Panics if `permits` exceeds [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
+    ///
+    /// # Examples
     /// ```
     /// let semaphore = tress::sync::Semaphore::new(4);
     /// assert_eq!(semaphore.available_permits(), 4);
     /// ```
-    ///
-    /// # Panics
-    /// If `permits` exceeds [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
     #[track_caller]
     pub fn new(permits: usize) -> Self {
         Semaphore {
@@ -83,17 +91,20 @@ impl Semaphore {
     }
 
     const_fn! {
-        /// As [`new`](Semaphore::new), for statics.
+        /// Creates a semaphore with the given number of permits, in a constant context.
         ///
+        /// Does the same as [`new`](Semaphore::new), and can initialize a `static`.
+        ///
+        /// # Panics
+        /// Panics if `permits` exceeds [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
+        ///
+        /// # Examples
         /// ```
         /// use tress::sync::Semaphore;
         ///
         /// static LIMIT: Semaphore = Semaphore::const_new(100);
         /// assert!(LIMIT.try_acquire().is_ok());
         /// ```
-        ///
-        /// # Panics
-        /// If `permits` exceeds [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
         #[track_caller]
         pub fn const_new(permits: usize) -> Self {
             Semaphore {
@@ -102,8 +113,11 @@ impl Semaphore {
         }
     }
 
-    /// How many permits can be had right now. None while somebody waits.
+    /// Returns the number of permits that can be acquired right now.
     ///
+    /// While requests wait, permits go to them directly, and this returns 0.
+    ///
+    /// # Examples
     /// ```
     /// let semaphore = tress::sync::Semaphore::new(4);
     /// let _permit = semaphore.try_acquire_many(3).unwrap();
@@ -113,24 +127,30 @@ impl Semaphore {
         self.permits.available()
     }
 
-    /// Adds permits; those who wait get them first.
+    /// Adds `n` new permits to the semaphore.
     ///
+    /// Waiting requests are served first; what remains can be acquired by others.
+    ///
+    /// # Panics
+    /// Panics if there would be more than [`MAX_PERMITS`](Semaphore::MAX_PERMITS) permits.
+    ///
+    /// # Examples
     /// ```
     /// let semaphore = tress::sync::Semaphore::new(0);
     /// semaphore.add_permits(2);
     /// assert!(semaphore.try_acquire_many(2).is_ok());
     /// ```
-    ///
-    /// # Panics
-    /// If there would be more than [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
     #[track_caller]
     pub fn add_permits(&self, n: usize) {
         self.permits.add(n);
     }
 
-    /// Takes up to `n` permits away for good, as far as they can be had right now. Returns how many
-    /// were taken.
+    /// Removes up to `n` permits from the semaphore for good, and returns how many were removed.
     ///
+    /// Only available permits are removed: none while requests wait, and none of those that are
+    /// held. See [`SemaphorePermit::forget`] for the latter.
+    ///
+    /// # Examples
     /// ```
     /// let semaphore = tress::sync::Semaphore::new(3);
     /// assert_eq!(semaphore.forget_permits(2), 2);
@@ -140,8 +160,20 @@ impl Semaphore {
         self.permits.remove(n)
     }
 
-    /// Takes one permit, waiting for it in turn.
+    /// Acquires one permit, waiting until there is one.
     ///
+    /// Requests are served in the order in which their futures were first polled. The permit is
+    /// given back when the returned [`SemaphorePermit`] is dropped.
+    ///
+    /// # Errors
+    /// Returns [`AcquireError`] if the semaphore is [closed](Semaphore::close), also if that
+    /// happens while the request waits.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe. If the future is dropped before it is ready, it loses its place
+    /// in the queue, and a permit that it had already been given goes to the next request.
+    ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let semaphore = tress::sync::Semaphore::new(2);
@@ -151,20 +183,30 @@ impl Semaphore {
     /// assert_eq!(semaphore.available_permits(), 2);
     /// # });
     /// ```
-    ///
-    /// # Errors
-    /// If the semaphore is [closed](Semaphore::close), before or while it waits.
-    ///
-    /// # Cancel safety
-    /// Dropping the future gives up the place in line, and a permit that it was already given goes
-    /// to the next.
     #[inline]
     pub fn acquire(&self) -> impl Future<Output = Result<SemaphorePermit<'_>, AcquireError>> {
         self.acquire_n(1)
     }
 
-    /// Takes `n` permits at once, waiting for them in turn.
+    /// Acquires `n` permits at once, waiting until there are enough.
     ///
+    /// Requests are served in the order in which their futures were first polled; one that waits
+    /// for many permits is not overtaken by smaller ones. A request for no permits waits for
+    /// nothing.
+    ///
+    /// # Errors
+    /// Returns [`AcquireError`] if the semaphore is [closed](Semaphore::close), also if that
+    /// happens while the request waits.
+    ///
+    /// # Panics
+    /// Panics if `n` exceeds [`MAX_PERMITS`](Semaphore::MAX_PERMITS), which is possible on 32-bit
+    /// targets only.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe. If the future is dropped before it is ready, it loses its place
+    /// in the queue, and the permits that it had already been given go to the next request.
+    ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let semaphore = tress::sync::Semaphore::new(5);
@@ -172,15 +214,6 @@ impl Semaphore {
     /// assert_eq!(permit.num_permits(), 3);
     /// # });
     /// ```
-    ///
-    /// # Errors
-    /// If the semaphore is [closed](Semaphore::close), before or while it waits.
-    ///
-    /// # Panics
-    /// If `n` exceeds [`MAX_PERMITS`](Semaphore::MAX_PERMITS), which on 64-bit machines it cannot.
-    ///
-    /// # Cancel safety
-    /// Dropping the future gives up the place in line; permits that it had gathered go to the next.
     #[inline]
     pub fn acquire_many(
         &self,
@@ -200,8 +233,13 @@ impl Semaphore {
         })
     }
 
-    /// Takes one permit if that is possible without waiting.
+    /// Acquires one permit if that is possible without waiting.
     ///
+    /// # Errors
+    /// - [`TryAcquireError::NoPermits`] if there is no permit, or requests wait for one.
+    /// - [`TryAcquireError::Closed`] if the semaphore is [closed](Semaphore::close).
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::{Semaphore, TryAcquireError};
     ///
@@ -209,32 +247,42 @@ impl Semaphore {
     /// let _permit = semaphore.try_acquire().unwrap();
     /// assert_eq!(semaphore.try_acquire().unwrap_err(), TryAcquireError::NoPermits);
     /// ```
-    ///
-    /// # Errors
-    /// [`NoPermits`](TryAcquireError::NoPermits) if none is left or others are in line,
-    /// [`Closed`](TryAcquireError::Closed) if the semaphore is closed.
     pub fn try_acquire(&self) -> Result<SemaphorePermit<'_>, TryAcquireError> {
         self.permits.try_take(1)?;
         Ok(SemaphorePermit::new(self, 1))
     }
 
-    /// Takes `n` permits if that is possible without waiting.
+    /// Acquires `n` permits at once if that is possible without waiting.
     ///
+    /// # Errors
+    /// - [`TryAcquireError::NoPermits`] if there are fewer than `n` permits, or requests wait for
+    ///   some.
+    /// - [`TryAcquireError::Closed`] if the semaphore is [closed](Semaphore::close).
+    ///
+    /// # Examples
     /// ```
     /// let semaphore = tress::sync::Semaphore::new(4);
     /// assert!(semaphore.try_acquire_many(5).is_err());
     /// assert!(semaphore.try_acquire_many(4).is_ok());
     /// ```
-    ///
-    /// # Errors
-    /// As for [`try_acquire`](Semaphore::try_acquire).
     pub fn try_acquire_many(&self, n: u32) -> Result<SemaphorePermit<'_>, TryAcquireError> {
         self.permits.try_take(n as usize)?;
         Ok(SemaphorePermit::new(self, n as usize))
     }
 
-    /// Takes one permit by blocking the thread, in turn with the tasks that wait.
+    /// Acquires one permit, blocking the current thread until there is one.
     ///
+    /// The thread waits in the same queue as the tasks that call [`acquire`](Semaphore::acquire).
+    ///
+    /// # Errors
+    /// Returns [`AcquireError`] if the semaphore is [closed](Semaphore::close), also if that
+    /// happens while the thread waits.
+    ///
+    /// # Panics
+    /// Panics if called on a thread that is driving tasks; use [`acquire`](Semaphore::acquire)
+    /// there.
+    ///
+    /// # Examples
     /// ```
     /// use std::sync::Arc;
     /// use tress::sync::Semaphore;
@@ -247,12 +295,6 @@ impl Semaphore {
     /// semaphore.add_permits(1);
     /// assert!(thread.join().unwrap());
     /// ```
-    ///
-    /// # Errors
-    /// If the semaphore is [closed](Semaphore::close), before or while it waits.
-    ///
-    /// # Panics
-    /// On a thread that drives tasks: use [`acquire`](Semaphore::acquire) there.
     #[track_caller]
     pub fn blocking_acquire(&self) -> Result<SemaphorePermit<'_>, AcquireError> {
         block_thread::block_on(
@@ -261,19 +303,23 @@ impl Semaphore {
         )
     }
 
-    /// Takes `n` permits by blocking the thread.
+    /// Acquires `n` permits at once, blocking the current thread until there are enough.
     ///
+    /// # Errors
+    /// Returns [`AcquireError`] if the semaphore is [closed](Semaphore::close), also if that
+    /// happens while the thread waits.
+    ///
+    /// # Panics
+    /// Panics if called on a thread that is driving tasks, where
+    /// [`acquire_many`](Semaphore::acquire_many) is to be used, and if `n` exceeds
+    /// [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
+    ///
+    /// # Examples
     /// ```
     /// let semaphore = tress::sync::Semaphore::new(5);
     /// let permit = semaphore.blocking_acquire_many(2).unwrap();
     /// assert_eq!(permit.num_permits(), 2);
     /// ```
-    ///
-    /// # Errors
-    /// If the semaphore is [closed](Semaphore::close), before or while it waits.
-    ///
-    /// # Panics
-    /// On a thread that drives tasks: use [`acquire_many`](Semaphore::acquire_many) there.
     #[track_caller]
     pub fn blocking_acquire_many(&self, n: u32) -> Result<SemaphorePermit<'_>, AcquireError> {
         block_thread::block_on(
@@ -282,8 +328,19 @@ impl Semaphore {
         )
     }
 
-    /// As [`acquire`](Semaphore::acquire), with a permit that can outlive the borrow.
+    /// Acquires one permit, and returns it with the `Arc` of the semaphore.
     ///
+    /// Does the same as [`acquire`](Semaphore::acquire), but the permit borrows nothing: it can be
+    /// moved into a spawned task or stored.
+    ///
+    /// # Errors
+    /// Returns [`AcquireError`] if the semaphore is [closed](Semaphore::close), also if that
+    /// happens while the request waits.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe, as [`acquire`](Semaphore::acquire) is.
+    ///
+    /// # Examples
     /// ```
     /// use std::sync::Arc;
     /// use tress::sync::Semaphore;
@@ -298,18 +355,26 @@ impl Semaphore {
     /// semaphore.acquire().await.unwrap();
     /// # });
     /// ```
-    ///
-    /// # Errors
-    /// If the semaphore is [closed](Semaphore::close), before or while it waits.
-    ///
-    /// # Cancel safety
-    /// As [`acquire`](Semaphore::acquire).
     pub async fn acquire_owned(self: Arc<Self>) -> Result<OwnedSemaphorePermit, AcquireError> {
         self.acquire_n_owned(1).await
     }
 
-    /// As [`acquire_many`](Semaphore::acquire_many), with a permit that can outlive the borrow.
+    /// Acquires `n` permits at once, and returns them with the `Arc` of the semaphore.
     ///
+    /// Does the same as [`acquire_many`](Semaphore::acquire_many), but the permit borrows nothing.
+    ///
+    /// # Errors
+    /// Returns [`AcquireError`] if the semaphore is [closed](Semaphore::close), also if that
+    /// happens while the request waits.
+    ///
+    /// # Panics
+    /// Panics if `n` exceeds [`MAX_PERMITS`](Semaphore::MAX_PERMITS), which is possible on 32-bit
+    /// targets only.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe, as [`acquire_many`](Semaphore::acquire_many) is.
+    ///
+    /// # Examples
     /// ```
     /// use std::sync::Arc;
     /// use tress::sync::Semaphore;
@@ -321,15 +386,6 @@ impl Semaphore {
     /// # drop(permit);
     /// # });
     /// ```
-    ///
-    /// # Errors
-    /// If the semaphore is [closed](Semaphore::close), before or while it waits.
-    ///
-    /// # Panics
-    /// As [`acquire_many`](Semaphore::acquire_many).
-    ///
-    /// # Cancel safety
-    /// As [`acquire_many`](Semaphore::acquire_many).
     pub async fn acquire_many_owned(
         self: Arc<Self>,
         n: u32,
@@ -345,8 +401,14 @@ impl Semaphore {
         Ok(OwnedSemaphorePermit::new(self, n))
     }
 
-    /// As [`try_acquire`](Semaphore::try_acquire), with a permit that can outlive the borrow.
+    /// Acquires one permit if that is possible without waiting, and returns it with the `Arc` of
+    /// the semaphore.
     ///
+    /// # Errors
+    /// - [`TryAcquireError::NoPermits`] if there is no permit, or requests wait for one.
+    /// - [`TryAcquireError::Closed`] if the semaphore is [closed](Semaphore::close).
+    ///
+    /// # Examples
     /// ```
     /// use std::sync::Arc;
     /// use tress::sync::Semaphore;
@@ -356,17 +418,20 @@ impl Semaphore {
     /// assert!(semaphore.try_acquire_owned().is_err());
     /// # drop(permit);
     /// ```
-    ///
-    /// # Errors
-    /// As for [`try_acquire`](Semaphore::try_acquire).
     pub fn try_acquire_owned(self: Arc<Self>) -> Result<OwnedSemaphorePermit, TryAcquireError> {
         self.permits.try_take(1)?;
         Ok(OwnedSemaphorePermit::new(self, 1))
     }
 
-    /// As [`try_acquire_many`](Semaphore::try_acquire_many), with a permit that can outlive the
-    /// borrow.
+    /// Acquires `n` permits at once if that is possible without waiting, and returns them with the
+    /// `Arc` of the semaphore.
     ///
+    /// # Errors
+    /// - [`TryAcquireError::NoPermits`] if there are fewer than `n` permits, or requests wait for
+    ///   some.
+    /// - [`TryAcquireError::Closed`] if the semaphore is [closed](Semaphore::close).
+    ///
+    /// # Examples
     /// ```
     /// use std::sync::Arc;
     /// use tress::sync::Semaphore;
@@ -374,9 +439,6 @@ impl Semaphore {
     /// let semaphore = Arc::new(Semaphore::new(3));
     /// assert!(semaphore.try_acquire_many_owned(3).is_ok());
     /// ```
-    ///
-    /// # Errors
-    /// As for [`try_acquire`](Semaphore::try_acquire).
     pub fn try_acquire_many_owned(
         self: Arc<Self>,
         n: u32,
@@ -385,9 +447,18 @@ impl Semaphore {
         Ok(OwnedSemaphorePermit::new(self, n as usize))
     }
 
-    /// As [`blocking_acquire`](Semaphore::blocking_acquire), with a permit that can outlive the
-    /// borrow.
+    /// Acquires one permit, blocking the current thread until there is one, and returns it with the
+    /// `Arc` of the semaphore.
     ///
+    /// # Errors
+    /// Returns [`AcquireError`] if the semaphore is [closed](Semaphore::close), also if that
+    /// happens while the thread waits.
+    ///
+    /// # Panics
+    /// Panics if called on a thread that is driving tasks; use
+    /// [`acquire_owned`](Semaphore::acquire_owned) there.
+    ///
+    /// # Examples
     /// ```
     /// use std::sync::Arc;
     /// use tress::sync::Semaphore;
@@ -395,12 +466,6 @@ impl Semaphore {
     /// let semaphore = Arc::new(Semaphore::new(1));
     /// assert!(semaphore.blocking_acquire_owned().is_ok());
     /// ```
-    ///
-    /// # Errors
-    /// If the semaphore is [closed](Semaphore::close), before or while it waits.
-    ///
-    /// # Panics
-    /// On a thread that drives tasks: use [`acquire_owned`](Semaphore::acquire_owned) there.
     #[track_caller]
     pub fn blocking_acquire_owned(self: Arc<Self>) -> Result<OwnedSemaphorePermit, AcquireError> {
         block_thread::block_on(
@@ -409,9 +474,19 @@ impl Semaphore {
         )
     }
 
-    /// As [`blocking_acquire_many`](Semaphore::blocking_acquire_many), with a permit that can
-    /// outlive the borrow.
+    /// Acquires `n` permits at once, blocking the current thread until there are enough, and
+    /// returns them with the `Arc` of the semaphore.
     ///
+    /// # Errors
+    /// Returns [`AcquireError`] if the semaphore is [closed](Semaphore::close), also if that
+    /// happens while the thread waits.
+    ///
+    /// # Panics
+    /// Panics if called on a thread that is driving tasks, where
+    /// [`acquire_many_owned`](Semaphore::acquire_many_owned) is to be used, and if `n` exceeds
+    /// [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
+    ///
+    /// # Examples
     /// ```
     /// use std::sync::Arc;
     /// use tress::sync::Semaphore;
@@ -419,13 +494,6 @@ impl Semaphore {
     /// let semaphore = Arc::new(Semaphore::new(2));
     /// assert!(semaphore.blocking_acquire_many_owned(2).is_ok());
     /// ```
-    ///
-    /// # Errors
-    /// If the semaphore is [closed](Semaphore::close), before or while it waits.
-    ///
-    /// # Panics
-    /// On a thread that drives tasks: use [`acquire_many_owned`](Semaphore::acquire_many_owned)
-    /// there.
     #[track_caller]
     pub fn blocking_acquire_many_owned(
         self: Arc<Self>,
@@ -437,9 +505,13 @@ impl Semaphore {
         )
     }
 
-    /// Gives out no permits any more: those who wait, and those who come, get an error; also one whose
-    /// turn had come and who was not polled since. Permits that are out stay valid.
+    /// Closes the semaphore: no permits are given out any more.
     ///
+    /// All waiting requests, and all later ones, fail with an error. That includes a request that
+    /// has been given its permits but whose future has not been polled since. Permits that are held
+    /// stay valid.
+    ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let semaphore = tress::sync::Semaphore::new(1);
@@ -452,8 +524,9 @@ impl Semaphore {
         self.permits.close();
     }
 
-    /// True after [`close`](Semaphore::close).
+    /// Returns `true` if the semaphore has been [closed](Semaphore::close).
     ///
+    /// # Examples
     /// ```
     /// let semaphore = tress::sync::Semaphore::new(1);
     /// assert!(!semaphore.is_closed());
@@ -472,7 +545,18 @@ impl Semaphore {
     }
 }
 
-/// The semaphore was closed: it will not give out permits any more.
+/// The error of [`Semaphore::acquire`] and its variants: the semaphore is
+/// [closed](Semaphore::close).
+///
+/// # Examples
+/// ```
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let semaphore = tress::sync::Semaphore::new(1);
+/// semaphore.close();
+/// let error = semaphore.acquire().await.unwrap_err();
+/// assert!(error.to_string().contains("closed"));
+/// # });
+/// ```
 #[derive(Debug)]
 pub struct AcquireError(());
 
@@ -490,12 +574,22 @@ impl From<Closed> for AcquireError {
     }
 }
 
-/// Why [`try_acquire`](Semaphore::try_acquire) and its siblings got no permit.
+/// The error of [`Semaphore::try_acquire`] and its variants.
+///
+/// # Examples
+/// ```
+/// use tress::sync::{Semaphore, TryAcquireError};
+///
+/// let semaphore = Semaphore::new(0);
+/// assert_eq!(semaphore.try_acquire().unwrap_err(), TryAcquireError::NoPermits);
+/// semaphore.close();
+/// assert_eq!(semaphore.try_acquire().unwrap_err(), TryAcquireError::Closed);
+/// ```
 #[derive(Debug, PartialEq, Eq)]
 pub enum TryAcquireError {
-    /// The semaphore was closed.
+    /// The semaphore is [closed](Semaphore::close).
     Closed,
-    /// There are too few permits right now, or others are in line for them.
+    /// There are too few permits at the moment, or requests wait for them.
     NoPermits,
 }
 

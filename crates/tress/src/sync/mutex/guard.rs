@@ -6,8 +6,13 @@ use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-/// The lock on a [`Mutex`], and the way to its data. Unlocks when dropped.
+/// A guard of a locked [`Mutex`], through which the data can be read and changed.
 ///
+/// Returned by [`Mutex::lock`], [`Mutex::try_lock`] and [`Mutex::blocking_lock`]. Dropping the
+/// guard unlocks the mutex. The guard may be held over an `.await`, and can be sent to another
+/// thread if the data can.
+///
+/// # Examples
 /// ```
 /// # tress::runtime::Runtime::new().unwrap().block_on(async {
 /// let mutex = tress::sync::Mutex::new(vec![1]);
@@ -25,7 +30,7 @@ pub struct MutexGuard<'a, T: ?Sized> {
 }
 
 impl<'a, T: ?Sized> MutexGuard<'a, T> {
-    /// The caller has the mutex's permit.
+    /// Creates the guard. The caller has the mutex's permit.
     #[inline(always)]
     pub(super) fn new(mutex: &'a Mutex<T>) -> Self {
         MutexGuard {
@@ -34,10 +39,14 @@ impl<'a, T: ?Sized> MutexGuard<'a, T> {
         }
     }
 
-    /// A guard for a part of the data.
+    /// Makes a [`MappedMutexGuard`] for a component of the data.
     ///
-    /// An associated function, so that it does not hide a method of the data.
+    /// The mutex stays locked until the new guard is dropped. If `f` panics, it is unlocked.
     ///
+    /// This is an associated function, called as `MutexGuard::map(guard, …)`, so that it does not
+    /// shadow a method of the data.
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::{Mutex, MutexGuard};
     ///
@@ -61,8 +70,15 @@ impl<'a, T: ?Sized> MutexGuard<'a, T> {
         MappedMutexGuard::new(this.into_held(), part)
     }
 
-    /// A guard for a part of the data, if there is such a part; otherwise this guard again.
+    /// Makes a [`MappedMutexGuard`] for a component of the data that may be absent.
     ///
+    /// This is an associated function, called as `MutexGuard::try_map(guard, …)`, so that it does
+    /// not shadow a method of the data.
+    ///
+    /// # Errors
+    /// Returns the original guard if `f` returns `None`. The mutex stays locked.
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::{Mutex, MutexGuard};
     ///
@@ -87,8 +103,11 @@ impl<'a, T: ?Sized> MutexGuard<'a, T> {
         }
     }
 
-    /// The mutex that is locked.
+    /// Returns a reference to the mutex that the guard locks.
     ///
+    /// This is an associated function, so that it does not shadow a method of the data.
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::{Mutex, MutexGuard};
     ///
@@ -150,7 +169,7 @@ impl<T: ?Sized + fmt::Display> fmt::Display for MutexGuard<'_, T> {
     }
 }
 
-/// A lock that is held, whatever the type of what it guards.
+/// A held lock, whatever the type of the data.
 struct Held<'a>(&'a Permits);
 
 impl Drop for Held<'_> {
@@ -160,8 +179,12 @@ impl Drop for Held<'_> {
     }
 }
 
-/// The lock on a [`Mutex`], with the way to a part of its data; made by [`MutexGuard::map`].
+/// A guard of a locked [`Mutex`] for a component of its data.
 ///
+/// Returned by [`MutexGuard::map`] and [`MutexGuard::try_map`]. Dropping the guard unlocks the
+/// mutex.
+///
+/// # Examples
 /// ```
 /// use tress::sync::{MappedMutexGuard, Mutex, MutexGuard};
 ///
@@ -203,8 +226,13 @@ impl<'a, T: ?Sized> MappedMutexGuard<'a, T> {
         }
     }
 
-    /// As [`MutexGuard::map`].
+    /// Makes a [`MappedMutexGuard`] for a component of the component.
     ///
+    /// The mutex stays locked until the new guard is dropped. If `f` panics, it is unlocked.
+    ///
+    /// This is an associated function, so that it does not shadow a method of the data.
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::{MappedMutexGuard, Mutex, MutexGuard};
     ///
@@ -224,8 +252,14 @@ impl<'a, T: ?Sized> MappedMutexGuard<'a, T> {
         MappedMutexGuard::new(this.held, part)
     }
 
-    /// As [`MutexGuard::try_map`].
+    /// Makes a [`MappedMutexGuard`] for a component of the component that may be absent.
     ///
+    /// This is an associated function, so that it does not shadow a method of the data.
+    ///
+    /// # Errors
+    /// Returns the original guard if `f` returns `None`. The mutex stays locked.
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::{MappedMutexGuard, Mutex, MutexGuard};
     ///

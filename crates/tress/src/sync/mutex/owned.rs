@@ -5,7 +5,7 @@ use std::ops::{Deref, DerefMut};
 use std::ptr;
 use std::sync::Arc;
 
-/// A locked mutex. Dropping it unlocks, then gives up the share.
+/// A locked mutex. Dropping it unlocks the mutex, then drops the `Arc`.
 struct Held<T: ?Sized>(Arc<Mutex<T>>);
 
 impl<T: ?Sized> Drop for Held<T> {
@@ -15,8 +15,13 @@ impl<T: ?Sized> Drop for Held<T> {
     }
 }
 
-/// As [`MutexGuard`](super::MutexGuard), with a share of the mutex instead of a borrow.
+/// A guard of a locked [`Mutex`] that keeps the mutex alive by its `Arc`.
 ///
+/// Returned by [`Mutex::lock_owned`], [`Mutex::try_lock_owned`] and [`Mutex::blocking_lock_owned`].
+/// It is like a [`MutexGuard`](super::MutexGuard), but borrows nothing. Dropping the guard unlocks
+/// the mutex.
+///
+/// # Examples
 /// ```
 /// use std::sync::Arc;
 /// use tress::sync::{Mutex, OwnedMutexGuard};
@@ -36,7 +41,7 @@ pub struct OwnedMutexGuard<T: ?Sized> {
 }
 
 impl<T: ?Sized> OwnedMutexGuard<T> {
-    /// The caller has the mutex's permit.
+    /// Creates the guard. The caller has the mutex's permit.
     #[inline]
     pub(super) fn new(mutex: Arc<Mutex<T>>) -> Self {
         OwnedMutexGuard {
@@ -45,8 +50,14 @@ impl<T: ?Sized> OwnedMutexGuard<T> {
         }
     }
 
-    /// A guard for a part of the data.
+    /// Makes an [`OwnedMappedMutexGuard`] for a component of the data.
     ///
+    /// The mutex stays locked until the new guard is dropped. If `f` panics, it is unlocked.
+    ///
+    /// This is an associated function, called as `OwnedMutexGuard::map(guard, …)`, so that it does
+    /// not shadow a method of the data.
+    ///
+    /// # Examples
     /// ```
     /// use std::sync::Arc;
     /// use tress::sync::{Mutex, OwnedMutexGuard};
@@ -69,8 +80,15 @@ impl<T: ?Sized> OwnedMutexGuard<T> {
         }
     }
 
-    /// A guard for a part of the data, if there is such a part; otherwise this guard again.
+    /// Makes an [`OwnedMappedMutexGuard`] for a component of the data that may be absent.
     ///
+    /// This is an associated function, called as `OwnedMutexGuard::try_map(guard, …)`, so that it
+    /// does not shadow a method of the data.
+    ///
+    /// # Errors
+    /// Returns the original guard if `f` returns `None`. The mutex stays locked.
+    ///
+    /// # Examples
     /// ```
     /// use std::sync::Arc;
     /// use tress::sync::{Mutex, OwnedMutexGuard};
@@ -95,8 +113,11 @@ impl<T: ?Sized> OwnedMutexGuard<T> {
         }
     }
 
-    /// The mutex that is locked.
+    /// Returns a reference to the `Arc` of the mutex that the guard locks.
     ///
+    /// This is an associated function, so that it does not shadow a method of the data.
+    ///
+    /// # Examples
     /// ```
     /// use std::sync::Arc;
     /// use tress::sync::{Mutex, OwnedMutexGuard};
@@ -140,9 +161,14 @@ impl<T: ?Sized + fmt::Display> fmt::Display for OwnedMutexGuard<T> {
     }
 }
 
-/// As [`MappedMutexGuard`](super::MappedMutexGuard), with a share of the mutex instead of a borrow;
-/// made by [`OwnedMutexGuard::map`].
+/// A guard of a locked [`Mutex`] for a component of its data that keeps the mutex alive by its
+/// `Arc`.
 ///
+/// Returned by [`OwnedMutexGuard::map`] and [`OwnedMutexGuard::try_map`]. It is like a
+/// [`MappedMutexGuard`](super::MappedMutexGuard), but borrows nothing. Dropping the guard unlocks
+/// the mutex.
+///
+/// # Examples
 /// ```
 /// use std::sync::Arc;
 /// use tress::sync::{Mutex, OwnedMappedMutexGuard, OwnedMutexGuard};
@@ -153,7 +179,8 @@ impl<T: ?Sized + fmt::Display> fmt::Display for OwnedMutexGuard<T> {
 /// assert_eq!(*last, 3);
 /// ```
 ///
-/// What can be written through it must live as long as what is there:
+/// The guard is invariant in the type of the component: a value that is written through it lives as
+/// long as the one it replaces.
 ///
 /// ```compile_fail
 /// fn shorten<'a>(
@@ -180,8 +207,13 @@ where
 }
 
 impl<T: ?Sized, U: ?Sized> OwnedMappedMutexGuard<T, U> {
-    /// As [`OwnedMutexGuard::map`].
+    /// Makes an [`OwnedMappedMutexGuard`] for a component of the component.
     ///
+    /// The mutex stays locked until the new guard is dropped. If `f` panics, it is unlocked.
+    ///
+    /// This is an associated function, so that it does not shadow a method of the data.
+    ///
+    /// # Examples
     /// ```
     /// use std::sync::Arc;
     /// use tress::sync::{Mutex, OwnedMappedMutexGuard, OwnedMutexGuard};
@@ -204,8 +236,14 @@ impl<T: ?Sized, U: ?Sized> OwnedMappedMutexGuard<T, U> {
         }
     }
 
-    /// As [`OwnedMutexGuard::try_map`].
+    /// Makes an [`OwnedMappedMutexGuard`] for a component of the component that may be absent.
     ///
+    /// This is an associated function, so that it does not shadow a method of the data.
+    ///
+    /// # Errors
+    /// Returns the original guard if `f` returns `None`. The mutex stays locked.
+    ///
+    /// # Examples
     /// ```
     /// use std::sync::Arc;
     /// use tress::sync::{Mutex, OwnedMappedMutexGuard, OwnedMutexGuard};

@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// A lock that is held to read. Dropping it unlocks, then gives up the share.
+/// A lock that is held for reading. Dropping it releases the lock, then drops the `Arc`.
 pub(super) struct Held<T: ?Sized>(pub(super) Arc<RwLock<T>>);
 
 impl<T: ?Sized> Drop for Held<T> {
@@ -14,8 +14,14 @@ impl<T: ?Sized> Drop for Held<T> {
     }
 }
 
-/// As [`RwLockReadGuard`](super::RwLockReadGuard), with a share of the lock instead of a borrow.
+/// A guard of an [`RwLock`] that is locked for reading, which keeps the lock alive by its `Arc`.
 ///
+/// Returned by [`RwLock::read_owned`] and [`RwLock::try_read_owned`], and by
+/// [`OwnedRwLockWriteGuard::downgrade`](super::OwnedRwLockWriteGuard::downgrade). It is like a
+/// [`RwLockReadGuard`](super::RwLockReadGuard), but borrows nothing. `U` is the type of the
+/// component that the guard gives access to. Dropping the guard releases the lock.
+///
+/// # Examples
 /// ```
 /// use std::sync::Arc;
 /// use tress::sync::{OwnedRwLockReadGuard, RwLock};
@@ -44,7 +50,7 @@ where
 }
 
 impl<T: ?Sized> OwnedRwLockReadGuard<T> {
-    /// The caller has one permit of the lock.
+    /// Creates the guard. The caller has one permit of the lock.
     #[inline]
     pub(super) fn new(lock: Arc<RwLock<T>>) -> Self {
         // SAFETY: the cell is not at address zero.
@@ -58,8 +64,14 @@ impl<T: ?Sized, U: ?Sized> OwnedRwLockReadGuard<T, U> {
         OwnedRwLockReadGuard { data, held }
     }
 
-    /// A guard for a part of the data.
+    /// Makes a guard for a component of the data.
     ///
+    /// The lock stays held until the new guard is dropped. If `f` panics, it is released.
+    ///
+    /// This is an associated function, called as `OwnedRwLockReadGuard::map(guard, …)`, so that it
+    /// does not shadow a method of the data.
+    ///
+    /// # Examples
     /// ```
     /// use std::sync::Arc;
     /// use tress::sync::{OwnedRwLockReadGuard, RwLock};
@@ -78,8 +90,14 @@ impl<T: ?Sized, U: ?Sized> OwnedRwLockReadGuard<T, U> {
         OwnedRwLockReadGuard::from_parts(this.held, part)
     }
 
-    /// A guard for a part of the data, if there is such a part; otherwise this guard again.
+    /// Makes a guard for a component of the data that may be absent.
     ///
+    /// This is an associated function, so that it does not shadow a method of the data.
+    ///
+    /// # Errors
+    /// Returns the original guard if `f` returns `None`. The lock stays held.
+    ///
+    /// # Examples
     /// ```
     /// use std::sync::Arc;
     /// use tress::sync::{OwnedRwLockReadGuard, RwLock};
@@ -99,8 +117,11 @@ impl<T: ?Sized, U: ?Sized> OwnedRwLockReadGuard<T, U> {
         }
     }
 
-    /// The lock that is held.
+    /// Returns a reference to the `Arc` of the lock that the guard holds.
     ///
+    /// This is an associated function, so that it does not shadow a method of the data.
+    ///
+    /// # Examples
     /// ```
     /// use std::sync::Arc;
     /// use tress::sync::{OwnedRwLockReadGuard, RwLock};
@@ -119,7 +140,7 @@ impl<T: ?Sized, U: ?Sized> Deref for OwnedRwLockReadGuard<T, U> {
 
     #[inline]
     fn deref(&self) -> &U {
-        // SAFETY: a read lock is ours, so nobody writes; the data is in the lock, which we keep
+        // SAFETY: a read lock is ours, so there is no writer; the data is in the lock, which we keep
         // alive, and the result borrows the guard.
         unsafe { self.data.as_ref() }
     }

@@ -6,11 +6,11 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
-/// A lock that is held to write. Dropping it unlocks, then gives up the share.
+/// A lock that is held for writing. Dropping it releases the lock, then drops the `Arc`.
 struct Held<T: ?Sized>(Arc<RwLock<T>>);
 
 impl<T: ?Sized> Held<T> {
-    /// Lets readers in, and stays as one.
+    /// Turns the write lock into a read lock, and lets other readers in.
     fn downgrade(self) -> owned_read::Held<T> {
         let this = ManuallyDrop::new(self);
         // SAFETY: `this` is not dropped, so the share is moved, not copied.
@@ -30,8 +30,13 @@ impl<T: ?Sized> Drop for Held<T> {
     }
 }
 
-/// As [`RwLockWriteGuard`](super::RwLockWriteGuard), with a share of the lock instead of a borrow.
+/// A guard of an [`RwLock`] that is locked for writing, which keeps the lock alive by its `Arc`.
 ///
+/// Returned by [`RwLock::write_owned`] and [`RwLock::try_write_owned`]. It is like a
+/// [`RwLockWriteGuard`](super::RwLockWriteGuard), but borrows nothing. Dropping the guard releases
+/// the lock.
+///
+/// # Examples
 /// ```
 /// use std::sync::Arc;
 /// use tress::sync::{OwnedRwLockWriteGuard, RwLock};
@@ -52,7 +57,7 @@ pub struct OwnedRwLockWriteGuard<T: ?Sized> {
 }
 
 impl<T: ?Sized> OwnedRwLockWriteGuard<T> {
-    /// The caller has all permits of the lock.
+    /// Creates the guard. The caller has all permits of the lock.
     #[inline]
     pub(super) fn new(lock: Arc<RwLock<T>>) -> Self {
         OwnedRwLockWriteGuard {
@@ -61,8 +66,14 @@ impl<T: ?Sized> OwnedRwLockWriteGuard<T> {
         }
     }
 
-    /// A guard for a part of the data.
+    /// Makes an [`OwnedRwLockMappedWriteGuard`] for a component of the data.
     ///
+    /// The lock stays held until the new guard is dropped. If `f` panics, it is released.
+    ///
+    /// This is an associated function, called as `OwnedRwLockWriteGuard::map(guard, …)`, so that it
+    /// does not shadow a method of the data.
+    ///
+    /// # Examples
     /// ```
     /// use std::sync::Arc;
     /// use tress::sync::{OwnedRwLockWriteGuard, RwLock};
@@ -84,8 +95,14 @@ impl<T: ?Sized> OwnedRwLockWriteGuard<T> {
         }
     }
 
-    /// A guard for a part of the data, if there is such a part; otherwise this guard again.
+    /// Makes an [`OwnedRwLockMappedWriteGuard`] for a component of the data that may be absent.
     ///
+    /// This is an associated function, so that it does not shadow a method of the data.
+    ///
+    /// # Errors
+    /// Returns the original guard if `f` returns `None`. The lock stays held.
+    ///
+    /// # Examples
     /// ```
     /// use std::sync::Arc;
     /// use tress::sync::{OwnedRwLockWriteGuard, RwLock};
@@ -111,8 +128,14 @@ impl<T: ?Sized> OwnedRwLockWriteGuard<T> {
         }
     }
 
-    /// A read guard for a part of the data, with no other writer in between.
+    /// Atomically turns the write guard into a read guard for a component of the data.
     ///
+    /// No other writer gets the lock in between; see
+    /// [`downgrade`](OwnedRwLockWriteGuard::downgrade). If `f` panics, the lock is released.
+    ///
+    /// This is an associated function, so that it does not shadow a method of the data.
+    ///
+    /// # Examples
     /// ```
     /// use std::sync::Arc;
     /// use tress::sync::{OwnedRwLockWriteGuard, RwLock};
@@ -131,8 +154,17 @@ impl<T: ?Sized> OwnedRwLockWriteGuard<T> {
         OwnedRwLockReadGuard::from_parts(this.held.downgrade(), part)
     }
 
-    /// A read guard for a part of the data, if there is such a part; otherwise this guard again.
+    /// Atomically turns the write guard into a read guard for a component of the data that may be
+    /// absent.
     ///
+    /// No other writer gets the lock in between.
+    ///
+    /// This is an associated function, so that it does not shadow a method of the data.
+    ///
+    /// # Errors
+    /// Returns the original guard if `f` returns `None`. The lock stays held for writing.
+    ///
+    /// # Examples
     /// ```
     /// use std::sync::Arc;
     /// use tress::sync::{OwnedRwLockWriteGuard, RwLock};
@@ -158,8 +190,14 @@ impl<T: ?Sized> OwnedRwLockWriteGuard<T> {
         }
     }
 
-    /// The same guard with the type of a mapped one.
+    /// Converts the guard into an [`OwnedRwLockMappedWriteGuard`] for all of the data.
     ///
+    /// Functions that may return a guard for a component as well as for the whole can thus have one
+    /// return type.
+    ///
+    /// This is an associated function, so that it does not shadow a method of the data.
+    ///
+    /// # Examples
     /// ```
     /// use std::sync::Arc;
     /// use tress::sync::{OwnedRwLockMappedWriteGuard, OwnedRwLockWriteGuard, RwLock};
@@ -174,8 +212,12 @@ impl<T: ?Sized> OwnedRwLockWriteGuard<T> {
         Self::map(this, |data| data)
     }
 
-    /// A read guard in place of this one, with no other writer in between.
+    /// Atomically turns the write guard into a read guard.
     ///
+    /// No other writer gets the lock in between, so the data stays as this guard left it. Waiting
+    /// readers get the lock at once, except those behind a waiting writer.
+    ///
+    /// # Examples
     /// ```
     /// use std::sync::Arc;
     /// use tress::sync::RwLock;
@@ -188,8 +230,11 @@ impl<T: ?Sized> OwnedRwLockWriteGuard<T> {
         Self::downgrade_map(self, |data| data)
     }
 
-    /// The lock that is held.
+    /// Returns a reference to the `Arc` of the lock that the guard holds.
     ///
+    /// This is an associated function, so that it does not shadow a method of the data.
+    ///
+    /// # Examples
     /// ```
     /// use std::sync::Arc;
     /// use tress::sync::{OwnedRwLockWriteGuard, RwLock};
@@ -233,9 +278,15 @@ impl<T: ?Sized + fmt::Display> fmt::Display for OwnedRwLockWriteGuard<T> {
     }
 }
 
-/// As [`RwLockMappedWriteGuard`](super::RwLockMappedWriteGuard), with a share of the lock instead of
-/// a borrow; made by [`OwnedRwLockWriteGuard::map`].
+/// A guard of an [`RwLock`] that is locked for writing, for a component of its data, which keeps
+/// the lock alive by its `Arc`.
 ///
+/// Returned by [`OwnedRwLockWriteGuard::map`], [`OwnedRwLockWriteGuard::try_map`] and
+/// [`OwnedRwLockWriteGuard::into_mapped`]. It is like a
+/// [`RwLockMappedWriteGuard`](super::RwLockMappedWriteGuard), but borrows nothing. Dropping the
+/// guard releases the lock.
+///
+/// # Examples
 /// ```
 /// use std::sync::Arc;
 /// use tress::sync::{OwnedRwLockMappedWriteGuard, OwnedRwLockWriteGuard, RwLock};
@@ -247,7 +298,8 @@ impl<T: ?Sized + fmt::Display> fmt::Display for OwnedRwLockWriteGuard<T> {
 /// assert_eq!(*last, 3);
 /// ```
 ///
-/// What can be written through it must live as long as what is there:
+/// The guard is invariant in the type of the component: a value that is written through it lives as
+/// long as the one it replaces.
 ///
 /// ```compile_fail
 /// fn shorten<'a>(
@@ -280,8 +332,13 @@ where
 }
 
 impl<T: ?Sized, U: ?Sized> OwnedRwLockMappedWriteGuard<T, U> {
-    /// As [`OwnedRwLockWriteGuard::map`].
+    /// Makes an [`OwnedRwLockMappedWriteGuard`] for a component of the component.
     ///
+    /// The lock stays held until the new guard is dropped. If `f` panics, it is released.
+    ///
+    /// This is an associated function, so that it does not shadow a method of the data.
+    ///
+    /// # Examples
     /// ```
     /// use std::sync::Arc;
     /// use tress::sync::{OwnedRwLockMappedWriteGuard, OwnedRwLockWriteGuard, RwLock};
@@ -303,8 +360,15 @@ impl<T: ?Sized, U: ?Sized> OwnedRwLockMappedWriteGuard<T, U> {
         }
     }
 
-    /// As [`OwnedRwLockWriteGuard::try_map`].
+    /// Makes an [`OwnedRwLockMappedWriteGuard`] for a component of the component that may be
+    /// absent.
     ///
+    /// This is an associated function, so that it does not shadow a method of the data.
+    ///
+    /// # Errors
+    /// Returns the original guard if `f` returns `None`. The lock stays held.
+    ///
+    /// # Examples
     /// ```
     /// use std::sync::Arc;
     /// use tress::sync::{OwnedRwLockMappedWriteGuard, OwnedRwLockWriteGuard, RwLock};
@@ -330,8 +394,11 @@ impl<T: ?Sized, U: ?Sized> OwnedRwLockMappedWriteGuard<T, U> {
         }
     }
 
-    /// The lock that is held.
+    /// Returns a reference to the `Arc` of the lock that the guard holds.
     ///
+    /// This is an associated function, so that it does not shadow a method of the data.
+    ///
+    /// # Examples
     /// ```
     /// use std::sync::Arc;
     /// use tress::sync::{OwnedRwLockMappedWriteGuard, OwnedRwLockWriteGuard, RwLock};

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 use std::ptr::NonNull;
 
-/// A read lock that is held, whatever the type of what it guards.
+/// A held read lock, whatever the type of the data.
 pub(super) struct Held<'a>(pub(super) &'a Permits);
 
 impl Drop for Held<'_> {
@@ -15,8 +15,13 @@ impl Drop for Held<'_> {
     }
 }
 
-/// A read lock on an [`RwLock`], and the way to its data. Unlocks when dropped.
+/// A guard of an [`RwLock`] that is locked for reading, through which the data can be read.
 ///
+/// Returned by [`RwLock::read`], [`RwLock::try_read`] and [`RwLock::blocking_read`], and by
+/// [`RwLockWriteGuard::downgrade`](super::RwLockWriteGuard::downgrade). Dropping the guard releases
+/// the lock.
+///
+/// # Examples
 /// ```
 /// # tress::runtime::Runtime::new().unwrap().block_on(async {
 /// let lock = tress::sync::RwLock::new(vec![1]);
@@ -38,7 +43,7 @@ unsafe impl<T: ?Sized + Sync> Send for RwLockReadGuard<'_, T> {}
 unsafe impl<T: ?Sized + Send + Sync> Sync for RwLockReadGuard<'_, T> {}
 
 impl<'a, T: ?Sized> RwLockReadGuard<'a, T> {
-    /// The caller has one permit of the lock.
+    /// Creates the guard. The caller has one permit of the lock.
     #[inline(always)]
     pub(super) fn new(lock: &'a RwLock<T>) -> Self {
         // SAFETY: the cell is not at address zero.
@@ -55,10 +60,14 @@ impl<'a, T: ?Sized> RwLockReadGuard<'a, T> {
         }
     }
 
-    /// A guard for a part of the data.
+    /// Makes a guard for a component of the data.
     ///
-    /// An associated function, so that it does not hide a method of the data.
+    /// The lock stays held until the new guard is dropped. If `f` panics, it is released.
     ///
+    /// This is an associated function, called as `RwLockReadGuard::map(guard, …)`, so that it does
+    /// not shadow a method of the data.
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::{RwLock, RwLockReadGuard};
     ///
@@ -75,8 +84,14 @@ impl<'a, T: ?Sized> RwLockReadGuard<'a, T> {
         RwLockReadGuard::from_parts(this.held, part)
     }
 
-    /// A guard for a part of the data, if there is such a part; otherwise this guard again.
+    /// Makes a guard for a component of the data that may be absent.
     ///
+    /// This is an associated function, so that it does not shadow a method of the data.
+    ///
+    /// # Errors
+    /// Returns the original guard if `f` returns `None`. The lock stays held.
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::{RwLock, RwLockReadGuard};
     ///
@@ -103,7 +118,7 @@ impl<T: ?Sized> Deref for RwLockReadGuard<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: a read lock is ours, so nobody writes; the data is in the lock, which is
+        // SAFETY: a read lock is ours, so there is no writer; the data is in the lock, which is
         // borrowed, and the result borrows the guard.
         unsafe { self.data.as_ref() }
     }

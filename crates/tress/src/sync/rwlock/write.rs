@@ -6,15 +6,15 @@ use std::mem;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-/// A write lock that is held, whatever the type of what it guards.
+/// A held write lock, whatever the type of the data.
 struct Held<'a> {
     permits: &'a Permits,
-    /// All of them.
+    /// The number of all permits.
     n: usize,
 }
 
 impl<'a> Held<'a> {
-    /// Lets readers in, and stays as one.
+    /// Turns the write lock into a read lock, and lets other readers in.
     fn downgrade(self) -> read::Held<'a> {
         let (permits, n) = (self.permits, self.n);
         mem::forget(self);
@@ -33,8 +33,13 @@ impl Drop for Held<'_> {
     }
 }
 
-/// The write lock on an [`RwLock`], and the way to its data. Unlocks when dropped.
+/// A guard of an [`RwLock`] that is locked for writing, through which the data can be read and
+/// changed.
 ///
+/// Returned by [`RwLock::write`], [`RwLock::try_write`] and [`RwLock::blocking_write`]. Dropping
+/// the guard releases the lock.
+///
+/// # Examples
 /// ```
 /// # tress::runtime::Runtime::new().unwrap().block_on(async {
 /// let lock = tress::sync::RwLock::new(vec![1]);
@@ -58,7 +63,7 @@ unsafe impl<T: ?Sized + Send + Sync> Send for RwLockWriteGuard<'_, T> {}
 unsafe impl<T: ?Sized + Send + Sync> Sync for RwLockWriteGuard<'_, T> {}
 
 impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
-    /// The caller has all permits of the lock.
+    /// Creates the guard. The caller has all permits of the lock.
     #[inline(always)]
     pub(super) fn new(lock: &'a RwLock<T>) -> Self {
         RwLockWriteGuard {
@@ -72,10 +77,14 @@ impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
         }
     }
 
-    /// A guard for a part of the data.
+    /// Makes a [`RwLockMappedWriteGuard`] for a component of the data.
     ///
-    /// An associated function, so that it does not hide a method of the data.
+    /// The lock stays held until the new guard is dropped. If `f` panics, it is released.
     ///
+    /// This is an associated function, called as `RwLockWriteGuard::map(guard, …)`, so that it does
+    /// not shadow a method of the data.
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::{RwLock, RwLockWriteGuard};
     ///
@@ -92,8 +101,14 @@ impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
         RwLockMappedWriteGuard::from_parts(this.held, part)
     }
 
-    /// A guard for a part of the data, if there is such a part; otherwise this guard again.
+    /// Makes a [`RwLockMappedWriteGuard`] for a component of the data that may be absent.
     ///
+    /// This is an associated function, so that it does not shadow a method of the data.
+    ///
+    /// # Errors
+    /// Returns the original guard if `f` returns `None`. The lock stays held.
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::{RwLock, RwLockWriteGuard};
     ///
@@ -116,8 +131,14 @@ impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
         }
     }
 
-    /// A read guard for a part of the data, with no other writer in between.
+    /// Atomically turns the write guard into a read guard for a component of the data.
     ///
+    /// No other writer gets the lock in between; see [`downgrade`](RwLockWriteGuard::downgrade). If
+    /// `f` panics, the lock is released.
+    ///
+    /// This is an associated function, so that it does not shadow a method of the data.
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::{RwLock, RwLockWriteGuard};
     ///
@@ -136,8 +157,17 @@ impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
         RwLockReadGuard::from_parts(this.held.downgrade(), part)
     }
 
-    /// A read guard for a part of the data, if there is such a part; otherwise this guard again.
+    /// Atomically turns the write guard into a read guard for a component of the data that may be
+    /// absent.
     ///
+    /// No other writer gets the lock in between.
+    ///
+    /// This is an associated function, so that it does not shadow a method of the data.
+    ///
+    /// # Errors
+    /// Returns the original guard if `f` returns `None`. The lock stays held for writing.
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::{RwLock, RwLockWriteGuard};
     ///
@@ -158,8 +188,14 @@ impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
         }
     }
 
-    /// The same guard with the type of a mapped one.
+    /// Converts the guard into a [`RwLockMappedWriteGuard`] for all of the data.
     ///
+    /// Functions that may return a guard for a component as well as for the whole can thus have one
+    /// return type.
+    ///
+    /// This is an associated function, so that it does not shadow a method of the data.
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::{RwLock, RwLockMappedWriteGuard, RwLockWriteGuard};
     ///
@@ -173,8 +209,12 @@ impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
         RwLockMappedWriteGuard::from_parts(this.held, this.data)
     }
 
-    /// A read guard in place of this one, with no other writer in between.
+    /// Atomically turns the write guard into a read guard.
     ///
+    /// No other writer gets the lock in between, so the data stays as this guard left it. Waiting
+    /// readers get the lock at once, except those behind a waiting writer.
+    ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let lock = tress::sync::RwLock::new(1);
@@ -220,9 +260,12 @@ impl<T: ?Sized + fmt::Display> fmt::Display for RwLockWriteGuard<'_, T> {
     }
 }
 
-/// The write lock on an [`RwLock`], with the way to a part of its data; made by
-/// [`RwLockWriteGuard::map`].
+/// A guard of an [`RwLock`] that is locked for writing, for a component of its data.
 ///
+/// Returned by [`RwLockWriteGuard::map`], [`RwLockWriteGuard::try_map`] and
+/// [`RwLockWriteGuard::into_mapped`]. Dropping the guard releases the lock.
+///
+/// # Examples
 /// ```
 /// use tress::sync::{RwLock, RwLockMappedWriteGuard, RwLockWriteGuard};
 ///
@@ -255,8 +298,13 @@ impl<'a, T: ?Sized> RwLockMappedWriteGuard<'a, T> {
         }
     }
 
-    /// As [`RwLockWriteGuard::map`].
+    /// Makes a [`RwLockMappedWriteGuard`] for a component of the component.
     ///
+    /// The lock stays held until the new guard is dropped. If `f` panics, it is released.
+    ///
+    /// This is an associated function, so that it does not shadow a method of the data.
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::{RwLock, RwLockMappedWriteGuard, RwLockWriteGuard};
     ///
@@ -274,8 +322,14 @@ impl<'a, T: ?Sized> RwLockMappedWriteGuard<'a, T> {
         RwLockMappedWriteGuard::from_parts(this.held, part)
     }
 
-    /// As [`RwLockWriteGuard::try_map`].
+    /// Makes a [`RwLockMappedWriteGuard`] for a component of the component that may be absent.
     ///
+    /// This is an associated function, so that it does not shadow a method of the data.
+    ///
+    /// # Errors
+    /// Returns the original guard if `f` returns `None`. The lock stays held.
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::{RwLock, RwLockMappedWriteGuard, RwLockWriteGuard};
     ///

@@ -2,8 +2,12 @@ use super::Semaphore;
 use std::sync::Arc;
 use std::{mem, ptr};
 
-/// Permits of a [`Semaphore`], which get them back when this is dropped.
+/// One or more permits of a [`Semaphore`].
 ///
+/// Returned by [`Semaphore::acquire`] and its variants that borrow the semaphore. Dropping it gives
+/// the permits back.
+///
+/// # Examples
 /// ```
 /// let semaphore = tress::sync::Semaphore::new(2);
 /// {
@@ -26,8 +30,11 @@ impl<'a> SemaphorePermit<'a> {
         SemaphorePermit { semaphore, permits }
     }
 
-    /// Keeps the permits from returning: the semaphore has fewer from now on.
+    /// Forgets the permits: they are not given back, and the semaphore has fewer from now on.
     ///
+    /// [`Semaphore::add_permits`] can replace them.
+    ///
+    /// # Examples
     /// ```
     /// let semaphore = tress::sync::Semaphore::new(2);
     /// semaphore.try_acquire().unwrap().forget();
@@ -37,17 +44,18 @@ impl<'a> SemaphorePermit<'a> {
         self.permits = 0;
     }
 
-    /// Adds the permits of another one to these.
+    /// Adds the permits of `other` to this value.
     ///
+    /// # Panics
+    /// Panics if `other` belongs to another semaphore. Its permits are given back.
+    ///
+    /// # Examples
     /// ```
     /// let semaphore = tress::sync::Semaphore::new(5);
     /// let mut all = semaphore.try_acquire_many(2).unwrap();
     /// all.merge(semaphore.try_acquire_many(3).unwrap());
     /// assert_eq!(all.num_permits(), 5);
     /// ```
-    ///
-    /// # Panics
-    /// If they are of different semaphores.
     #[track_caller]
     pub fn merge(&mut self, mut other: Self) {
         assert!(
@@ -57,8 +65,11 @@ impl<'a> SemaphorePermit<'a> {
         self.permits += mem::take(&mut other.permits);
     }
 
-    /// Takes `n` permits out into one of their own, or returns `None` if there are fewer.
+    /// Splits `n` permits off, and returns them as a value of their own.
     ///
+    /// Returns `None`, and changes nothing, if there are fewer than `n`.
+    ///
+    /// # Examples
     /// ```
     /// let semaphore = tress::sync::Semaphore::new(5);
     /// let mut four = semaphore.try_acquire_many(4).unwrap();
@@ -71,8 +82,9 @@ impl<'a> SemaphorePermit<'a> {
         Some(SemaphorePermit::new(self.semaphore, n))
     }
 
-    /// How many permits these are.
+    /// Returns the number of permits.
     ///
+    /// # Examples
     /// ```
     /// let semaphore = tress::sync::Semaphore::new(5);
     /// assert_eq!(semaphore.try_acquire_many(4).unwrap().num_permits(), 4);
@@ -81,8 +93,9 @@ impl<'a> SemaphorePermit<'a> {
         self.permits
     }
 
-    /// The semaphore they are of.
+    /// Returns a reference to the semaphore that the permits belong to.
     ///
+    /// # Examples
     /// ```
     /// let semaphore = tress::sync::Semaphore::new(5);
     /// let permit = semaphore.try_acquire().unwrap();
@@ -100,8 +113,12 @@ impl Drop for SemaphorePermit<'_> {
     }
 }
 
-/// As [`SemaphorePermit`], with a share of the semaphore instead of a borrow.
+/// One or more permits of a [`Semaphore`], with the `Arc` of the semaphore.
 ///
+/// Returned by [`Semaphore::acquire_owned`] and its variants. It is like a [`SemaphorePermit`], but
+/// borrows nothing. Dropping it gives the permits back.
+///
+/// # Examples
 /// ```
 /// use std::sync::Arc;
 /// use tress::sync::Semaphore;
@@ -125,8 +142,11 @@ impl OwnedSemaphorePermit {
         OwnedSemaphorePermit { semaphore, permits }
     }
 
-    /// Keeps the permits from returning: the semaphore has fewer from now on.
+    /// Forgets the permits: they are not given back, and the semaphore has fewer from now on.
     ///
+    /// [`Semaphore::add_permits`] can replace them.
+    ///
+    /// # Examples
     /// ```
     /// use std::sync::Arc;
     /// use tress::sync::Semaphore;
@@ -139,8 +159,12 @@ impl OwnedSemaphorePermit {
         self.permits = 0;
     }
 
-    /// Adds the permits of another one to these.
+    /// Adds the permits of `other` to this value.
     ///
+    /// # Panics
+    /// Panics if `other` belongs to another semaphore. Its permits are given back.
+    ///
+    /// # Examples
     /// ```
     /// use std::sync::Arc;
     /// use tress::sync::Semaphore;
@@ -150,9 +174,6 @@ impl OwnedSemaphorePermit {
     /// all.merge(semaphore.try_acquire_many_owned(3).unwrap());
     /// assert_eq!(all.num_permits(), 5);
     /// ```
-    ///
-    /// # Panics
-    /// If they are of different semaphores.
     #[track_caller]
     pub fn merge(&mut self, mut other: Self) {
         assert!(
@@ -162,8 +183,11 @@ impl OwnedSemaphorePermit {
         self.permits += mem::take(&mut other.permits);
     }
 
-    /// Takes `n` permits out into one of their own, or returns `None` if there are fewer.
+    /// Splits `n` permits off, and returns them as a value of their own.
     ///
+    /// Returns `None`, and changes nothing, if there are fewer than `n`.
+    ///
+    /// # Examples
     /// ```
     /// use std::sync::Arc;
     /// use tress::sync::Semaphore;
@@ -178,8 +202,9 @@ impl OwnedSemaphorePermit {
         Some(OwnedSemaphorePermit::new(self.semaphore.clone(), n))
     }
 
-    /// How many permits these are.
+    /// Returns the number of permits.
     ///
+    /// # Examples
     /// ```
     /// use std::sync::Arc;
     /// use tress::sync::Semaphore;
@@ -191,8 +216,9 @@ impl OwnedSemaphorePermit {
         self.permits
     }
 
-    /// The semaphore they are of.
+    /// Returns a reference to the `Arc` of the semaphore that the permits belong to.
     ///
+    /// # Examples
     /// ```
     /// use std::sync::Arc;
     /// use tress::sync::Semaphore;
