@@ -5,8 +5,12 @@ use crate::task::consume_budget;
 #[cfg(all(test, loom))]
 mod model;
 
-/// Lets tasks wait for each other: none goes on before all have come.
+/// Lets a number of tasks wait for each other.
 ///
+/// No task gets past [`wait`](Barrier::wait) before all have arrived there. One of them is told
+/// that it is the leader. After it has opened, the barrier can be used again by the next group.
+///
+/// # Examples
 /// ```
 /// use std::sync::Arc;
 /// use tress::sync::Barrier;
@@ -17,9 +21,9 @@ mod model;
 ///     .map(|_| {
 ///         let barrier = barrier.clone();
 ///         tress::spawn(async move {
-///             // the first half of the work
+///             // The first half of the work.
 ///             let result = barrier.wait().await;
-///             // all are here: the second half
+///             // All tasks have arrived: the second half.
 ///             result.is_leader()
 ///         })
 ///     })
@@ -31,8 +35,6 @@ mod model;
 /// assert_eq!(leaders, 1);
 /// # });
 /// ```
-///
-/// It can be used again and again: after it has opened, it waits for the next `n`.
 #[derive(Debug)]
 pub struct Barrier {
     /// The round in the upper half, how many have come in the lower.
@@ -52,8 +54,11 @@ fn arrived(word: u64) -> u32 {
 }
 
 impl Barrier {
-    /// A barrier that opens when `n` have come. Zero is taken for one.
+    /// Creates a barrier that opens when `n` tasks have arrived.
     ///
+    /// A barrier for 0 tasks behaves like one for 1: it never blocks.
+    ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let barrier = tress::sync::Barrier::new(1);
@@ -69,10 +74,18 @@ impl Barrier {
         }
     }
 
-    /// Waits until `n` have come, this one included.
+    /// Waits until all `n` tasks have arrived, this one included.
     ///
-    /// The one who came last is the leader; the others are not.
+    /// The task that arrives last is the leader, for which
+    /// [`is_leader`](BarrierWaitResult::is_leader) returns `true`. Everything that the tasks wrote
+    /// before they arrived is visible to all of them afterwards.
     ///
+    /// # Cancel safety
+    /// This method is cancel safe. If the future is dropped before the barrier has opened, its
+    /// arrival does not count, and another task has to arrive in its place. If it is dropped after
+    /// that, only the result is lost.
+    ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let barrier = std::sync::Arc::new(tress::sync::Barrier::new(2));
@@ -84,10 +97,6 @@ impl Barrier {
     /// assert_ne!(one, other.await.unwrap());
     /// # });
     /// ```
-    ///
-    /// # Cancel safety
-    /// A wait that is dropped before the barrier has opened does not count: it takes another one to
-    /// open it. Dropped after that, only the result is lost.
     pub async fn wait(&self) -> BarrierWaitResult {
         consume_budget().await;
         if self.n == 1 {
@@ -166,18 +175,19 @@ impl Drop for Arrival<'_> {
     }
 }
 
-/// What [`Barrier::wait`] returns: whether this one was the leader.
+/// The result of [`Barrier::wait`], which says whether the task is the leader.
 #[derive(Debug, Clone)]
 pub struct BarrierWaitResult(bool);
 
 impl BarrierWaitResult {
-    /// True for one of each round: the one who came last.
+    /// Returns `true` for the leader: the task of each group that arrived last.
     ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let barrier = tress::sync::Barrier::new(1);
     /// if barrier.wait().await.is_leader() {
-    ///     println!("everybody is here");
+    ///     println!("all tasks have arrived");
     /// }
     /// # });
     /// ```

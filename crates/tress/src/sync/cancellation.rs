@@ -1,4 +1,8 @@
-//! Telling a whole tree of work to stop: [`CancellationToken`] and what belongs to it.
+//! Cancellation of a tree of tasks: [`CancellationToken`] with its futures and guards.
+//!
+//! - [`CancellationToken`] is the signal itself. It is exported from [`sync`](super), too.
+//! - [`WaitForCancellationFuture`] and [`WaitForCancellationFutureOwned`] wait for it.
+//! - [`DropGuard`] and [`DropGuardRef`] give it when a scope is left.
 
 use super::latch::Wait;
 use crate::task::coop;
@@ -18,12 +22,23 @@ mod tree;
 
 use tree::NodeRef;
 
-/// A signal to stop, for any number of tasks, that can be subdivided.
+/// A signal to stop, for any number of tasks.
 ///
-/// Clones are the same token. [Child tokens](CancellationToken::child_token) are cancelled with
-/// their parent, but can also be cancelled alone: one token for the server, a child for each
-/// connection, a child of that for each request.
+/// A task waits for the signal with [`cancelled`](CancellationToken::cancelled), looks for it with
+/// [`is_cancelled`](CancellationToken::is_cancelled), or runs a future under it with
+/// [`run_until_cancelled`](CancellationToken::run_until_cancelled). A token that is cancelled stays
+/// so.
 ///
+/// # Trees of tokens
+/// Clones are the same token. [Child tokens](CancellationToken::child_token) are cancelled together
+/// with their parent, but can also be cancelled alone: a server may have one token, a child of it
+/// for each connection, and a child of that for each request. A token that is dropped leaves the
+/// tree, and its children become children of its parent.
+///
+/// [`cancel`](CancellationToken::cancel) has reached all descendants when it returns.
+/// `is_cancelled` is one atomic load, however deep the token is in the tree.
+///
+/// # Examples
 /// ```
 /// use tress::sync::CancellationToken;
 ///
@@ -45,17 +60,14 @@ use tree::NodeRef;
 /// }
 /// # });
 /// ```
-///
-/// Cancelling reaches all descendants before [`cancel`](CancellationToken::cancel) returns; looking
-/// at a token ([`is_cancelled`](CancellationToken::is_cancelled)) is a load, however deep it is in the
-/// tree. A token that is dropped leaves the tree; its children move up to its parent.
 pub struct CancellationToken {
     node: NodeRef,
 }
 
 impl CancellationToken {
-    /// A token that is not cancelled and has no parent.
+    /// Creates a token that is not cancelled and has no parent.
     ///
+    /// # Examples
     /// ```
     /// let token = tress::sync::CancellationToken::new();
     /// assert!(!token.is_cancelled());
@@ -66,9 +78,11 @@ impl CancellationToken {
         }
     }
 
-    /// A token that is cancelled with this one, and can be cancelled alone. If this one is
-    /// cancelled, so is the child from the beginning.
+    /// Creates a token that is cancelled together with this one, and can be cancelled alone.
     ///
+    /// The child is cancelled from the beginning if this token is.
+    ///
+    /// # Examples
     /// ```
     /// let parent = tress::sync::CancellationToken::new();
     /// let (one, other) = (parent.child_token(), parent.child_token());
@@ -83,8 +97,11 @@ impl CancellationToken {
         }
     }
 
-    /// Cancels this token and all its descendants, and wakes all who wait for that.
+    /// Cancels this token and all its descendants, and wakes the tasks that wait for that.
     ///
+    /// Cancelling a token that is cancelled has no effect.
+    ///
+    /// # Examples
     /// ```
     /// let token = tress::sync::CancellationToken::new();
     /// token.cancel();
@@ -94,8 +111,9 @@ impl CancellationToken {
         self.node.cancel();
     }
 
-    /// True once this token, or an ancestor, was cancelled.
+    /// Returns `true` if this token or one of its ancestors has been cancelled.
     ///
+    /// # Examples
     /// ```
     /// let parent = tress::sync::CancellationToken::new();
     /// let child = parent.child_token();
@@ -109,6 +127,12 @@ impl CancellationToken {
 
     /// Waits until the token is cancelled.
     ///
+    /// The future is ready at once if it is cancelled already.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: dropping the future has no effect on the token.
+    ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let token = tress::sync::CancellationToken::new();
@@ -120,9 +144,6 @@ impl CancellationToken {
     /// task.await.unwrap();
     /// # });
     /// ```
-    ///
-    /// # Cancel safety
-    /// Dropping it loses nothing.
     #[inline]
     pub fn cancelled(&self) -> WaitForCancellationFuture<'_> {
         WaitForCancellationFuture {
@@ -130,8 +151,15 @@ impl CancellationToken {
         }
     }
 
-    /// As [`cancelled`](CancellationToken::cancelled), with the token in the future.
+    /// Waits until the token is cancelled, with a future that owns the token.
     ///
+    /// Does the same as [`cancelled`](CancellationToken::cancelled), but the future borrows
+    /// nothing.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: dropping the future drops its token, and has no other effect.
+    ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let token = tress::sync::CancellationToken::new();
@@ -140,9 +168,6 @@ impl CancellationToken {
     /// task.await.unwrap();
     /// # });
     /// ```
-    ///
-    /// # Cancel safety
-    /// Dropping it loses nothing.
     pub fn cancelled_owned(self) -> WaitForCancellationFutureOwned {
         WaitForCancellationFutureOwned {
             token: self,
@@ -150,9 +175,11 @@ impl CancellationToken {
         }
     }
 
-    /// Cancels the token when the guard is dropped, unless it was
-    /// [disarmed](DropGuard::disarm).
+    /// Returns a guard that cancels the token when it is dropped.
     ///
+    /// [`DropGuard::disarm`] takes the token out again.
+    ///
+    /// # Examples
     /// ```
     /// let token = tress::sync::CancellationToken::new();
     /// {
@@ -164,8 +191,11 @@ impl CancellationToken {
         DropGuard { token: self }
     }
 
-    /// As [`drop_guard`](CancellationToken::drop_guard), with a borrow.
+    /// Returns a guard that borrows the token, and cancels it when dropped.
     ///
+    /// [`DropGuardRef::disarm`] ends the borrow without cancelling.
+    ///
+    /// # Examples
     /// ```
     /// let token = tress::sync::CancellationToken::new();
     /// {
@@ -177,12 +207,19 @@ impl CancellationToken {
         DropGuardRef { token: self }
     }
 
-    /// Runs a future until it is ready or the token is cancelled, upon which it is dropped and the
-    /// result is `None`.
+    /// Runs a future until it is ready or the token is cancelled.
     ///
-    /// If the token is cancelled already the future is not polled at all. Later, a future that is
-    /// ready wins over a cancellation that came at the same time.
+    /// Returns `Some` with the output if the future is ready first. Otherwise the future is dropped
+    /// and `None` returned.
     ///
+    /// If the token is cancelled at the first poll, the future is not polled at all. Later the
+    /// future is polled before the token is looked at, so an output that is ready wins over a
+    /// cancellation at the same time.
+    ///
+    /// # Cancel safety
+    /// This method is as cancel safe as the future: dropping it drops the future.
+    ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let token = tress::sync::CancellationToken::new();
@@ -191,9 +228,6 @@ impl CancellationToken {
     /// assert_eq!(token.run_until_cancelled(async { 5 }).await, None);
     /// # });
     /// ```
-    ///
-    /// # Cancel safety
-    /// That of the future.
     pub async fn run_until_cancelled<F: Future>(&self, future: F) -> Option<F::Output> {
         if self.is_cancelled() {
             return None;
@@ -208,9 +242,15 @@ impl CancellationToken {
         .await
     }
 
-    /// As [`run_until_cancelled`](CancellationToken::run_until_cancelled), with the token in the
-    /// future.
+    /// Runs a future until it is ready or the token is cancelled, and owns the token.
     ///
+    /// Does the same as [`run_until_cancelled`](CancellationToken::run_until_cancelled), but
+    /// borrows nothing.
+    ///
+    /// # Cancel safety
+    /// This method is as cancel safe as the future: dropping it drops the future.
+    ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let token = tress::sync::CancellationToken::new();
@@ -219,16 +259,13 @@ impl CancellationToken {
     /// assert_eq!(task.await.unwrap(), None);
     /// # });
     /// ```
-    ///
-    /// # Cancel safety
-    /// That of the future.
     pub async fn run_until_cancelled_owned<F: Future>(self, future: F) -> Option<F::Output> {
         self.run_until_cancelled(future).await
     }
 }
 
 impl Clone for CancellationToken {
-    /// The same token again.
+    /// Returns another handle of the same token.
     fn clone(&self) -> Self {
         CancellationToken {
             node: self.node.clone(),
@@ -250,7 +287,7 @@ impl fmt::Debug for CancellationToken {
     }
 }
 
-/// Waits until a token is cancelled; made by [`CancellationToken::cancelled`].
+/// Future returned by [`CancellationToken::cancelled`]: waits until the token is cancelled.
 #[must_use = "futures do nothing unless awaited"]
 pub struct WaitForCancellationFuture<'a> {
     wait: Wait<'a>,
@@ -273,7 +310,7 @@ impl fmt::Debug for WaitForCancellationFuture<'_> {
     }
 }
 
-/// Waits until its token is cancelled; made by [`CancellationToken::cancelled_owned`].
+/// Future returned by [`CancellationToken::cancelled_owned`]: waits until its token is cancelled.
 #[must_use = "futures do nothing unless awaited"]
 pub struct WaitForCancellationFutureOwned {
     token: CancellationToken,
@@ -309,7 +346,22 @@ impl fmt::Debug for WaitForCancellationFutureOwned {
     }
 }
 
-/// Cancels its token when dropped; made by [`CancellationToken::drop_guard`].
+/// A guard that owns a token and cancels it when dropped; see [`CancellationToken::drop_guard`].
+///
+/// # Examples
+/// ```
+/// use tress::sync::CancellationToken;
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let token = CancellationToken::new();
+/// let guard = token.clone().drop_guard();
+/// tress::spawn(async move {
+///     let _stops_the_others = guard;
+///     // Returning, panicking and being aborted all drop the guard.
+/// });
+/// token.cancelled().await;
+/// # });
+/// ```
 #[must_use = "the token is cancelled when the guard is dropped"]
 #[derive(Debug)]
 pub struct DropGuard {
@@ -317,8 +369,9 @@ pub struct DropGuard {
 }
 
 impl DropGuard {
-    /// The token, which is not cancelled then.
+    /// Returns the token without cancelling it.
     ///
+    /// # Examples
     /// ```
     /// let token = tress::sync::CancellationToken::new().drop_guard().disarm();
     /// assert!(!token.is_cancelled());
@@ -336,7 +389,28 @@ impl Drop for DropGuard {
     }
 }
 
-/// Cancels the token it borrows when dropped; made by [`CancellationToken::drop_guard_ref`].
+/// A guard that borrows a token and cancels it when dropped; see
+/// [`CancellationToken::drop_guard_ref`].
+///
+/// # Examples
+/// ```
+/// use tress::sync::CancellationToken;
+///
+/// fn check(number: i32, stop: &CancellationToken) -> Result<(), String> {
+///     let guard = stop.drop_guard_ref();
+///     if number < 0 {
+///         return Err(format!("{number} is negative"));
+///     }
+///     guard.disarm();
+///     Ok(())
+/// }
+///
+/// let stop = CancellationToken::new();
+/// check(1, &stop).unwrap();
+/// assert!(!stop.is_cancelled());
+/// check(-1, &stop).unwrap_err();
+/// assert!(stop.is_cancelled());
+/// ```
 #[must_use = "the token is cancelled when the guard is dropped"]
 #[derive(Debug)]
 pub struct DropGuardRef<'a> {
@@ -344,8 +418,9 @@ pub struct DropGuardRef<'a> {
 }
 
 impl<'a> DropGuardRef<'a> {
-    /// The token, which is not cancelled then.
+    /// Returns the token without cancelling it.
     ///
+    /// # Examples
     /// ```
     /// let token = tress::sync::CancellationToken::new();
     /// token.drop_guard_ref().disarm();

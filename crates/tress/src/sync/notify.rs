@@ -51,14 +51,23 @@ const BY_ALL: u32 = FIRST_OUTCOME + 2;
 /// Phase of a waiter whose future has returned: nothing to pass on.
 const DONE: u32 = FIRST_OUTCOME + 3;
 
-/// Tells one task, or all that wait, that something happened.
+/// Notifies one waiting task, or all of them, that something has happened.
 ///
-/// A notification carries no data: what happened is found elsewhere, behind a lock or in an atomic.
+/// A notification carries no data. What happened is found elsewhere, behind a lock or in an atomic,
+/// and the `Notify` only says when to look.
 ///
-/// - [`notify_one`](Notify::notify_one) wakes one waiter. If nobody waits, it is kept, and the next
-///   [`notified().await`](Notify::notified) returns at once. At most one is kept.
-/// - [`notify_waiters`](Notify::notify_waiters) wakes all that wait now, and keeps nothing.
+/// - [`notify_one`](Notify::notify_one) wakes the task that has waited longest. If no task waits,
+///   the notification is stored, and the next [`notified().await`](Notify::notified) returns at
+///   once. At most one notification is stored.
+/// - [`notify_last`](Notify::notify_last) does the same, but wakes the task that began to wait
+///   last.
+/// - [`notify_waiters`](Notify::notify_waiters) wakes all tasks that wait now, and stores nothing.
 ///
+/// Notifications can be missed if a task looks at its condition first and begins to wait
+/// afterwards: with `notify_waiters`, and with several waiting tasks. [`Notified::enable`] shows
+/// how to wait without such a gap.
+///
+/// # Examples
 /// ```
 /// use std::sync::Arc;
 /// use tress::sync::Notify;
@@ -69,7 +78,7 @@ const DONE: u32 = FIRST_OUTCOME + 3;
 ///     let notify = notify.clone();
 ///     tress::spawn(async move { notify.notified().await })
 /// };
-/// // Before or after the task waits: it is not lost.
+/// // The notification is not lost, whether the task waits already or not.
 /// notify.notify_one();
 /// task.await.unwrap();
 /// # });
@@ -98,7 +107,7 @@ const DONE: u32 = FIRST_OUTCOME + 3;
 ///             if let Some(item) = self.items.lock().unwrap().pop_front() {
 ///                 return item;
 ///             }
-///             // What was pushed since we looked has left a notification.
+///             // A push after the look above has left a notification.
 ///             self.filled.notified().await;
 ///         }
 ///     }
@@ -110,9 +119,6 @@ const DONE: u32 = FIRST_OUTCOME + 3;
 /// # assert_eq!((queue.pop().await, queue.pop().await), (1, 2));
 /// # });
 /// ```
-///
-/// With `notify_waiters`, or several consumers, make the future before you look at the condition;
-/// see [`Notified::enable`].
 #[derive(Debug)]
 pub struct Notify {
     word: AtomicUsize,
@@ -153,8 +159,9 @@ fn calls(word: usize) -> usize {
 }
 
 impl Notify {
-    /// Nobody waits and nothing is kept.
+    /// Creates a `Notify` without a stored notification.
     ///
+    /// # Examples
     /// ```
     /// let notify = tress::sync::Notify::new();
     /// notify.notify_one();
@@ -167,8 +174,11 @@ impl Notify {
     }
 
     const_fn! {
-        /// As [`new`](Notify::new), for statics.
+        /// Creates a `Notify` without a stored notification, in a constant context.
         ///
+        /// Does the same as [`new`](Notify::new), and can initialize a `static`.
+        ///
+        /// # Examples
         /// ```
         /// use tress::sync::Notify;
         ///
@@ -185,10 +195,17 @@ impl Notify {
 
     /// Waits for a notification.
     ///
-    /// The future waits for [`notify_one`](Notify::notify_one) in turn from its first poll, or from
-    /// [`enable`](Notified::enable). [`notify_waiters`](Notify::notify_waiters) reaches it as soon
-    /// as it was made, polled or not.
+    /// The future takes its place in the queue for [`notify_one`](Notify::notify_one) when it is
+    /// first polled, or when [`enable`](Notified::enable) is called. A call of
+    /// [`notify_waiters`](Notify::notify_waiters) reaches it from its creation on, even before its
+    /// first poll.
     ///
+    /// # Cancel safety
+    /// This method is cancel safe. If the future is dropped before it is ready, it loses its place
+    /// in the queue. A notification of [`notify_one`](Notify::notify_one) that it had already been
+    /// chosen for goes to the next waiting task, or is stored.
+    ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let notify = tress::sync::Notify::new();
@@ -197,17 +214,19 @@ impl Notify {
     /// notified.await;
     /// # });
     /// ```
-    ///
-    /// # Cancel safety
-    /// Dropping the future gives up the place in line. A notification that it was chosen for and has
-    /// not returned goes to the next, or is kept.
     #[inline]
     pub fn notified(&self) -> Notified<'_> {
         Notified::new(self, self.seen_calls())
     }
 
-    /// As [`notified`](Notify::notified), with a share of the `Notify` instead of a borrow.
+    /// Waits for a notification, with a future that keeps the `Notify` alive by its `Arc`.
     ///
+    /// Does the same as [`notified`](Notify::notified), but the future borrows nothing.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe, as [`notified`](Notify::notified) is.
+    ///
+    /// # Examples
     /// ```
     /// use std::sync::Arc;
     /// use tress::sync::Notify;
@@ -219,31 +238,35 @@ impl Notify {
     /// task.await.unwrap();
     /// # });
     /// ```
-    ///
-    /// # Cancel safety
-    /// As [`notified`](Notify::notified).
     #[inline]
     pub fn notified_owned(self: Arc<Self>) -> OwnedNotified {
         let calls = self.seen_calls();
         OwnedNotified::new(self, calls)
     }
 
-    /// Acquire: if this sees a call of `notify_waiters`, the future's owner also sees what was
-    /// written before that call, and need not be told.
+    /// Returns the number of calls of `notify_waiters` so far.
+    ///
+    /// Acquire: if this sees a call, the owner of the future also sees what was written before that
+    /// call, and need not be notified of it.
     #[inline]
     fn seen_calls(&self) -> usize {
         calls(self.word.load(Ordering::Acquire))
     }
 
-    /// Wakes the one who waits longest. If nobody waits, the next one who would does not have to.
+    /// Wakes the task that has waited longest, or stores the notification if no task waits.
     ///
-    /// What was written before the call is visible to the one who is woken.
+    /// A stored notification is taken by the next [`notified().await`](Notify::notified), which
+    /// then returns at once. Only one is stored, however many calls there are before that.
     ///
+    /// Everything that was written before this call is visible to the task that receives the
+    /// notification.
+    ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let notify = tress::sync::Notify::new();
     /// notify.notify_one();
-    /// notify.notify_one(); // nobody waits yet: only one is kept
+    /// notify.notify_one(); // no task waits yet: only one notification is stored
     /// notify.notified().await;
     /// # });
     /// ```
@@ -252,11 +275,12 @@ impl Notify {
         self.notify(Choice::First);
     }
 
-    /// As [`notify_one`](Notify::notify_one), but wakes the one who came last.
+    /// Wakes the task that began to wait last, or stores the notification if no task waits.
     ///
-    /// For pools whose members are interchangeable: the one that worked last is likely to find its
-    /// data in the cache.
+    /// Does the same as [`notify_one`](Notify::notify_one) otherwise. It suits pools of
+    /// interchangeable tasks: the one that worked last is likely to find its data in the cache.
     ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let notify = tress::sync::Notify::new();
@@ -320,8 +344,14 @@ impl Notify {
         }
     }
 
-    /// Wakes all whose futures exist now. Nothing is kept: who comes later waits.
+    /// Wakes all tasks that wait at the moment.
     ///
+    /// That includes tasks whose [`notified`](Notify::notified) future exists but has not been
+    /// polled. Nothing is stored: a future that is created later does not see this notification.
+    ///
+    /// Everything that was written before this call is visible to the tasks that are woken.
+    ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let notify = tress::sync::Notify::new();

@@ -8,8 +8,17 @@ use std::mem;
 #[cfg(all(test, loom))]
 mod model;
 
-/// A value that is made once, by an asynchronous function if need be, when it is first asked for.
+/// A cell whose value is made once, when it is first needed, by an asynchronous function.
 ///
+/// [`get_or_init`](OnceCell::get_or_init) returns the value and makes it if necessary. However many
+/// tasks call it at the same time, one of them runs its function and the others wait. If that
+/// function fails or panics, or its task is cancelled, the cell stays empty, and the next waiting
+/// task runs its own.
+///
+/// Use [`SetOnce`](super::SetOnce) if the value is set in one place and awaited in others, and
+/// [`std::sync::OnceLock`] if making it takes no `.await`.
+///
+/// # Examples
 /// ```
 /// use tress::sync::OnceCell;
 ///
@@ -21,13 +30,11 @@ mod model;
 /// static CONNECTION: OnceCell<String> = OnceCell::const_new();
 ///
 /// # tress::runtime::Runtime::new().unwrap().block_on(async {
-/// // However many ask at the same time, one connects and the others wait.
+/// // However many tasks call this at the same time, one connects and the others wait.
 /// let connection = CONNECTION.get_or_init(connect).await;
 /// assert_eq!(connection, "a connection");
 /// # });
 /// ```
-///
-/// If the one who makes it fails, panics or is dropped, the next one in line makes it.
 pub struct OnceCell<T> {
     /// One permit, to make the value. Closed once it is there.
     kept: Kept<Permits, T>,
@@ -47,8 +54,9 @@ impl Mark for Permits {
 kept_traits!(OnceCell);
 
 impl<T> OnceCell<T> {
-    /// An empty cell.
+    /// Creates an empty cell.
     ///
+    /// # Examples
     /// ```
     /// let cell = tress::sync::OnceCell::<u32>::new();
     /// assert_eq!(cell.get(), None);
@@ -58,8 +66,11 @@ impl<T> OnceCell<T> {
     }
 
     const_fn! {
-        /// As [`new`](OnceCell::new), for statics.
+        /// Creates an empty cell, in a constant context.
         ///
+        /// Does the same as [`new`](OnceCell::new), and can initialize a `static`.
+        ///
+        /// # Examples
         /// ```
         /// use tress::sync::OnceCell;
         ///
@@ -73,8 +84,9 @@ impl<T> OnceCell<T> {
         }
     }
 
-    /// A cell with this value, if it is one.
+    /// Creates a cell with the value if there is one, or an empty cell for `None`.
     ///
+    /// # Examples
     /// ```
     /// use tress::sync::OnceCell;
     ///
@@ -89,8 +101,11 @@ impl<T> OnceCell<T> {
     }
 
     const_fn! {
-        /// A cell with this value, for statics.
+        /// Creates a cell with a value, in a constant context.
         ///
+        /// It can initialize a `static`.
+        ///
+        /// # Examples
         /// ```
         /// use tress::sync::OnceCell;
         ///
@@ -104,8 +119,9 @@ impl<T> OnceCell<T> {
         }
     }
 
-    /// Is the value there?
+    /// Returns `true` if the cell has a value.
     ///
+    /// # Examples
     /// ```
     /// let cell = tress::sync::OnceCell::new();
     /// assert!(!cell.initialized());
@@ -117,8 +133,11 @@ impl<T> OnceCell<T> {
         self.kept.mark.is_there()
     }
 
-    /// The value, if it is there.
+    /// Returns a reference to the value, or `None` if the cell is empty.
     ///
+    /// This never waits, also while a task is making the value.
+    ///
+    /// # Examples
     /// ```
     /// let cell = tress::sync::OnceCell::from("there");
     /// assert_eq!(cell.get(), Some(&"there"));
@@ -128,8 +147,11 @@ impl<T> OnceCell<T> {
         self.kept.get()
     }
 
-    /// The value, if it is there, to be changed: the borrow proves that nobody else has it.
+    /// Returns a mutable reference to the value, or `None` if the cell is empty.
     ///
+    /// The exclusive borrow proves that no task is making the value.
+    ///
+    /// # Examples
     /// ```
     /// let mut cell = tress::sync::OnceCell::from(1);
     /// *cell.get_mut().unwrap() += 1;
@@ -139,8 +161,15 @@ impl<T> OnceCell<T> {
         self.kept.get_mut()
     }
 
-    /// Puts a value in, if there is none and nobody is making one.
+    /// Sets the value of an empty cell.
     ///
+    /// # Errors
+    /// Returns the value:
+    ///
+    /// - in [`SetError::AlreadyInitializedError`] if the cell has a value;
+    /// - in [`SetError::InitializingError`] if a task is making one.
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::OnceCell;
     ///
@@ -148,9 +177,6 @@ impl<T> OnceCell<T> {
     /// assert!(cell.set(1).is_ok());
     /// assert!(cell.set(2).unwrap_err().is_already_init_err());
     /// ```
-    ///
-    /// # Errors
-    /// The value comes back in an error that says which of the two it was.
     // D-SYNC-01
     #[inline]
     pub fn set(&self, value: T) -> Result<(), SetError<T>> {
@@ -166,8 +192,22 @@ impl<T> OnceCell<T> {
         }
     }
 
-    /// The value; if there is none, the one that `f` makes.
+    /// Returns a reference to the value, and makes it with `f` if the cell is empty.
     ///
+    /// If another task is making the value, waits for it. If that task fails, panics or is
+    /// cancelled, the waiting tasks try in the order in which they began to wait.
+    ///
+    /// If `f` itself waits for the value of the same cell, it waits for ever.
+    ///
+    /// # Panics
+    /// Panics if `f` panics. The cell stays empty.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe as far as `f` is. If the future is dropped while it runs `f`, the
+    /// future of `f` is dropped, and the next waiting task runs its own. If it is dropped while it
+    /// waits for another task, it loses its place in the queue.
+    ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let cell = tress::sync::OnceCell::new();
@@ -175,12 +215,6 @@ impl<T> OnceCell<T> {
     /// assert_eq!(cell.get_or_init(|| async { 2 }).await, &1);
     /// # });
     /// ```
-    ///
-    /// If `f` asks for the value of the same cell it waits for ever.
-    ///
-    /// # Cancel safety
-    /// Dropping the future drops that of `f`, if it was the one that ran; the next one in line then
-    /// runs its own.
     pub async fn get_or_init<F, Fut>(&self, f: F) -> &T
     where
         F: FnOnce() -> Fut,
@@ -198,9 +232,21 @@ impl<T> OnceCell<T> {
         }
     }
 
-    /// As [`get_or_init`](OnceCell::get_or_init), with an `f` that may fail. The cell stays empty
-    /// then, and the next one in line tries.
+    /// Returns a reference to the value, and makes it with the fallible `f` if the cell is empty.
     ///
+    /// Does the same as [`get_or_init`](OnceCell::get_or_init), but leaves the cell empty if `f`
+    /// fails. The next waiting task then runs its own function.
+    ///
+    /// # Errors
+    /// Any error of `f`. Errors of the functions of other tasks are not returned here.
+    ///
+    /// # Panics
+    /// Panics if `f` panics. The cell stays empty.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe as far as `f` is; see [`get_or_init`](OnceCell::get_or_init).
+    ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let cell = tress::sync::OnceCell::new();
@@ -208,12 +254,6 @@ impl<T> OnceCell<T> {
     /// assert_eq!(cell.get_or_try_init(|| async { Ok::<_, ()>(2) }).await, Ok(&2));
     /// # });
     /// ```
-    ///
-    /// # Errors
-    /// What `f` returned.
-    ///
-    /// # Cancel safety
-    /// As [`get_or_init`](OnceCell::get_or_init).
     pub async fn get_or_try_init<E, F, Fut>(&self, f: F) -> Result<&T, E>
     where
         F: FnOnce() -> Fut,
@@ -256,8 +296,9 @@ impl<T> OnceCell<T> {
         &self.kept.mark
     }
 
-    /// The value, if it is there.
+    /// Consumes the cell and returns the value, or `None` if the cell is empty.
     ///
+    /// # Examples
     /// ```
     /// let cell = tress::sync::OnceCell::from(String::from("mine"));
     /// assert_eq!(cell.into_inner().as_deref(), Some("mine"));
@@ -266,8 +307,11 @@ impl<T> OnceCell<T> {
         self.take()
     }
 
-    /// The value, if it is there; the cell is empty then.
+    /// Takes the value out of the cell, which is empty and can be used again afterwards.
     ///
+    /// Returns `None` if the cell is empty.
+    ///
+    /// # Examples
     /// ```
     /// let mut cell = tress::sync::OnceCell::from(5);
     /// assert_eq!(cell.take(), Some(5));
@@ -278,7 +322,7 @@ impl<T> OnceCell<T> {
     }
 }
 
-/// The right to make the value. Passed on when dropped.
+/// The right to make the value. Dropping it passes the right on.
 struct Making<'a>(&'a Permits);
 
 impl Drop for Making<'_> {
@@ -287,18 +331,27 @@ impl Drop for Making<'_> {
     }
 }
 
-/// Why [`OnceCell::set`] did not take the value, which is in it.
+/// The error of [`OnceCell::set`], with the value that was not set.
+///
+/// # Examples
+/// ```
+/// use tress::sync::{OnceCell, SetError};
+///
+/// let cell = OnceCell::from(1);
+/// assert_eq!(cell.set(2), Err(SetError::AlreadyInitializedError(2)));
+/// ```
 #[derive(Debug, PartialEq, Eq)]
 pub enum SetError<T> {
-    /// There is a value already.
+    /// The cell has a value already.
     AlreadyInitializedError(T),
-    /// Somebody is making one.
+    /// A task is making the value at the moment.
     InitializingError(T),
 }
 
 impl<T> SetError<T> {
-    /// Is there a value already?
+    /// Returns `true` if the cell had a value already.
     ///
+    /// # Examples
     /// ```
     /// let cell = tress::sync::OnceCell::from(1);
     /// assert!(cell.set(2).unwrap_err().is_already_init_err());
@@ -307,8 +360,9 @@ impl<T> SetError<T> {
         matches!(self, SetError::AlreadyInitializedError(_))
     }
 
-    /// Is somebody making one?
+    /// Returns `true` if a task was making the value.
     ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let cell = tress::sync::OnceCell::new();

@@ -6,8 +6,12 @@ use std::fmt;
 #[cfg(all(test, loom))]
 mod model;
 
-/// A value that is set once, and waited for by as many as like to.
+/// A value that is set once, and that any number of tasks can wait for.
 ///
+/// Unlike with [`OnceCell`](super::OnceCell), where the first task that needs the value makes it,
+/// readers [wait](SetOnce::wait) until another task [sets](SetOnce::set) it.
+///
+/// # Examples
 /// ```
 /// use tress::sync::SetOnce;
 ///
@@ -19,8 +23,6 @@ mod model;
 /// assert_eq!(reader.await.unwrap(), 7);
 /// # });
 /// ```
-///
-/// [`OnceCell`](super::OnceCell) is for values that are made by the first who needs them.
 pub struct SetOnce<T> {
     /// Set after the value was written.
     kept: Kept<Latch, T>,
@@ -40,8 +42,9 @@ impl Mark for Latch {
 kept_traits!(SetOnce);
 
 impl<T> SetOnce<T> {
-    /// Without a value.
+    /// Creates a `SetOnce` without a value.
     ///
+    /// # Examples
     /// ```
     /// let once = tress::sync::SetOnce::<u32>::new();
     /// assert_eq!(once.get(), None);
@@ -51,8 +54,11 @@ impl<T> SetOnce<T> {
     }
 
     const_fn! {
-        /// As [`new`](SetOnce::new), for statics.
+        /// Creates a `SetOnce` without a value, in a constant context.
         ///
+        /// Does the same as [`new`](SetOnce::new), and can initialize a `static`.
+        ///
+        /// # Examples
         /// ```
         /// use tress::sync::SetOnce;
         ///
@@ -66,8 +72,9 @@ impl<T> SetOnce<T> {
         }
     }
 
-    /// With this value, if it is one.
+    /// Creates a `SetOnce` with the value if there is one, or without a value for `None`.
     ///
+    /// # Examples
     /// ```
     /// use tress::sync::SetOnce;
     ///
@@ -82,8 +89,11 @@ impl<T> SetOnce<T> {
     }
 
     const_fn! {
-        /// With this value, for statics.
+        /// Creates a `SetOnce` with a value, in a constant context.
         ///
+        /// It can initialize a `static`.
+        ///
+        /// # Examples
         /// ```
         /// use tress::sync::SetOnce;
         ///
@@ -97,8 +107,9 @@ impl<T> SetOnce<T> {
         }
     }
 
-    /// Is the value there?
+    /// Returns `true` if the value has been set.
     ///
+    /// # Examples
     /// ```
     /// let once = tress::sync::SetOnce::new();
     /// assert!(!once.initialized());
@@ -110,8 +121,9 @@ impl<T> SetOnce<T> {
         self.kept.mark.is_there()
     }
 
-    /// The value, if it is there.
+    /// Returns a reference to the value, or `None` if it has not been set.
     ///
+    /// # Examples
     /// ```
     /// let once = tress::sync::SetOnce::from("there");
     /// assert_eq!(once.get(), Some(&"there"));
@@ -121,8 +133,12 @@ impl<T> SetOnce<T> {
         self.kept.get()
     }
 
-    /// Sets the value and wakes all who wait for it.
+    /// Sets the value, and wakes all tasks that wait for it.
     ///
+    /// # Errors
+    /// Returns the given value in [`SetOnceError`] if another one has been set already.
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::{SetOnce, SetOnceError};
     ///
@@ -130,9 +146,6 @@ impl<T> SetOnce<T> {
     /// assert_eq!(once.set(1), Ok(()));
     /// assert_eq!(once.set(2), Err(SetOnceError(2)));
     /// ```
-    ///
-    /// # Errors
-    /// If there is a value already; the new one comes back.
     pub fn set(&self, value: T) -> Result<(), SetOnceError<T>> {
         if self.initialized() {
             return Err(SetOnceError(value));
@@ -151,17 +164,19 @@ impl<T> SetOnce<T> {
         }
     }
 
-    /// Waits for the value.
+    /// Waits until the value has been set, and returns a reference to it.
     ///
+    /// # Cancel safety
+    /// This method is cancel safe: dropping the future has no effect on the value or on other
+    /// waiters.
+    ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let once = tress::sync::SetOnce::from(5);
     /// assert_eq!(once.wait().await, &5);
     /// # });
     /// ```
-    ///
-    /// # Cancel safety
-    /// Dropping it loses nothing.
     pub async fn wait(&self) -> &T {
         self.kept.mark.wait().await;
         match self.get() {
@@ -170,8 +185,9 @@ impl<T> SetOnce<T> {
         }
     }
 
-    /// The value, if it is there.
+    /// Consumes the `SetOnce` and returns the value, or `None` if it has not been set.
     ///
+    /// # Examples
     /// ```
     /// let once = tress::sync::SetOnce::from(String::from("mine"));
     /// assert_eq!(once.into_inner().as_deref(), Some("mine"));
@@ -181,7 +197,13 @@ impl<T> SetOnce<T> {
     }
 }
 
-/// There is a value already; the one that was to be [set](SetOnce::set) is in it.
+/// The error of [`SetOnce::set`], with the value that was not set: there is another one already.
+///
+/// # Examples
+/// ```
+/// let once = tress::sync::SetOnce::from(1);
+/// assert_eq!(once.set(2).unwrap_err().0, 2);
+/// ```
 #[derive(Debug, PartialEq, Eq)]
 pub struct SetOnceError<T>(pub T);
 

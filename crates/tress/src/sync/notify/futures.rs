@@ -8,12 +8,25 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-/// Waits for a notification; made by [`Notify::notified`].
+/// Future returned by [`Notify::notified`]: waits for a notification.
 ///
-/// It stays ready once it was.
+/// Once ready, it stays ready and can be polled again.
 ///
 /// # Cancel safety
-/// See [`Notify::notified`].
+/// Cancel safe; see [`Notify::notified`].
+///
+/// # Examples
+/// ```
+/// use tress::sync::futures::Notified;
+/// use tress::sync::Notify;
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let notify = Notify::new();
+/// let notified: Notified<'_> = notify.notified();
+/// notify.notify_one();
+/// notified.await;
+/// # });
+/// ```
 #[must_use = "futures do nothing unless awaited"]
 #[derive(Debug)]
 pub struct Notified<'a> {
@@ -32,12 +45,15 @@ impl<'a> Notified<'a> {
         }
     }
 
-    /// Gets in line without waiting, as a first poll would. True if there is a notification, which
-    /// this takes: awaiting then returns at once.
+    /// Takes a place in the queue without waiting, as a first poll would.
     ///
-    /// To wait for a condition that several tasks wait for, get in line, then look at the condition,
-    /// then wait: what changes after the look finds the task in line.
+    /// Returns `true` if there is a notification for this future, which then is ready.
     ///
+    /// A task that waits for a condition along with others has to enable the future first, look at
+    /// the condition then, and await the future last. A change after the look finds the task in the
+    /// queue, so the notification about it is not missed.
+    ///
+    /// # Examples
     /// ```
     /// use std::pin::pin;
     /// use std::sync::atomic::{AtomicBool, Ordering};
@@ -97,11 +113,27 @@ impl Drop for Notified<'_> {
     }
 }
 
-/// As [`Notified`], with a share of the [`Notify`] instead of a borrow; made by
-/// [`Notify::notified_owned`].
+/// Future returned by [`Notify::notified_owned`]: waits for a notification, and keeps the
+/// [`Notify`] alive by its `Arc`.
+///
+/// Once ready, it stays ready and can be polled again.
 ///
 /// # Cancel safety
-/// See [`Notify::notified`].
+/// Cancel safe; see [`Notify::notified`].
+///
+/// # Examples
+/// ```
+/// use std::sync::Arc;
+/// use tress::sync::futures::OwnedNotified;
+/// use tress::sync::Notify;
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let notify = Arc::new(Notify::new());
+/// let notified: OwnedNotified = notify.clone().notified_owned();
+/// notify.notify_one();
+/// notified.await;
+/// # });
+/// ```
 #[must_use = "futures do nothing unless awaited"]
 #[derive(Debug)]
 pub struct OwnedNotified {
@@ -120,8 +152,12 @@ impl OwnedNotified {
         }
     }
 
-    /// As [`Notified::enable`].
+    /// Takes a place in the queue without waiting, as a first poll would.
     ///
+    /// Returns `true` if there is a notification for this future, which then is ready. See
+    /// [`Notified::enable`].
+    ///
+    /// # Examples
     /// ```
     /// use std::pin::pin;
     /// use std::sync::Arc;
