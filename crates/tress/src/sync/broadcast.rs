@@ -1,10 +1,33 @@
-//! Every message, to every receiver.
+//! A channel that delivers every message to every receiver.
 //!
-//! The channel keeps the newest messages in a ring; each receiver walks along it and gets a clone of
-//! each. Nobody waits for a slow receiver: when the ring is full the oldest message is overwritten,
-//! and a receiver that had not had it learns [how many it missed](error::RecvError::Lagged). So every
-//! receiver gets every message that is sent while it exists, or is told that it did not.
+//! The channel keeps the newest messages in a ring. Each [`Receiver`] walks along the ring and gets
+//! a clone of every message that is sent while it exists. Use [`watch`](super::watch) if receivers
+//! only need the latest value, and [`mpsc`](super::mpsc) if each message is for one receiver.
 //!
+//! [`channel`](channel()) creates a sender and a receiver. [`Sender::clone`] and
+//! [`Sender::subscribe`] make more of them.
+//!
+//! # Lagging
+//! Senders never wait for a slow receiver. When the ring is full, the oldest message is
+//! overwritten, and a receiver that had not received it gets [`RecvError::Lagged`] with the number
+//! of messages it has missed. It then continues with the oldest message that is left. Every
+//! receiver thus gets every message, or is told how many it did not get.
+//!
+//! # Closing
+//! When the last sender is dropped, the channel is closed: receivers get what is left, then
+//! [`RecvError::Closed`]. When the last receiver is dropped, [`Sender::send`] fails until
+//! [`Sender::subscribe`] creates another one.
+//!
+//! # Cloning
+//! A message is dropped when the last receiver that it was sent to has received it. Until then it
+//! is cloned by one receiver at a time, with its slot in the ring locked. Other receivers of the
+//! same message, and a sender that overwrites it, block their threads meanwhile. Wrap messages that
+//! are expensive to clone in an [`Arc`].
+//!
+//! A `Clone` implementation that uses the channel itself may need the slot that it is cloned from.
+//! That panics, or waits for ever if the message is of a type without a destructor.
+//!
+//! # Examples
 //! ```
 //! use tress::sync::broadcast;
 //!
@@ -18,14 +41,6 @@
 //! assert_eq!(two.recv().await, Ok("hello"));
 //! # });
 //! ```
-//!
-//! # Cloning
-//! A message is cloned by one receiver at a time, with its place in the ring locked; others that want
-//! the same message at that moment, and a sender that wants to overwrite it, wait with their
-//! threads. Wrap what is expensive to clone into an [`Arc`]. A `Clone` that uses the channel itself may come
-//! upon the place that it is cloned from: that panics, or waits for ever if the message is of a type that
-//! has nothing to drop. A message is dropped when
-//! the last receiver that it was sent to has had it.
 
 mod cloning;
 pub mod error;
@@ -47,8 +62,14 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::pin::pin;
 use std::task::{Poll, ready};
 
-/// Makes a channel that keeps up to `capacity` messages, rounded up to a power of two.
+/// Creates a channel that keeps up to `capacity` messages, and returns a sender and a receiver.
 ///
+/// The capacity is rounded up to a power of two. The room for it is allocated at once.
+///
+/// # Panics
+/// Panics if `capacity` is 0 or exceeds `usize::MAX / 2`.
+///
+/// # Examples
 /// ```
 /// use tress::sync::broadcast::{self, error::RecvError};
 ///
@@ -62,9 +83,6 @@ use std::task::{Poll, ready};
 /// assert_eq!(rx.recv().await, Ok(4));
 /// # });
 /// ```
-///
-/// # Panics
-/// If `capacity` is 0 or more than `usize::MAX / 2`.
 #[track_caller]
 pub fn channel<T: Clone>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     let shared = Arc::new(Shared::new(capacity, 1));
@@ -76,20 +94,61 @@ pub fn channel<T: Clone>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     )
 }
 
-/// The sending end of a [broadcast channel](channel()). Clone it to send from several places.
+/// A sending half of a broadcast channel; see [`channel`](channel()).
+///
+/// Clones send to the same receivers. When the last sender is dropped, the channel is closed.
+///
+/// # Examples
+/// ```
+/// use tress::sync::broadcast;
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let (tx, mut rx) = broadcast::channel(16);
+/// let other = tx.clone();
+/// tress::spawn(async move { other.send("hello") });
+/// assert_eq!(rx.recv().await, Ok("hello"));
+/// # });
+/// ```
 pub struct Sender<T> {
     shared: Arc<Shared<T>>,
 }
 
-/// A receiving end of a [broadcast channel](channel()); made by [`Sender::subscribe`].
+/// A receiving half of a broadcast channel; see [`channel`](channel()) and [`Sender::subscribe`].
+///
+/// Dropping it gives up the messages that it has not received.
+///
+/// # Examples
+/// ```
+/// use tress::sync::broadcast::{self, error::RecvError};
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let (tx, mut rx) = broadcast::channel(16);
+/// for n in 0..3 {
+///     tx.send(n).unwrap();
+/// }
+/// drop(tx);
+/// let mut sum = 0;
+/// loop {
+///     match rx.recv().await {
+///         Ok(n) => sum += n,
+///         Err(RecvError::Lagged(missed)) => println!("missed {missed} messages"),
+///         Err(RecvError::Closed) => break,
+///     }
+/// }
+/// assert_eq!(sum, 3);
+/// # });
+/// ```
 pub struct Receiver<T> {
     shared: Arc<Shared<T>>,
     /// The position of the next message.
     next: u64,
 }
 
-/// A sender that does not keep the channel open; made by [`Sender::downgrade`].
+/// A sender that does not keep the channel open; see [`Sender::downgrade`].
 ///
+/// To send, [`upgrade`](WeakSender::upgrade) it.
+///
+/// # Examples
 /// ```
 /// use tress::sync::broadcast;
 ///
@@ -111,20 +170,24 @@ impl<T> UnwindSafe for WeakSender<T> {}
 impl<T> RefUnwindSafe for WeakSender<T> {}
 
 impl<T> Sender<T> {
-    /// A channel without receivers; [`subscribe`](Sender::subscribe) makes them.
+    /// Creates a channel without receivers, and returns its sender.
     ///
+    /// [`subscribe`](Sender::subscribe) creates receivers. The capacity is rounded up to a power of
+    /// two.
+    ///
+    /// # Panics
+    /// Panics if `capacity` is 0 or exceeds `usize::MAX / 2`.
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::broadcast;
     ///
     /// let tx = broadcast::Sender::new(4);
-    /// assert!(tx.send(1).is_err()); // nobody listens yet
+    /// assert!(tx.send(1).is_err()); // there is no receiver yet
     /// let mut rx = tx.subscribe();
     /// tx.send(2).unwrap();
     /// assert_eq!(rx.try_recv(), Ok(2));
     /// ```
-    ///
-    /// # Panics
-    /// As for [`channel`].
     #[track_caller]
     pub fn new(capacity: usize) -> Sender<T> {
         Sender {
@@ -132,12 +195,16 @@ impl<T> Sender<T> {
         }
     }
 
-    /// Sends a message to all receivers that there are now, and returns how many. If there is none
-    /// the message comes back.
+    /// Sends a message to all current receivers, and returns their number.
     ///
-    /// Never waits for a receiver. That a message was sent does not mean that anybody will look at
-    /// it: receivers may be dropped, or lag.
+    /// This never waits for a receiver: if the ring is full, the oldest message is overwritten. A
+    /// message that was sent successfully may still go unread, since receivers may be dropped or
+    /// [lag](self#lagging).
     ///
+    /// # Errors
+    /// Returns the message in [`SendError`] if there is no receiver.
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::broadcast;
     ///
@@ -151,8 +218,12 @@ impl<T> Sender<T> {
         self.shared.send(message).map_err(SendError)
     }
 
-    /// Makes a receiver of the messages that are sent from now on.
+    /// Creates a receiver of the messages that are sent from now on.
     ///
+    /// # Panics
+    /// Panics if there are 2³¹ − 1 receivers already.
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::broadcast;
     ///
@@ -162,9 +233,6 @@ impl<T> Sender<T> {
     /// tx.send(2).unwrap();
     /// assert_eq!(late.try_recv(), Ok(2));
     /// ```
-    ///
-    /// # Panics
-    /// If there are 2³¹ − 1 receivers already.
     #[track_caller]
     pub fn subscribe(&self) -> Receiver<T> {
         Receiver {
@@ -173,8 +241,9 @@ impl<T> Sender<T> {
         }
     }
 
-    /// A sender that does not keep the channel open.
+    /// Creates a sender that does not keep the channel open.
     ///
+    /// # Examples
     /// ```
     /// use tress::sync::broadcast;
     ///
@@ -192,8 +261,11 @@ impl<T> Sender<T> {
         }
     }
 
-    /// How many messages there are that some receiver has not had.
+    /// Returns the number of messages that some receiver has not received.
     ///
+    /// At most the capacity: overwritten messages do not count.
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::broadcast;
     ///
@@ -208,8 +280,9 @@ impl<T> Sender<T> {
         self.shared.len()
     }
 
-    /// True if all receivers have had all messages.
+    /// Returns `true` if all receivers have received all messages.
     ///
+    /// # Examples
     /// ```
     /// use tress::sync::broadcast;
     ///
@@ -222,8 +295,9 @@ impl<T> Sender<T> {
         self.len() == 0
     }
 
-    /// How many receivers there are.
+    /// Returns the number of receivers.
     ///
+    /// # Examples
     /// ```
     /// use tress::sync::broadcast;
     ///
@@ -235,8 +309,9 @@ impl<T> Sender<T> {
         self.shared.receivers()
     }
 
-    /// True if both senders are of the same channel.
+    /// Returns `true` if both senders belong to the same channel.
     ///
+    /// # Examples
     /// ```
     /// use tress::sync::broadcast;
     ///
@@ -249,6 +324,10 @@ impl<T> Sender<T> {
 
     /// Waits until there is no receiver.
     ///
+    /// # Cancel safety
+    /// This method is cancel safe: dropping the future has no effect on the channel.
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::broadcast;
     ///
@@ -258,9 +337,6 @@ impl<T> Sender<T> {
     /// tx.closed().await;
     /// # });
     /// ```
-    ///
-    /// # Cancel safety
-    /// Dropping it loses nothing.
     pub async fn closed(&self) {
         let mut listener = pin!(Listener::new(&self.shared.abandoned));
         poll_fn(|cx| {
@@ -276,8 +352,9 @@ impl<T> Sender<T> {
         .await
     }
 
-    /// How many senders there are.
+    /// Returns the number of senders, without the weak ones.
     ///
+    /// # Examples
     /// ```
     /// use tress::sync::broadcast;
     ///
@@ -289,8 +366,9 @@ impl<T> Sender<T> {
         self.shared.senders()
     }
 
-    /// How many weak senders there are.
+    /// Returns the number of weak senders.
     ///
+    /// # Examples
     /// ```
     /// use tress::sync::broadcast;
     ///
@@ -327,8 +405,9 @@ impl<T> fmt::Debug for Sender<T> {
 }
 
 impl<T> WeakSender<T> {
-    /// A sender, if there still is one.
+    /// Creates a [`Sender`], or returns `None` if all senders have been dropped.
     ///
+    /// # Examples
     /// ```
     /// use tress::sync::broadcast;
     ///
@@ -344,8 +423,9 @@ impl<T> WeakSender<T> {
         })
     }
 
-    /// How many senders there are.
+    /// Returns the number of senders, without the weak ones.
     ///
+    /// # Examples
     /// ```
     /// use tress::sync::broadcast;
     ///
@@ -358,8 +438,9 @@ impl<T> WeakSender<T> {
         self.shared.senders()
     }
 
-    /// How many weak senders there are, this one included.
+    /// Returns the number of weak senders, this one included.
     ///
+    /// # Examples
     /// ```
     /// use tress::sync::broadcast;
     ///
@@ -393,8 +474,12 @@ impl<T> fmt::Debug for WeakSender<T> {
 }
 
 impl<T> Receiver<T> {
-    /// How many messages this receiver has not had. More than the capacity if it lags.
+    /// Returns the number of messages that were sent and that this receiver has not received.
     ///
+    /// Overwritten messages count: the number exceeds the capacity if the receiver
+    /// [lags](self#lagging).
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::broadcast;
     ///
@@ -406,8 +491,9 @@ impl<T> Receiver<T> {
         self.shared.len_from(self.next)
     }
 
-    /// True if this receiver has had all messages.
+    /// Returns `true` if this receiver has received all messages.
     ///
+    /// # Examples
     /// ```
     /// use tress::sync::broadcast;
     ///
@@ -420,8 +506,9 @@ impl<T> Receiver<T> {
         self.len() == 0
     }
 
-    /// True if both receivers are of the same channel.
+    /// Returns `true` if both receivers belong to the same channel.
     ///
+    /// # Examples
     /// ```
     /// use tress::sync::broadcast;
     ///
@@ -432,8 +519,11 @@ impl<T> Receiver<T> {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
 
-    /// True if all senders are gone. There may be messages left.
+    /// Returns `true` if all senders have been dropped.
     ///
+    /// There may be messages left to receive.
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::broadcast;
     ///
@@ -446,8 +536,9 @@ impl<T> Receiver<T> {
         self.shared.is_closed()
     }
 
-    /// How many senders there are.
+    /// Returns the number of senders, without the weak ones.
     ///
+    /// # Examples
     /// ```
     /// use tress::sync::broadcast;
     ///
@@ -459,8 +550,9 @@ impl<T> Receiver<T> {
         self.shared.senders()
     }
 
-    /// How many weak senders there are.
+    /// Returns the number of weak senders.
     ///
+    /// # Examples
     /// ```
     /// use tress::sync::broadcast;
     ///
@@ -474,8 +566,14 @@ impl<T> Receiver<T> {
 }
 
 impl<T: Clone> Receiver<T> {
-    /// Another receiver, of the messages that are sent from now on.
+    /// Creates another receiver, of the messages that are sent from now on.
     ///
+    /// Messages that this receiver has not received yet are not for the new one.
+    ///
+    /// # Panics
+    /// Panics if there are 2³¹ − 1 receivers already.
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::broadcast;
     ///
@@ -485,9 +583,6 @@ impl<T: Clone> Receiver<T> {
     /// tx.send(2).unwrap();
     /// assert_eq!(other.try_recv(), Ok(2));
     /// ```
-    ///
-    /// # Panics
-    /// As [`Sender::subscribe`].
     #[track_caller]
     #[must_use = "a receiver makes the channel keep messages for it"]
     pub fn resubscribe(&self) -> Self {
@@ -497,9 +592,19 @@ impl<T: Clone> Receiver<T> {
         }
     }
 
-    /// The next message. Fails if this receiver was too slow for some, or all senders are gone and it
-    /// has had everything.
+    /// Receives the next message, waiting until there is one.
     ///
+    /// # Errors
+    /// - [`RecvError::Lagged`] if messages were overwritten before this receiver got to them, with
+    ///   their number. The next call returns the oldest message that is left.
+    /// - [`RecvError::Closed`] if all senders have been dropped and all messages have been
+    ///   received.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe. If the future is dropped before it is ready, no message has been
+    /// received.
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::broadcast::{self, error::RecvError};
     ///
@@ -510,9 +615,6 @@ impl<T: Clone> Receiver<T> {
     /// assert_eq!(rx.recv().await, Err(RecvError::Closed));
     /// # });
     /// ```
-    ///
-    /// # Cancel safety
-    /// If it is dropped before it is ready no message was taken.
     pub async fn recv(&mut self) -> Result<T, RecvError> {
         let Receiver { shared, next } = self;
         let mut listener = pin!(Listener::new(&shared.news));
@@ -537,8 +639,16 @@ impl<T: Clone> Receiver<T> {
         .await
     }
 
-    /// The next message, if there is one.
+    /// Receives the next message if there is one.
     ///
+    /// # Errors
+    /// - [`TryRecvError::Empty`] if there is no message at the moment.
+    /// - [`TryRecvError::Lagged`] if messages were overwritten before this receiver got to them,
+    ///   with their number. The next call returns the oldest message that is left.
+    /// - [`TryRecvError::Closed`] if all senders have been dropped and all messages have been
+    ///   received.
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::broadcast::{self, error::TryRecvError};
     ///
@@ -556,8 +666,18 @@ impl<T: Clone> Receiver<T> {
         self.shared.receive(&mut self.next)
     }
 
-    /// As [`recv`](Receiver::recv), blocking this thread.
+    /// Receives the next message, blocking the current thread until there is one.
     ///
+    /// # Errors
+    /// - [`RecvError::Lagged`] if messages were overwritten before this receiver got to them, with
+    ///   their number. The next call returns the oldest message that is left.
+    /// - [`RecvError::Closed`] if all senders have been dropped and all messages have been
+    ///   received.
+    ///
+    /// # Panics
+    /// Panics if called on a thread that is driving tasks; use [`recv`](Receiver::recv) there.
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::broadcast;
     ///
@@ -566,9 +686,6 @@ impl<T: Clone> Receiver<T> {
     /// assert_eq!(rx.blocking_recv(), Ok(1));
     /// assert!(rx.blocking_recv().is_err());
     /// ```
-    ///
-    /// # Panics
-    /// If this thread drives asynchronous tasks: use [`recv`](Receiver::recv) there.
     #[track_caller]
     pub fn blocking_recv(&mut self) -> Result<T, RecvError> {
         block_thread::block_on(

@@ -1,23 +1,52 @@
-//! One value, from one sender to one receiver.
+//! A channel for a single value, from one sender to one receiver.
 //!
-//! The usual way to answer a request: the question carries the [`Sender`], the asker awaits the
-//! [`Receiver`].
+//! [`channel`](channel()) creates the two ends. [`Sender::send`] consumes the sender; the
+//! [`Receiver`] is a future that yields the value, or an error if the sender is dropped without
+//! sending. Sending never waits and needs no runtime.
 //!
+//! The usual application is the answer to a request: the request, sent through another channel,
+//! carries the [`Sender`], and the requesting task awaits the [`Receiver`].
+//!
+//! # Examples
 //! ```
 //! use tress::sync::oneshot;
 //!
 //! # tress::runtime::Runtime::new().unwrap().block_on(async {
 //! let (tx, rx) = oneshot::channel();
 //! tress::spawn(async move {
-//!     // Fails only if the receiver is gone.
+//!     // This fails only if the receiver has been dropped.
 //!     let _ = tx.send(6 * 7);
 //! });
 //! assert_eq!(rx.await, Ok(42));
 //! # });
 //! ```
 //!
-//! Sending needs no runtime and never waits. Both ends work with any waker and share one
-//! allocation, which is guarded by one atomic word (`oneshot/state.rs`); no lock is involved.
+//! A task that owns some state and answers requests about it:
+//!
+//! ```
+//! use tress::sync::{mpsc, oneshot};
+//!
+//! struct Add {
+//!     amount: u64,
+//!     total: oneshot::Sender<u64>,
+//! }
+//!
+//! # tress::runtime::Runtime::new().unwrap().block_on(async {
+//! let (requests, mut inbox) = mpsc::channel::<Add>(16);
+//! tress::spawn(async move {
+//!     let mut total = 0;
+//!     while let Some(request) = inbox.recv().await {
+//!         total += request.amount;
+//!         // The requesting task may have gone; that is its affair.
+//!         let _ = request.total.send(total);
+//!     }
+//! });
+//!
+//! let (total, answer) = oneshot::channel();
+//! requests.send(Add { amount: 5, total }).await.unwrap();
+//! assert_eq!(answer.await, Ok(5));
+//! # });
+//! ```
 
 mod cell;
 pub mod error;
@@ -40,8 +69,9 @@ use std::pin::Pin;
 use std::ptr::NonNull;
 use std::task::{Context, Poll, ready};
 
-/// Makes a channel for one value.
+/// Creates a channel for a single value, and returns its two ends.
 ///
+/// # Examples
 /// ```
 /// use tress::sync::oneshot;
 ///
@@ -64,16 +94,39 @@ pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
     )
 }
 
-/// The right to send the one value of a [channel](channel()).
+/// The sending half of a oneshot channel; see [`channel`](channel()).
 ///
-/// Dropping it without sending fails the receiver.
+/// If it is dropped without sending, the receiver yields a [`RecvError`].
+///
+/// # Examples
+/// ```
+/// use tress::sync::oneshot;
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let (tx, rx) = oneshot::channel();
+/// tress::spawn(async move { tx.send("ready") });
+/// assert_eq!(rx.await, Ok("ready"));
+/// # });
+/// ```
 pub struct Sender<T> {
     cell: NonNull<Cell<T>>,
     _value: PhantomData<T>,
 }
 
-/// The receiving end of a [channel](channel()): a future of the value.
+/// The receiving half of a oneshot channel; see [`channel`](channel()).
 ///
+/// The receiver is a future that yields the value, or a [`RecvError`] if the sender is dropped
+/// without sending. It need not be consumed: `&mut receiver` can be awaited as well, for instance
+/// in a [`select!`](crate::select).
+///
+/// # Panics
+/// Polling the receiver panics after the value or the error has been returned; see
+/// [`is_terminated`](Receiver::is_terminated).
+///
+/// # Cancel safety
+/// Awaiting `&mut receiver` is cancel safe: the value stays in the channel until it is returned.
+///
+/// # Examples
 /// ```
 /// use tress::sync::oneshot;
 ///
@@ -83,10 +136,6 @@ pub struct Sender<T> {
 /// assert!(rx.await.is_err());
 /// # });
 /// ```
-///
-/// # Cancel safety
-/// Awaiting `&mut receiver` can be dropped and repeated: the value stays in the channel until it is
-/// returned.
 #[must_use = "receivers do nothing unless awaited or asked"]
 pub struct Receiver<T> {
     /// `None` once the outcome has been returned.
@@ -119,10 +168,16 @@ impl<T> Sender<T> {
         unsafe { self.cell.as_ref() }
     }
 
-    /// Sends the value. It comes back if the receiver was dropped or has closed the channel.
+    /// Sends the value to the receiver.
     ///
-    /// A value that was accepted may still never be looked at: the receiver may be dropped later.
+    /// This never waits. A value that was sent successfully may still go unread: the receiver may
+    /// be dropped before it takes the value, which is dropped with it then.
     ///
+    /// # Errors
+    /// Returns the value if the receiver has been dropped or has [closed](Receiver::close) the
+    /// channel.
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::oneshot;
     ///
@@ -148,8 +203,12 @@ impl<T> Sender<T> {
         }
     }
 
-    /// True if the receiver was dropped or has closed the channel: sending would fail.
+    /// Returns `true` if the receiver has been dropped or has [closed](Receiver::close) the
+    /// channel.
     ///
+    /// Sending fails from then on.
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::oneshot;
     ///
@@ -162,8 +221,14 @@ impl<T> Sender<T> {
         self.cell().state.load().is_rx_closed()
     }
 
-    /// Waits until nobody is interested in the value any more, to stop working on it.
+    /// Waits until the receiver is dropped or [closes](Receiver::close) the channel.
     ///
+    /// A task can use this to stop working on a value that is no longer wanted.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: dropping the future has no effect on the channel.
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::oneshot;
     ///
@@ -173,16 +238,17 @@ impl<T> Sender<T> {
     /// tx.closed().await;
     /// # });
     /// ```
-    ///
-    /// # Cancel safety
-    /// Dropping it loses nothing.
     pub async fn closed(&mut self) {
         poll_fn(|cx| self.poll_closed(cx)).await
     }
 
-    /// As [`closed`](Sender::closed), for use in hand-written futures. Only the waker of the most
-    /// recent call is woken.
+    /// Polls for the receiver to be dropped or to [close](Receiver::close) the channel.
     ///
+    /// This is [`closed`](Sender::closed) for hand-written futures. Returns [`Poll::Pending`] and
+    /// registers the waker of `cx` while the channel is open. Only the waker of the most recent
+    /// call is woken.
+    ///
+    /// # Examples
     /// ```
     /// use std::future::poll_fn;
     /// use tress::sync::oneshot;
@@ -233,7 +299,8 @@ impl<T> Sender<T> {
     }
 }
 
-/// Does what the sender's last transition asked for, leaves, and frees the cell if it is the second.
+/// Does what the sender's last transition asked for, leaves, and frees the cell if the receiver has
+/// left already.
 ///
 /// # Safety
 /// The sender has not left and is not used again; `duties` are what its last transition returned.
@@ -271,8 +338,12 @@ impl<T> Receiver<T> {
         self.cell.map(|cell| unsafe { cell.as_ref() })
     }
 
-    /// Refuses values that have not been sent yet. One that was sent before can still be received.
+    /// Closes the channel: values that have not been sent yet are refused.
     ///
+    /// A value that was sent before can still be received. A sender that waits in
+    /// [`closed`](Sender::closed) is woken.
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::oneshot;
     ///
@@ -290,8 +361,11 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// True if the value or the failure has been returned: awaiting the receiver again would panic.
+    /// Returns `true` if the value or the error has been returned.
     ///
+    /// Polling the receiver again would panic then.
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::oneshot;
     ///
@@ -305,8 +379,12 @@ impl<T> Receiver<T> {
         self.cell.is_none()
     }
 
-    /// True if there is no value in the channel at this moment.
+    /// Returns `true` if there is no value in the channel at the moment.
     ///
+    /// That is so before the value is sent, after it has been received, and if the sender was
+    /// dropped without sending.
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::oneshot;
     ///
@@ -322,6 +400,12 @@ impl<T> Receiver<T> {
 
     /// Takes the value if it has been sent.
     ///
+    /// # Errors
+    /// - [`TryRecvError::Empty`] if no value has been sent yet.
+    /// - [`TryRecvError::Closed`] if none will be: the sender was dropped without sending, the
+    ///   channel was [closed](Receiver::close) before, or the value has been received already.
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::oneshot::{self, error::TryRecvError};
     ///
@@ -344,8 +428,17 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// Blocks this thread until the value has come.
+    /// Receives the value, blocking the current thread until it has been sent.
     ///
+    /// # Errors
+    /// Returns [`RecvError`] if the sender is dropped without sending, or the channel was
+    /// [closed](Receiver::close) before a value was sent.
+    ///
+    /// # Panics
+    /// Panics if called on a thread that is driving tasks, where the receiver is to be awaited
+    /// instead, and if the value or the error has been returned already.
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::oneshot;
     ///
@@ -353,16 +446,13 @@ impl<T> Receiver<T> {
     /// std::thread::spawn(move || tx.send("from a thread"));
     /// assert_eq!(rx.blocking_recv(), Ok("from a thread"));
     /// ```
-    ///
-    /// # Panics
-    /// If this thread drives asynchronous tasks: `.await` the receiver there.
     #[track_caller]
     pub fn blocking_recv(self) -> Result<T, RecvError> {
         block_thread::block_on(cannot_block!("oneshot::Receiver::blocking_recv"), self)
     }
 
-    /// Takes the value, if there is one, and leaves the cell. `state` says that the outcome is
-    /// settled: the sender is done or the channel closed.
+    /// Takes the value, if there is one, and leaves the cell. The outcome is settled in `state`:
+    /// the sender is done or the channel closed.
     #[inline(always)]
     fn finish(&mut self, state: Snapshot) -> Option<T> {
         let cell = self.cell.take()?;
@@ -379,11 +469,11 @@ impl<T> Receiver<T> {
     }
 }
 
-/// As `Receiver::finish`, while the sender is not gone yet.
+/// Does what `Receiver::finish` does, while the sender has not left yet.
 ///
 /// # Safety
-/// The receiver has not left, is not used again, and has not taken the value. Only a settled outcome
-/// is acted on, as `leave_receiver` checks again.
+/// The receiver has not left, is not used again, and has not taken the value. Only a settled
+/// outcome is acted on, as `leave_receiver` checks again.
 #[inline(never)]
 unsafe fn finish_with_sender<T>(cell: NonNull<Cell<T>>, state: Snapshot) -> Option<T> {
     // SAFETY: alive until we leave; the value is ours if it is said to be there.
@@ -400,8 +490,8 @@ unsafe fn finish_with_sender<T>(cell: NonNull<Cell<T>>, state: Snapshot) -> Opti
     }
 }
 
-/// The receiver leaves while the sender may still be at work. Returns the value if one was sent
-/// meanwhile.
+/// Makes the receiver leave while the sender may still be at work. Returns the value if one was
+/// sent meanwhile.
 ///
 /// # Safety
 /// The receiver has not left, is not used again, and has not taken the value.

@@ -1,9 +1,29 @@
-//! The latest value, for many to watch.
+//! A channel that holds one value, which senders replace and receivers watch.
 //!
-//! Senders replace one value; each receiver can look at it at any time and wait for a change. Only the
-//! newest value is kept: a receiver that is slow misses what came in between, and nobody waits for
-//! it. Made for configuration, state that is shown, and shutdown signals.
+//! Only the latest value is kept. Each [`Receiver`] can look at it at any time, and wait until it
+//! changes; a slow receiver misses the values in between and slows no sender down. This suits
+//! configuration, progress and state that is displayed, and shutdown signals. Use
+//! [`broadcast`](super::broadcast) if every receiver has to see every value.
 //!
+//! [`channel`](channel()) creates a sender and a receiver; both can be cloned.
+//!
+//! # Changes
+//! Each value has a version, and each receiver remembers the version that it has seen last. The
+//! value has changed, for that receiver, if the two differ. A new receiver has seen the value that
+//! is there when it is created.
+//!
+//! # Borrowing
+//! [`borrow`](Receiver::borrow) and its variants return a guard of a blocking reader-writer lock.
+//! While one exists, senders block their threads, and as soon as a sender waits, other receivers
+//! may as well. Hold it briefly and never over an `.await`, and hold only one at a time on a
+//! thread: a second one may wait for a sender that waits for the first.
+//!
+//! # Closing
+//! When the last sender is dropped, waiting receivers get an error, and the last value can still be
+//! borrowed. When the last receiver is dropped, [`Sender::send`] fails and [`Sender::closed`]
+//! returns, but [`Sender::subscribe`] can open the channel again.
+//!
+//! # Examples
 //! ```
 //! use tress::sync::watch;
 //!
@@ -21,14 +41,6 @@
 //! assert!(watcher.await.unwrap().contains(&"running"));
 //! # });
 //! ```
-//!
-//! # Changes
-//! Each value has a version. A receiver remembers the version it saw last; the value *has changed* for
-//! it if the versions differ. A new receiver has seen the current value.
-//!
-//! # Borrowing
-//! [`borrow`](Receiver::borrow) returns a guard of a read-write lock. While one is held senders block
-//! their threads, and so may other receivers: hold it briefly, and never over an `.await`.
 
 pub mod error;
 #[cfg(all(test, loom))]
@@ -46,8 +58,12 @@ use std::ops::Deref;
 use std::pin::pin;
 use std::task::ready;
 
-/// Makes a channel with a first value, which the receiver counts as seen.
+/// Creates a channel with its first value, and returns a sender and a receiver.
 ///
+/// The receiver counts the first value as seen: [`changed`](Receiver::changed) waits for the next
+/// one.
+///
+/// # Examples
 /// ```
 /// use tress::sync::watch;
 ///
@@ -66,29 +82,70 @@ pub fn channel<T>(value: T) -> (Sender<T>, Receiver<T>) {
     )
 }
 
-/// The sending end of a [watch channel](channel()). Clones send to the same receivers.
+/// A sending half of a watch channel; see [`channel`](channel()).
+///
+/// Clones send to the same receivers. When the last sender is dropped, the channel is closed.
+///
+/// # Examples
+/// ```
+/// use tress::sync::watch;
+///
+/// let (tx, rx) = watch::channel(0);
+/// let other = tx.clone();
+/// other.send(1).unwrap();
+/// assert_eq!(*rx.borrow(), 1);
+/// ```
 pub struct Sender<T> {
     shared: Arc<Shared<T>>,
 }
 
-/// The receiving end of a [watch channel](channel()). A clone has seen what the original has.
+/// A receiving half of a watch channel; see [`channel`](channel()) and [`Sender::subscribe`].
+///
+/// A clone has seen the same version as the original, and counts its own from then on.
+///
+/// # Examples
+/// ```
+/// use tress::sync::watch;
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let (tx, mut rx) = watch::channel(0);
+/// tress::spawn(async move { tx.send(1) });
+/// rx.changed().await.unwrap();
+/// assert_eq!(*rx.borrow_and_update(), 1);
+/// # });
+/// ```
 pub struct Receiver<T> {
     shared: Arc<Shared<T>>,
     /// The version seen last.
     version: Version,
 }
 
-/// A look at the value; it cannot change meanwhile.
+/// A borrow of the value of a watch channel, which cannot change while it exists.
 ///
-/// Senders wait for it to be dropped, blocking their threads.
+/// Returned by [`Sender::borrow`], [`Receiver::borrow`], [`Receiver::borrow_and_update`] and
+/// [`Receiver::wait_for`]. Senders block their threads until it is dropped; see
+/// [Borrowing](self#borrowing).
+///
+/// # Examples
+/// ```
+/// use tress::sync::watch;
+///
+/// let (tx, rx) = watch::channel(String::from("one"));
+/// let length = rx.borrow().len(); // the borrow ends here
+/// tx.send("three".into()).unwrap();
+/// assert_eq!(length, 3);
+/// ```
 pub struct Ref<'a, T> {
     value: Guard<'a, T>,
     has_changed: bool,
 }
 
 impl<T> Ref<'_, T> {
-    /// Had the receiver not seen this value before?
+    /// Returns `true` if the receiver had not seen this value before it was borrowed.
     ///
+    /// For a borrow through a [`Sender`] it is always `false`.
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::watch;
     ///
@@ -120,8 +177,11 @@ impl<T: fmt::Debug> fmt::Debug for Ref<'_, T> {
 }
 
 impl<T> Sender<T> {
-    /// A channel without receivers; [`subscribe`](Sender::subscribe) makes them.
+    /// Creates a channel without receivers, and returns its sender.
     ///
+    /// [`subscribe`](Sender::subscribe) creates receivers.
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::watch;
     ///
@@ -137,9 +197,15 @@ impl<T> Sender<T> {
         }
     }
 
-    /// Replaces the value and tells the receivers. If there is none the value does not change, and
-    /// comes back.
+    /// Replaces the value and notifies the receivers.
     ///
+    /// Blocks the thread while the value is [borrowed](self#borrowing).
+    ///
+    /// # Errors
+    /// Returns the new value in [`SendError`] if there is no receiver. The value of the channel
+    /// does not change then; [`send_replace`](Sender::send_replace) changes it in any case.
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::watch;
     ///
@@ -157,8 +223,15 @@ impl<T> Sender<T> {
         Ok(())
     }
 
-    /// Changes the value in place and tells the receivers, if there are any.
+    /// Changes the value in place and notifies the receivers, if there are any.
     ///
+    /// Blocks the thread while the value is [borrowed](self#borrowing). The closure is called with
+    /// the value locked, and must not use the channel itself.
+    ///
+    /// # Panics
+    /// Panics if the closure panics. Changes that it made stay, but the receivers are not notified.
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::watch;
     ///
@@ -166,9 +239,6 @@ impl<T> Sender<T> {
     /// tx.send_modify(|list| list.push(2));
     /// assert_eq!(*rx.borrow(), [1, 2]);
     /// ```
-    ///
-    /// # Panics
-    /// If the closure does. What it did to the value stays, but the receivers are not told.
     pub fn send_modify<F>(&self, modify: F)
     where
         F: FnOnce(&mut T),
@@ -179,9 +249,16 @@ impl<T> Sender<T> {
         });
     }
 
-    /// Lets a closure change the value in place; the receivers are told if it returns true. Returns
-    /// what the closure does.
+    /// Lets a closure change the value in place, and notifies the receivers if it returns `true`.
     ///
+    /// Returns what the closure returns. Blocks the thread while the value is
+    /// [borrowed](self#borrowing). The closure is called with the value locked, and must not use
+    /// the channel itself.
+    ///
+    /// # Panics
+    /// Panics if the closure panics. Changes that it made stay, but the receivers are not notified.
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::watch;
     ///
@@ -197,9 +274,6 @@ impl<T> Sender<T> {
     /// assert!(!tx.send_if_modified(double_if_odd));
     /// assert_eq!(*rx.borrow(), 2);
     /// ```
-    ///
-    /// # Panics
-    /// If the closure does. What it did to the value stays, but the receivers are not told.
     pub fn send_if_modified<F>(&self, modify: F) -> bool
     where
         F: FnOnce(&mut T) -> bool,
@@ -214,8 +288,11 @@ impl<T> Sender<T> {
         true
     }
 
-    /// Replaces the value and tells the receivers, if there are any. Returns the old one.
+    /// Replaces the value, notifies the receivers, if there are any, and returns the old value.
     ///
+    /// Blocks the thread while the value is [borrowed](self#borrowing).
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::watch;
     ///
@@ -228,8 +305,12 @@ impl<T> Sender<T> {
         value
     }
 
-    /// Looks at the value.
+    /// Borrows the current value.
     ///
+    /// Senders block their threads while the returned [`Ref`] exists; see
+    /// [Borrowing](self#borrowing).
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::watch;
     ///
@@ -243,8 +324,11 @@ impl<T> Sender<T> {
         }
     }
 
-    /// True if there is no receiver at the moment. [`subscribe`](Sender::subscribe) may change that.
+    /// Returns `true` if there is no receiver at the moment.
     ///
+    /// [`subscribe`](Sender::subscribe) can change that.
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::watch;
     ///
@@ -260,6 +344,10 @@ impl<T> Sender<T> {
 
     /// Waits until there is no receiver.
     ///
+    /// # Cancel safety
+    /// This method is cancel safe: dropping the future has no effect on the channel.
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::watch;
     ///
@@ -269,9 +357,6 @@ impl<T> Sender<T> {
     /// tx.closed().await;
     /// # });
     /// ```
-    ///
-    /// # Cancel safety
-    /// Dropping it loses nothing.
     pub async fn closed(&self) {
         let mut listener = pin!(Listener::new(&self.shared.abandoned));
         poll_fn(|cx| {
@@ -287,8 +372,9 @@ impl<T> Sender<T> {
         .await
     }
 
-    /// Makes a receiver, which has seen the current value.
+    /// Creates a receiver, which counts the current value as seen.
     ///
+    /// # Examples
     /// ```
     /// use tress::sync::watch;
     ///
@@ -306,8 +392,9 @@ impl<T> Sender<T> {
         }
     }
 
-    /// How many receivers there are.
+    /// Returns the number of receivers.
     ///
+    /// # Examples
     /// ```
     /// use tress::sync::watch;
     ///
@@ -319,8 +406,9 @@ impl<T> Sender<T> {
         self.shared.receivers()
     }
 
-    /// How many senders there are.
+    /// Returns the number of senders.
     ///
+    /// # Examples
     /// ```
     /// use tress::sync::watch;
     ///
@@ -332,8 +420,9 @@ impl<T> Sender<T> {
         self.shared.senders()
     }
 
-    /// True if both senders are of the same channel.
+    /// Returns `true` if both senders belong to the same channel.
     ///
+    /// # Examples
     /// ```
     /// use tress::sync::watch;
     ///
@@ -376,8 +465,12 @@ impl<T> fmt::Debug for Sender<T> {
 }
 
 impl<T> Receiver<T> {
-    /// Looks at the value, without counting it as seen.
+    /// Borrows the current value, without counting it as seen.
     ///
+    /// [`changed`](Receiver::changed) still returns for this value. Senders block their threads
+    /// while the returned [`Ref`] exists; see [Borrowing](self#borrowing).
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::watch;
     ///
@@ -392,8 +485,13 @@ impl<T> Receiver<T> {
         Ref { value, has_changed }
     }
 
-    /// Looks at the value, and counts it as seen.
+    /// Borrows the current value, and counts it as seen.
     ///
+    /// Use this in loops with [`changed`](Receiver::changed), which may otherwise return a second
+    /// time for a value that was sent between the change and the borrow. Senders block their
+    /// threads while the returned [`Ref`] exists; see [Borrowing](self#borrowing).
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::watch;
     ///
@@ -409,9 +507,13 @@ impl<T> Receiver<T> {
         Ref { value, has_changed }
     }
 
-    /// True if there is a value that this receiver has not seen. Fails if all senders are gone,
-    /// seen or not.
+    /// Returns `true` if the receiver has not seen the current value.
     ///
+    /// # Errors
+    /// Returns [`RecvError`] if all senders have been dropped, whether the last value has been seen
+    /// or not.
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::watch;
     ///
@@ -430,8 +532,9 @@ impl<T> Receiver<T> {
         Ok(state.version() != self.version)
     }
 
-    /// Forgets that the value was seen: [`changed`](Receiver::changed) will return at once.
+    /// Counts the current value as not seen: [`changed`](Receiver::changed) returns at once.
     ///
+    /// # Examples
     /// ```
     /// use tress::sync::watch;
     ///
@@ -443,8 +546,9 @@ impl<T> Receiver<T> {
         self.version = self.shared.state().version().previous();
     }
 
-    /// Counts the current value as seen without looking at it.
+    /// Counts the current value as seen, without borrowing it.
     ///
+    /// # Examples
     /// ```
     /// use tress::sync::watch;
     ///
@@ -457,9 +561,18 @@ impl<T> Receiver<T> {
         self.version = self.shared.state().version();
     }
 
-    /// Waits for a value that this receiver has not seen, and counts it as seen. Fails if there is
-    /// none and all senders are gone.
+    /// Waits until there is a value that the receiver has not seen, and counts it as seen.
     ///
+    /// Returns at once if there is one already.
+    ///
+    /// # Errors
+    /// Returns [`RecvError`] if all senders have been dropped and the last value has been seen.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe. If the future is dropped before it is ready, no value has been
+    /// counted as seen.
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::watch;
     ///
@@ -471,20 +584,29 @@ impl<T> Receiver<T> {
     /// assert!(rx.changed().await.is_err());
     /// # });
     /// ```
-    ///
-    /// # Cancel safety
-    /// If it is dropped before it is ready nothing was counted as seen.
     pub async fn changed(&mut self) -> Result<(), RecvError> {
         self.version = changed(&self.shared, self.version).await?;
         Ok(())
     }
 
-    /// Waits until the value, the current one included, satisfies a condition, and looks at it. All
-    /// values that were looked at count as seen. Fails if the last one does not satisfy it and all
-    /// senders are gone.
+    /// Waits until the value satisfies a condition, and borrows it.
     ///
-    /// The condition is called with the value locked.
+    /// The current value is examined first, seen or not. Every value that was examined counts as
+    /// seen. The condition is called with the value locked, and must not use the channel itself. The
+    /// value stays locked while the returned [`Ref`] exists; see [Borrowing](self#borrowing).
     ///
+    /// # Errors
+    /// Returns [`RecvError`] if all senders have been dropped and the last value does not satisfy
+    /// the condition.
+    ///
+    /// # Panics
+    /// Panics if the condition panics.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe. If the future is dropped before it is ready, values that did not
+    /// satisfy the condition may have been counted as seen; nothing else is lost.
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::watch;
     ///
@@ -500,13 +622,6 @@ impl<T> Receiver<T> {
     /// assert!(*value >= 5);
     /// # });
     /// ```
-    ///
-    /// # Panics
-    /// If the condition does.
-    ///
-    /// # Cancel safety
-    /// If it is dropped before it is ready, values for which the condition was false may have been
-    /// counted as seen; nothing else is lost.
     pub async fn wait_for(
         &mut self,
         mut condition: impl FnMut(&T) -> bool,
@@ -526,8 +641,9 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// True if both receivers are of the same channel.
+    /// Returns `true` if both receivers belong to the same channel.
     ///
+    /// # Examples
     /// ```
     /// use tress::sync::watch;
     ///
@@ -538,8 +654,11 @@ impl<T> Receiver<T> {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
 
-    /// True if all senders are gone: the value will not change any more.
+    /// Returns `true` if all senders have been dropped.
     ///
+    /// The value does not change any more then.
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::watch;
     ///
@@ -553,7 +672,7 @@ impl<T> Receiver<T> {
     }
 }
 
-/// Waits for a version other than the one that was seen, and returns it.
+/// Waits for a version other than `seen`, and returns it.
 async fn changed<T>(shared: &Shared<T>, seen: Version) -> Result<Version, RecvError> {
     let mut listener = pin!(Listener::new(&shared.changed));
     poll_fn(|cx| {

@@ -1,31 +1,70 @@
-//! Why a message could not be sent or received.
+//! Errors of broadcast channels.
 
 use std::error::Error;
 use std::fmt;
 
-/// There is no receiver; the message comes back.
+/// The error of [`Sender::send`](super::Sender::send), with the message: there is no receiver.
+///
+/// # Examples
+/// ```
+/// use tress::sync::broadcast;
+///
+/// let (tx, rx) = broadcast::channel(4);
+/// drop(rx);
+/// assert_eq!(tx.send("lost").unwrap_err().0, "lost");
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SendError<T>(pub T);
 
-/// Why [`recv`](super::Receiver::recv) returned no message.
+/// The error of [`Receiver::recv`](super::Receiver::recv) and
+/// [`Receiver::blocking_recv`](super::Receiver::blocking_recv).
+///
+/// # Examples
+/// ```
+/// use tress::sync::broadcast::{self, error::RecvError};
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let (tx, mut rx) = broadcast::channel(1);
+/// tx.send(1).unwrap();
+/// tx.send(2).unwrap();
+/// drop(tx);
+/// assert_eq!(rx.recv().await, Err(RecvError::Lagged(1)));
+/// assert_eq!(rx.recv().await, Ok(2));
+/// assert_eq!(rx.recv().await, Err(RecvError::Closed));
+/// # });
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecvError {
-    /// All senders are gone, and this receiver has received everything.
+    /// All senders have been dropped, and the receiver has received all messages.
     Closed,
-    /// The receiver was too slow: so many messages were overwritten before it came for them. The next
-    /// call returns the oldest one that is left.
+    /// The receiver was too slow, and this number of messages were overwritten before it got to
+    /// them.
+    ///
+    /// The next call returns the oldest message that is left.
     Lagged(u64),
 }
 
-/// Why [`try_recv`](super::Receiver::try_recv) returned no message.
+/// The error of [`Receiver::try_recv`](super::Receiver::try_recv).
+///
+/// # Examples
+/// ```
+/// use tress::sync::broadcast::{self, error::TryRecvError};
+///
+/// let (tx, mut rx) = broadcast::channel::<u32>(1);
+/// assert_eq!(rx.try_recv(), Err(TryRecvError::Empty));
+/// drop(tx);
+/// assert_eq!(rx.try_recv(), Err(TryRecvError::Closed));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TryRecvError {
-    /// There is none at the moment.
+    /// There is no message at the moment.
     Empty,
-    /// All senders are gone, and this receiver has received everything.
+    /// All senders have been dropped, and the receiver has received all messages.
     Closed,
-    /// The receiver was too slow: so many messages were overwritten before it came for them. The next
-    /// call returns the oldest one that is left.
+    /// The receiver was too slow, and this number of messages were overwritten before it got to
+    /// them.
+    ///
+    /// The next call returns the oldest message that is left.
     Lagged(u64),
 }
 

@@ -1,13 +1,35 @@
-//! Why a value could not be sent, or no new one will come.
+//! Errors of watch channels.
 
 use std::error::Error;
 use std::fmt;
 
-/// There is no receiver; the value comes back.
+/// The error of [`Sender::send`](super::Sender::send), with the value: there is no receiver.
+///
+/// # Examples
+/// ```
+/// use tress::sync::watch;
+///
+/// let (tx, rx) = watch::channel(1);
+/// drop(rx);
+/// assert_eq!(tx.send(2).unwrap_err().0, 2);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SendError<T>(pub T);
 
-/// All senders are gone: the value will not change any more.
+/// The error of waiting for a change: all senders have been dropped, and the value does not change
+/// any more.
+///
+/// # Examples
+/// ```
+/// use tress::sync::watch;
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let (tx, mut rx) = watch::channel(1);
+/// drop(tx);
+/// assert!(rx.changed().await.is_err());
+/// assert_eq!(*rx.borrow(), 1);
+/// # });
+/// ```
 #[derive(Clone, Debug)]
 pub struct RecvError(pub(super) ());
 
