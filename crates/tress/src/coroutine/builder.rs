@@ -8,6 +8,14 @@ pub(super) const STACK_SIZE: usize = 256 * 1024;
 
 /// Spawns a coroutine on the current runtime.
 ///
+/// `f` starts on any worker and stays there; see [where coroutines
+/// run](super#where-coroutines-run). The returned handle is awaited for the result; dropping it
+/// leaves the coroutine running.
+///
+/// # Panics
+/// Panics if called outside of a runtime. [`Builder::spawn_on`] works anywhere.
+///
+/// # Examples
 /// ```
 /// use tress::coroutine;
 ///
@@ -19,9 +27,6 @@ pub(super) const STACK_SIZE: usize = 256 * 1024;
 /// assert_eq!(task.await.unwrap(), 42);
 /// # });
 /// ```
-///
-/// # Panics
-/// Outside of a runtime. [`Builder::spawn_on`] works anywhere.
 #[track_caller]
 pub fn spawn<F, T>(f: F) -> JoinHandle<T>
 where
@@ -31,8 +36,11 @@ where
     Builder::new().spawn(f)
 }
 
-/// Spawns coroutines with a name, or a stack of another size.
+/// Spawns coroutines with a name or another stack size.
 ///
+/// The builder can be copied and used several times.
+///
+/// # Examples
 /// ```
 /// use tress::coroutine;
 ///
@@ -48,7 +56,15 @@ pub struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    /// A builder for an unnamed coroutine with a stack of 256 KiB.
+    /// Creates a builder for unnamed coroutines with stacks of 256 KiB.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let task = tress::coroutine::Builder::new().spawn(|| 5);
+    /// assert_eq!(task.await.unwrap(), 5);
+    /// # });
+    /// ```
     pub fn new() -> Builder<'a> {
         Builder {
             name: None,
@@ -56,24 +72,61 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Names the coroutine. The name appears in the message about an overflow and wherever tasks'
-    /// names do.
+    /// Sets the name of the coroutine.
+    ///
+    /// It appears in the message about a stack overflow, and wherever the names of tasks do.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::coroutine;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let task = coroutine::Builder::new()
+    ///     .name("importer")
+    ///     .spawn(|| coroutine::current().name().map(str::to_owned));
+    /// assert_eq!(task.await.unwrap().as_deref(), Some("importer"));
+    /// # });
+    /// ```
     pub fn name(mut self, name: &'a str) -> Builder<'a> {
         self.name = Some(name);
         self
     }
 
-    /// Sets the size of its stack, which is rounded up to whole pages.
+    /// Sets the size of the stack in bytes, which is rounded up to whole pages.
+    ///
+    /// The default is 256 KiB.
+    ///
+    /// # Examples
+    /// ```
+    /// fn depth(n: u32) -> u32 {
+    ///     if n == 0 { 0 } else { 1 + depth(n - 1) }
+    /// }
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let task = tress::coroutine::Builder::new().stack_size(16 << 20).spawn(|| depth(10_000));
+    /// assert_eq!(task.await.unwrap(), 10_000);
+    /// # });
+    /// ```
     pub fn stack_size(mut self, bytes: usize) -> Builder<'a> {
         self.stack_size = bytes;
         self
     }
 
-    /// Spawns a coroutine on the current runtime. If there is no memory for its stack when it starts,
-    /// it panics: its handle returns that as an error.
+    /// Spawns a coroutine on the current runtime.
+    ///
+    /// If there is no memory for its stack when it starts, the coroutine panics, and its handle
+    /// returns that as an error.
     ///
     /// # Panics
-    /// Outside of a runtime.
+    /// Panics if called outside of a runtime.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let task = tress::coroutine::Builder::new().name("answer").spawn(|| 42);
+    /// assert_eq!(task.await.unwrap(), 42);
+    /// # });
+    /// ```
     #[track_caller]
     pub fn spawn<F, T>(self, f: F) -> JoinHandle<T>
     where
@@ -86,7 +139,17 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Spawns a coroutine on the given runtime.
+    /// Spawns a coroutine on the runtime of `handle`.
+    ///
+    /// Can be called on any thread. If there is no memory for the stack when the coroutine starts,
+    /// it panics, and its handle returns that as an error.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Runtime::new().unwrap();
+    /// let task = tress::coroutine::Builder::new().spawn_on(|| 42, rt.handle());
+    /// assert_eq!(rt.block_on(task).unwrap(), 42);
+    /// ```
     #[track_caller]
     pub fn spawn_on<F, T>(self, f: F, handle: &Handle) -> JoinHandle<T>
     where

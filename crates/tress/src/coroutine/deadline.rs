@@ -24,12 +24,22 @@ pub(super) struct Deadline<'a> {
 /// What a coroutine unwinds with whose time is up, with the deadline's address.
 struct Expired(usize);
 
-/// Runs a part of a coroutine for no longer than `duration`.
+/// Runs a part of a coroutine for at most `duration`.
 ///
-/// When the time is up and it would wait, or waits, it unwinds from there: destructors run, and this
-/// returns an error. As with a cancellation, code that catches the unwinding meets it again at its next
-/// wait. What never waits is not interrupted, and neither is a [`shield`](super::shield). Limits nest.
+/// When the time is up, `f` unwinds from where it waits, or from its next wait: destructors run,
+/// and this function returns an error. Code that catches the unwinding meets it again at its next
+/// wait. Code that does not wait is not interrupted, and neither is a [`shield`](super::shield).
+/// Timeouts can be nested; the outermost that has passed takes effect.
 ///
+/// # Errors
+/// Returns [`Elapsed`] if the time was up before `f` returned.
+///
+/// # Panics
+/// Panics if called outside of a coroutine, if the runtime was built without
+/// [`enable_time`](crate::runtime::Builder::enable_time), if `f` panics, and in a program built
+/// with `panic = "abort"`, where nothing can unwind.
+///
+/// # Examples
 /// ```
 /// use tress::coroutine;
 /// use tress::time::Duration;
@@ -45,13 +55,6 @@ struct Expired(usize);
 /// assert_eq!(task.await.unwrap(), (Ok(5), true));
 /// # });
 /// ```
-///
-/// # Errors
-/// The time was up.
-///
-/// # Panics
-/// Outside of a coroutine, in a runtime built without `enable_time`, with the panic of `f`, and in a program
-/// built with `panic = "abort"`, where nothing can unwind.
 #[track_caller]
 pub fn timeout<R>(duration: Duration, f: impl FnOnce() -> R) -> Result<R, Elapsed> {
     let control = fiber::current("coroutine::timeout");

@@ -1,10 +1,25 @@
 //! Coroutines: tasks with a stack of their own, written in blocking style.
 //!
-//! A coroutine is a plain function. Where it has to wait it calls [`wait`] with any future, and its
-//! thread goes on with other tasks meanwhile; it needs no `async`, and neither does the code between
-//! it and the wait. It is a task like any other: it has a [`JoinHandle`], a name, a panic of its own,
-//! it can be aborted, and it counts in metrics and reports.
+//! A coroutine is a plain function. Where it has to wait, it calls [`wait`] with any future, and
+//! its thread runs other tasks meanwhile. It needs no `async`, and neither does the code between it
+//! and the wait: that makes coroutines a way to use asynchronous I/O from recursive code, from
+//! callbacks and from libraries with synchronous interfaces.
 //!
+//! A coroutine is a task like any other. It has a [`JoinHandle`] and a name, its panics stay in it,
+//! it can be aborted, and it counts in metrics and reports. Futures can wait for coroutines and
+//! coroutines for futures.
+//!
+//! - [`spawn`] starts a coroutine; [`Builder`] does so with a name or another stack size.
+//! - [`wait`] waits for any future; [`sleep`] and [`yield_now`] are short for frequent ones.
+//! - [`timeout`] limits the time of a part of a coroutine, and [`shield`] protects a part from
+//!   cancellation.
+//! - [`scope`](scope()) starts coroutines that borrow from the one that calls it.
+//! - [`park`] and [`Coroutine::unpark`] let coroutines signal each other, as threads do.
+//!
+//! Spawn an `async` block instead where the code is asynchronous anyway: it takes no stack, and can
+//! move between threads.
+//!
+//! # Examples
 //! ```
 //! use tress::coroutine;
 //! use tress::sync::mpsc;
@@ -26,54 +41,57 @@
 //!     }
 //!     sum
 //! });
-//! // Futures wait for coroutines as coroutines do for futures.
+//! // Futures wait for coroutines just as coroutines wait for futures.
 //! assert_eq!(producer.await.unwrap(), "done");
 //! assert_eq!(consumer.await.unwrap(), 45);
 //! # });
 //! ```
 //!
-//! # Where they run
-//! Before it starts a coroutine can be taken by any worker. Once started it stays on that worker and
-//! its thread: it may hold what is not `Send` while it waits. A worker that has started coroutines keeps
-//! its thread: [`block_in_place`](crate::task::block_in_place) on it blocks the worker, whose other
-//! tasks are left to be stolen, while its coroutines wait. On a current-thread runtime always call
-//! `block_on` from the same thread, and drop the runtime there: elsewhere a started coroutine panics instead of
-//! going on, and its stack is left behind with all that it owns. Among that are wakers, which keep what the
-//! runtime's handles keep: memory, and the descriptors of its I/O driver.
+//! # Where coroutines run
+//! Any worker can start a coroutine. Once started, it stays on that worker and its thread, so it
+//! may hold values that are not `Send` while it waits. A worker that has started coroutines keeps
+//! its thread: [`block_in_place`](crate::task::block_in_place) blocks the worker there. Its other
+//! tasks can be stolen, but its coroutines wait.
 //!
-//! # Cancelling
-//! [`abort`](JoinHandle::abort) makes the coroutine unwind from where it waits, or from where it next
-//! would: destructors run, on its own thread. So does the end of the runtime. The unwinding is a panic
-//! without a message; code that catches it will meet it again at the next wait. [`shield`] defers it.
-//! A destructor that runs while the coroutine unwinds cannot wait: that aborts the process.
+//! On a current-thread runtime, always call `block_on` from the same thread, and drop the runtime
+//! there. On another thread, a started coroutine panics instead of continuing, and its stack leaks
+//! with everything on it. That includes wakers, which keep the memory and the I/O driver of the
+//! runtime alive.
 //!
-//! [`timeout`] limits the time of a part of a coroutine by the same means.
+//! # Cancellation
+//! [`abort`](JoinHandle::abort) makes the coroutine unwind from where it waits, or from its next
+//! wait. Destructors run on its own thread. The end of the runtime has the same effect. The
+//! unwinding is a panic without a message; code that catches it meets it again at the next wait.
+//! [`shield`] defers it. A destructor that runs while the coroutine unwinds cannot wait: that
+//! aborts the process.
 //!
 //! # Fairness
-//! A coroutine gives way where it waits. If what it waits for is always ready it is made to give way all
-//! the same, when the [budget](crate::runtime::Builder::task_budget) of a task is used up; one that
-//! computes for long can call [`yield_now`] now and then.
+//! A coroutine yields where it waits. If what it waits for is always ready, it is made to yield
+//! when the [budget](crate::runtime::Builder::task_budget) of the task is used up. A coroutine that
+//! computes for a long time should call [`yield_now`] from time to time.
 //!
 //! # Stacks
-//! 256 KiB of address space by default ([`Builder::stack_size`]), of which only what was touched takes
-//! memory: a page or two. Each worker keeps the 64 stacks used last. Running into the end of a stack
-//! aborts the process with a message that names the coroutine.
+//! A stack takes 256 KiB of address space by default ([`Builder::stack_size`]), but only the memory
+//! that has been touched: a page or two. Each worker keeps the 64 stacks that were used last. A
+//! stack that overflows aborts the process, with a message that names the coroutine.
 //!
-//! The guards below the stacks are `MADV_GUARD_INSTALL`'s where the kernel has them (Linux 6.13): a
-//! hundred thousand coroutines and more can be alive at once. Elsewhere they are made by `mprotect`, each
-//! of them splits a mapping, and with Linux's default `vm.max_map_count` of 65,530 there is room for about
-//! 32,000 stacks in a process; those that do not get one panic when they start, with a message that says
-//! so.
+//! Guards below the stacks are made with `MADV_GUARD_INSTALL` where the kernel has it (Linux 6.13),
+//! and more than a hundred thousand coroutines can exist at a time. Elsewhere they are made with
+//! `mprotect`, which splits a mapping for each guard: with Linux's default `vm.max_map_count` of
+//! 65,530 there is room for about 32,000 stacks in a process. A coroutine that gets no stack panics
+//! when it starts, with a message that says so.
 //!
 //! # Task-local values
-//! Values of [`task_local!`](crate::task_local) are not set in a coroutine when it starts. It sets them by
-//! [`sync_scope`](crate::task::LocalKey::sync_scope), inside of which it may wait: the value waits with it.
+//! Values of [`task_local!`](crate::task_local) are not set in a coroutine when it starts. It sets
+//! them with [`sync_scope`](crate::task::LocalKey::sync_scope) and may wait inside of it: the value
+//! is in place again when the coroutine continues.
 //!
-//! # Panic = abort
-//! A program built with `panic = "abort"` can use coroutines, but they cannot unwind. One that is aborted, or
-//! suspended when its runtime ends, is left behind: it does not go on, its destructors do not run, and its stack
-//! and what it owns are never released. The children of a [`scope`] that is left behind so go on until they end or
-//! their runtime does. [`timeout`] panics when it is called.
+//! # Programs with `panic = "abort"`
+//! Coroutines cannot unwind in a program that is built with `panic = "abort"`. A coroutine that is
+//! aborted, or suspended when its runtime ends, is left behind: it does not continue, its
+//! destructors do not run, and its stack and all that it owns leak. Children of a
+//! [`scope`](scope()) that is left behind continue until they end or their runtime does.
+//! [`timeout`] panics when it is called.
 
 mod builder;
 mod deadline;
@@ -98,10 +116,27 @@ use std::pin::pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// Waits for a future, letting other tasks run meanwhile.
+/// Waits for a future, and returns its output.
 ///
-/// The future need not be `Send`: it stays on the coroutine's stack.
+/// Other tasks run on the thread meanwhile. The future need not be `Send`: it stays on the stack of
+/// the coroutine. Anything that is a future can be waited for: a [`select!`](crate::select), a
+/// [`channel::Select`](crate::channel::Select), a child process, the handle of another coroutine.
 ///
+/// # Cancellation
+/// If the coroutine is being aborted, this unwinds instead of waiting, or while it waits; see the
+/// [module's documentation](self#cancellation).
+///
+/// # Panics
+/// Panics if called outside of a coroutine, or where a coroutine cannot suspend:
+///
+/// - inside of a future that the coroutine polls, through this function or a
+///   [`LocalSet`](crate::task::LocalSet); use `.await` there;
+/// - inside of [`block_in_place`](crate::task::block_in_place), or of a `block_on` in it;
+/// - inside of [`LocalKey::with`](crate::task::LocalKey::with).
+///
+/// It also panics if the future does.
+///
+/// # Examples
 /// ```
 /// use tress::coroutine;
 ///
@@ -114,8 +149,7 @@ use std::time::Duration;
 /// # });
 /// ```
 ///
-/// Whatever is a future can be waited for: a `select!`, a
-/// [`channel::Select`](crate::channel::Select), a child process, another coroutine's handle.
+/// Waiting for the first of two channels:
 ///
 /// ```
 /// use tress::{channel, coroutine};
@@ -133,12 +167,6 @@ use std::time::Duration;
 /// assert_eq!(task.await.unwrap(), "Ok(5)");
 /// # });
 /// ```
-///
-/// # Panics
-/// Outside of a coroutine; and where a coroutine cannot suspend: inside of a future that it polls itself, by this
-/// function or by a [`LocalSet`](crate::task::LocalSet) (use `.await` there), of
-/// [`block_in_place`](crate::task::block_in_place) and a `block_on` in it, and of
-/// [`LocalKey::with`](crate::task::LocalKey::with). While its coroutine is being cancelled it unwinds.
 // Inlined for the reason that `yield_now` is.
 #[track_caller]
 #[inline(always)]
@@ -146,7 +174,7 @@ pub fn wait<F: IntoFuture>(future: F) -> F::Output {
     wait_as("coroutine::wait", future)
 }
 
-/// The same, for a function of another name.
+/// Waits for a future, on behalf of the function named `what`.
 #[track_caller]
 #[inline(always)]
 fn wait_as<F: IntoFuture>(what: &str, future: F) -> F::Output {
@@ -166,16 +194,19 @@ fn wait_as<F: IntoFuture>(what: &str, future: F) -> F::Output {
     }
 }
 
-/// Lets the other ready tasks run first.
+/// Yields to the other tasks that are ready.
 ///
+/// The coroutine continues after they have had their turn.
+///
+/// # Panics
+/// Panics under the conditions of [`wait`].
+///
+/// # Examples
 /// ```
 /// # tress::runtime::Runtime::new().unwrap().block_on(async {
 /// tress::coroutine::spawn(|| tress::coroutine::yield_now()).await.unwrap();
 /// # });
 /// ```
-///
-/// # Panics
-/// As [`wait`].
 // Inlined, with the switch at its heart, so that processors foretell the returns: the switch back enters
 // the coroutine by a call, whose return address its next switch away is to meet. A frame in between costs
 // two returns that go elsewhere than foretold, and thereby as much as all the rest.
@@ -190,6 +221,11 @@ pub fn yield_now() {
 
 /// Waits until `duration` has passed.
 ///
+/// # Panics
+/// Panics under the conditions of [`wait`], and if the runtime was built without
+/// [`enable_time`](crate::runtime::Builder::enable_time).
+///
+/// # Examples
 /// ```
 /// use tress::coroutine;
 /// use tress::time::Duration;
@@ -198,17 +234,21 @@ pub fn yield_now() {
 /// coroutine::spawn(|| coroutine::sleep(Duration::from_millis(1))).await.unwrap();
 /// # });
 /// ```
-///
-/// # Panics
-/// As [`wait`], and in a runtime built without `enable_time`.
 #[track_caller]
 pub fn sleep(duration: Duration) {
     wait_as("coroutine::sleep", crate::time::sleep(duration));
 }
 
-/// Runs a part of a coroutine that neither an abort nor a [`timeout`] around it interrupts, as
-/// [`task::shield`](crate::task::shield()) does for futures.
+/// Runs a part of a coroutine that is not interrupted by an abort or by a [`timeout`] around it.
 ///
+/// A cancellation that arrives meanwhile takes effect at the first wait after the shield. If it
+/// arrived before, it takes effect here, and `f` does not run.
+/// [`task::shield`](crate::task::shield()) does the same for futures.
+///
+/// # Panics
+/// Panics if called outside of a coroutine, and if `f` panics.
+///
+/// # Examples
 /// ```
 /// use tress::coroutine;
 ///
@@ -223,9 +263,6 @@ pub fn sleep(duration: Duration) {
 /// let _ = task.await;
 /// # });
 /// ```
-///
-/// # Panics
-/// Outside of a coroutine.
 #[track_caller]
 pub fn shield<R>(f: impl FnOnce() -> R) -> R {
     let control = fiber::current("coroutine::shield");
@@ -234,9 +271,15 @@ pub fn shield<R>(f: impl FnOnce() -> R) -> R {
     deadline::unlimited(control, f)
 }
 
-/// Has the calling coroutine been aborted? It unwinds where it next waits; one that computes for long
-/// can look here, and end earlier.
+/// Returns `true` if the calling coroutine has been aborted.
 ///
+/// An aborted coroutine unwinds at its next wait. One that computes for a long time can check this
+/// and end earlier.
+///
+/// # Panics
+/// Panics if called outside of a coroutine.
+///
+/// # Examples
 /// ```
 /// use tress::coroutine;
 ///
@@ -251,9 +294,6 @@ pub fn shield<R>(f: impl FnOnce() -> R) -> R {
 /// let _ = busy.await;
 /// # });
 /// ```
-///
-/// # Panics
-/// Outside of a coroutine.
 #[track_caller]
 pub fn is_cancelled() -> bool {
     let control = fiber::current("coroutine::is_cancelled");
@@ -261,8 +301,12 @@ pub fn is_cancelled() -> bool {
     unsafe { control.task.as_ref() }.is_cancelled()
 }
 
-/// Is the caller a coroutine that may [`wait`] here? Not inside of a future that it polls, for one.
+/// Returns `true` if the caller is a coroutine that may [`wait`] here.
 ///
+/// It is `false` outside of coroutines, and where a coroutine cannot suspend, such as inside of a
+/// future that it polls.
+///
+/// # Examples
 /// ```
 /// assert!(!tress::coroutine::is_current());
 /// ```

@@ -8,8 +8,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A coroutine, as it knows itself and as others may know it: what [`current`] returns.
+/// A handle of a running coroutine, returned by [`current`].
 ///
+/// Other tasks and threads can use it to [`unpark`](Coroutine::unpark) the coroutine. Clones refer
+/// to the same coroutine.
+///
+/// # Examples
 /// ```
 /// use tress::coroutine;
 ///
@@ -32,14 +36,25 @@ pub struct Coroutine(Arc<Identity>);
 struct Identity {
     id: Id,
     name: Option<Box<str>>,
-    /// Holds the permit of an `unpark` that came first.
+    /// Stores an `unpark` that comes before the `park`.
     unparked: Notify,
 }
 
-/// The coroutine that calls this.
+/// Returns the handle of the calling coroutine.
 ///
 /// # Panics
-/// Outside of a coroutine.
+/// Panics if called outside of a coroutine.
+///
+/// # Examples
+/// ```
+/// use tress::coroutine;
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let task = coroutine::spawn(|| coroutine::current().id());
+/// let id = task.id();
+/// assert_eq!(task.await.unwrap(), id);
+/// # });
+/// ```
 #[track_caller]
 pub fn current() -> Coroutine {
     identity("coroutine::current")
@@ -60,21 +75,42 @@ fn identity(what: &str) -> Coroutine {
     identity.clone()
 }
 
-/// Waits until somebody calls [`Coroutine::unpark`] for this coroutine, or returns at once if that has
-/// happened since the last time.
+/// Waits until the calling coroutine is unparked.
 ///
-/// Unlike a thread's it never returns without a reason.
+/// Returns at once if [`Coroutine::unpark`] has been called since the last `park` returned. Unlike
+/// [`std::thread::park`], it never returns without a call of `unpark`.
 ///
 /// # Panics
-/// As [`wait`].
+/// Panics under the conditions of [`wait`].
+///
+/// # Examples
+/// ```
+/// use tress::coroutine;
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let task = coroutine::spawn(|| {
+///     let me = coroutine::current();
+///     tress::spawn(async move { me.unpark() });
+///     coroutine::park();
+/// });
+/// task.await.unwrap();
+/// # });
+/// ```
 #[track_caller]
 pub fn park() {
     let me = identity("coroutine::park");
     wait_as("coroutine::park", me.0.unparked.notified());
 }
 
-/// As [`park`], but for no longer than `duration`. True if it was unparked.
+/// Waits until the calling coroutine is unparked, for at most `duration`.
 ///
+/// Returns `true` if it was unparked, and `false` if the time was up; see [`park`].
+///
+/// # Panics
+/// Panics under the conditions of [`wait`], and if the runtime was built without
+/// [`enable_time`](crate::runtime::Builder::enable_time).
+///
+/// # Examples
 /// ```
 /// use tress::coroutine;
 /// use tress::time::Duration;
@@ -84,9 +120,6 @@ pub fn park() {
 /// assert!(!alone.await.unwrap());
 /// # });
 /// ```
-///
-/// # Panics
-/// As [`wait`], and in a runtime built without `enable_time`.
 #[track_caller]
 pub fn park_timeout(duration: Duration) -> bool {
     let me = identity("coroutine::park_timeout");
@@ -95,18 +128,34 @@ pub fn park_timeout(duration: Duration) -> bool {
 }
 
 impl Coroutine {
-    /// The id of its task.
+    /// Returns the id of the coroutine's task.
     pub fn id(&self) -> Id {
         self.0.id
     }
 
-    /// The name it was given, if any.
+    /// Returns the name of the coroutine, or `None` if it has none.
+    ///
+    /// [`Builder::name`](super::Builder::name) sets it.
     pub fn name(&self) -> Option<&str> {
         self.0.name.as_deref()
     }
 
-    /// Ends its [`park`], or the next one if it is not parked. Any thread may call it; several calls
-    /// before that count as one.
+    /// Ends the current [`park`] of the coroutine, or its next one if it is not parked.
+    ///
+    /// Can be called on any thread. Several calls before the `park` count as one.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::coroutine;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let task = coroutine::spawn(|| {
+    ///     coroutine::current().unpark();
+    ///     coroutine::park(); // returns at once
+    /// });
+    /// task.await.unwrap();
+    /// # });
+    /// ```
     pub fn unpark(&self) {
         self.0.unparked.notify_one();
     }

@@ -18,13 +18,28 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::thread;
 
-/// Runs `f` with a [`Scope`] for coroutines that may borrow, and waits until all of them are over.
+/// Creates a scope for coroutines that borrow from the calling one.
 ///
-/// They run on the caller's own worker, one at a time, switching where they wait: so neither they nor
-/// what they borrow need be `Send` or `Sync`, and work to be done in parallel goes to
-/// [`spawn`](super::spawn()). If `f` panics, or the caller is cancelled, they are unwound before that
-/// goes on.
+/// The function `f` gets a [`Scope`], in which it spawns coroutines that may borrow everything
+/// outside of `f`. `scope` returns the result of `f` after all of them have ended. It is the
+/// counterpart of [`std::thread::scope`] for coroutines.
 ///
+/// Children run on the worker of the caller, one at a time, and switch where they wait. Therefore
+/// neither they nor what they borrow need be `Send` or `Sync`. Use [`spawn`](super::spawn()) for
+/// work that is to be done in parallel.
+///
+/// If `f` panics, or the caller is cancelled, the children are unwound before that continues.
+///
+/// # Panics
+/// Panics under the conditions of [`wait`](super::wait), and if `f` panics. After all children have
+/// ended, it panics if one of them has panicked and was not [joined](ScopedJoinHandle::join). A
+/// child that gets no stack panics with a message that says so.
+///
+/// # Aborts
+/// Aborts the process if a child cannot be ended, since it must not continue without what it
+/// borrows.
+///
+/// # Examples
 /// ```
 /// use std::cell::Cell;
 /// use tress::coroutine;
@@ -46,13 +61,6 @@ use std::thread;
 /// assert_eq!(sum.await.unwrap(), 10);
 /// # });
 /// ```
-///
-/// # Panics
-/// As [`wait`](super::wait); and, when all are over, with the panic of a child that nobody
-/// [joined](ScopedJoinHandle::join). A child that gets no stack panics with a message that says so.
-///
-/// # Aborts
-/// The process, if a child cannot be ended: it must not go on without what it borrows.
 #[track_caller]
 pub fn scope<'env, F, T>(f: F) -> T
 where
@@ -85,7 +93,26 @@ where
     }
 }
 
-/// Where coroutines that borrow are spawned; given to the function that [`scope()`] runs.
+/// A scope in which coroutines that borrow are spawned; see [`scope()`].
+///
+/// # Examples
+/// ```
+/// use tress::coroutine::{self, Scope};
+///
+/// fn count<'scope>(scope: &'scope Scope<'scope, '_>, words: &'scope [&str]) -> usize {
+///     let halves = words.split_at(words.len() / 2);
+///     let first = scope.spawn(move || halves.0.concat().len());
+///     halves.1.concat().len() + first.join().unwrap()
+/// }
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let task = coroutine::spawn(|| {
+///     let words = ["a", "few", "words"];
+///     coroutine::scope(|scope| count(scope, &words))
+/// });
+/// assert_eq!(task.await.unwrap(), 9);
+/// # });
+/// ```
 pub struct Scope<'scope, 'env: 'scope> {
     children: RefCell<Vec<Child>>,
     panics: Rc<Panics>,
@@ -157,8 +184,15 @@ impl Panics {
 }
 
 impl<'scope> Scope<'scope, '_> {
-    /// Spawns a coroutine that ends before the scope does. It may spawn siblings.
+    /// Spawns a coroutine that ends before the scope does.
     ///
+    /// The child may spawn siblings in the same scope. Its panic is returned by
+    /// [`join`](ScopedJoinHandle::join); if it is not joined, the scope panics with it.
+    ///
+    /// # Panics
+    /// Panics if called outside of the scope's coroutine and its children.
+    ///
+    /// # Examples
     /// ```
     /// use tress::coroutine;
     ///
@@ -173,9 +207,6 @@ impl<'scope> Scope<'scope, '_> {
     /// assert_eq!(longest.await.unwrap(), Some(5));
     /// # });
     /// ```
-    ///
-    /// # Panics
-    /// Outside of the scope's coroutine and its children.
     #[track_caller]
     pub fn spawn<F, T>(&'scope self, f: F) -> ScopedJoinHandle<'scope, T>
     where
@@ -418,20 +449,53 @@ impl<T> Fail for Outcome<T> {
     }
 }
 
-/// The right to the result of a coroutine in a [`Scope`]. Dropping it does nothing to the coroutine.
+/// The right to the result of a coroutine in a [`Scope`]; see [`Scope::spawn`].
+///
+/// Dropping it leaves the coroutine running. The scope waits for it in any case.
+///
+/// # Examples
+/// ```
+/// use tress::coroutine::{self, ScopedJoinHandle};
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let task = coroutine::spawn(|| {
+///     coroutine::scope(|scope| {
+///         let child: ScopedJoinHandle<'_, u32> = scope.spawn(|| 5);
+///         child.join().unwrap()
+///     })
+/// });
+/// assert_eq!(task.await.unwrap(), 5);
+/// # });
+/// ```
 pub struct ScopedJoinHandle<'scope, T> {
     outcome: Rc<Outcome<T>>,
     scope: PhantomData<&'scope mut &'scope ()>,
 }
 
 impl<T> ScopedJoinHandle<'_, T> {
-    /// Waits for the coroutine to end.
+    /// Waits until the coroutine has ended, and returns its result.
     ///
     /// # Errors
-    /// What it panicked with, also if it got no stack.
+    /// Returns the payload of the panic if the coroutine panicked, also if it got no stack.
     ///
     /// # Panics
-    /// As [`wait`](super::wait).
+    /// Panics under the conditions of [`wait`](super::wait).
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::coroutine;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let task = coroutine::spawn(|| {
+    ///     coroutine::scope(|scope| {
+    ///         let fine = scope.spawn(|| 5).join();
+    ///         let failed = scope.spawn(|| panic!("as expected")).join();
+    ///         (fine.unwrap(), failed.is_err())
+    ///     })
+    /// });
+    /// assert_eq!(task.await.unwrap(), (5, true));
+    /// # });
+    /// ```
     #[track_caller]
     pub fn join(self) -> thread::Result<T> {
         wait_as(
@@ -453,7 +517,7 @@ impl<T> ScopedJoinHandle<'_, T> {
         )
     }
 
-    /// True once its result is there.
+    /// Returns `true` if the coroutine has ended and its result can be joined without waiting.
     pub fn is_finished(&self) -> bool {
         matches!(&*self.outcome.state.borrow(), State::Done(_))
     }
