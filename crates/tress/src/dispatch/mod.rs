@@ -1,20 +1,38 @@
-//! Dispatchers: where a task runs, and how many of its kind run at a time.
+//! Dispatchers: where a task runs, and how many tasks of its kind run at a time.
 //!
-//! A dispatcher is a *view* over threads that others use too, with a limit of its own. Making one costs
-//! no thread, and moving between two need not change threads.
+//! A dispatcher is a *view* of threads that it shares with others, with a limit of its own on the
+//! number of tasks that run at a time. Creating one starts no thread, and a task that moves from
+//! one dispatcher to another need not change threads. Wherever a task is woken, it continues in its
+//! own dispatcher.
 //!
-//! | dispatcher | threads | at a time |
+//! | dispatcher | threads | tasks at a time |
 //! |---|---|---|
-//! | [`default`] | the runtime's workers | as many as there are |
-//! | [`io`] | the blocking pool's, started when needed | 64, or the number of workers if that is more |
-//! | [`custom`] | the blocking pool's | as said |
-//! | [`single`] | the blocking pool's | one: strictly one after the other |
-//! | [`unconfined`] | the spawner's, up to the first suspension; then the workers | |
-//! | [`limited_parallelism`](Dispatcher::limited_parallelism) of any | the same | as said, within its limit |
+//! | [`default`](default()) | the workers of the runtime | the number of workers |
+//! | [`io`] | the blocking pool, started on demand | 64, or the number of workers if that is more |
+//! | [`custom`] | the blocking pool | as given |
+//! | [`single`] | the blocking pool | one, strictly one after the other |
+//! | [`unconfined`] | the spawning thread up to the first suspension, then the workers | unlimited |
+//! | [`limited_parallelism`](Dispatcher::limited_parallelism) of any | the same threads | as given, within the limit of the other |
 //!
-//! A task may block its thread in [`io`], [`custom`] and [`single`], and in views of them, without
-//! keeping a worker from anything. Wherever a task is woken, it goes on in its own dispatcher.
+//! # How to choose
+//! - Tasks that never block their thread belong on [`default`](default()); [`spawn`](crate::spawn)
+//!   puts them there, too.
+//! - Tasks that block, in system calls or in libraries with synchronous interfaces, belong on
+//!   [`io`], [`custom`] and [`single`], and on views of these. They do not keep a worker from
+//!   anything there.
+//! - A limit on the use of some resource, such as connections to a database, is a
+//!   [`limited_parallelism`](Dispatcher::limited_parallelism) view.
+//! - State that must not be used by two tasks at a time can be confined to a [`single`] dispatcher.
 //!
+//! [`spawn_on`] spawns a task on a dispatcher; [`with_dispatcher`] runs a part of a task on another
+//! one.
+//!
+//! # Lifetime
+//! Clones of a dispatcher are the same one. When the last is dropped, the tasks that were spawned
+//! there run to their end, and the view is gone. The end of the runtime drops all tasks of all
+//! views.
+//!
+//! # Examples
 //! ```
 //! use tress::dispatch;
 //!
@@ -31,10 +49,6 @@
 //! }
 //! # });
 //! ```
-//!
-//! # Release
-//! Dispatchers are counted: clones are the same one. When the last is dropped, what was spawned there
-//! runs to its end, and with that the view is gone. The end of the runtime drops all tasks of all views.
 
 mod queue;
 mod unconfined;
@@ -53,10 +67,23 @@ use std::panic::Location;
 use std::sync::Arc;
 use view::{Base, View};
 
-/// Fewest tasks that [`io`] runs at a time.
+/// The minimum of the number of tasks that [`io`] runs at a time.
 const IO_PARALLELISM: usize = 64;
 
-/// Where tasks are spawned; see the [module's documentation](self).
+/// A place where tasks are spawned; see the [module's documentation](self).
+///
+/// Clones are the same dispatcher.
+///
+/// # Examples
+/// ```
+/// use tress::dispatch::{self, Dispatcher};
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let database: Dispatcher = dispatch::io().limited_parallelism(4).named("database");
+/// let row = dispatch::spawn_on(&database, async { "a row" });
+/// assert_eq!(row.await.unwrap(), "a row");
+/// # });
+/// ```
 #[derive(Clone)]
 pub struct Dispatcher {
     shared: Arc<Shared>,
@@ -71,32 +98,45 @@ enum Kind {
     Unconfined,
 }
 
-/// The current runtime's workers.
+/// Returns the dispatcher of the current runtime's workers.
 ///
 /// # Panics
-/// Outside of a runtime. [`Dispatcher::default_of`] works anywhere.
+/// Panics if called outside of a runtime. [`Dispatcher::default_of`] works anywhere.
+///
+/// # Examples
+/// ```
+/// use tress::dispatch;
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let task = dispatch::spawn_on(&dispatch::default(), async { 5 });
+/// assert_eq!(task.await.unwrap(), 5);
+/// # });
+/// ```
 #[track_caller]
 pub fn default() -> Dispatcher {
     Dispatcher::default_of(&Handle::current())
 }
 
-/// The current runtime's threads for blocking work, shared by all who ask for them: at least 64 at a
-/// time, started when needed.
+/// Returns the dispatcher of the current runtime for tasks that block their thread.
 ///
+/// All calls return the same dispatcher. It runs up to 64 tasks at a time, or the number of workers
+/// if that is more, on threads of the blocking pool that are started on demand.
+///
+/// # Panics
+/// Panics if called outside of a runtime.
+///
+/// # Examples
 /// ```
 /// use tress::dispatch;
 ///
 /// # tress::runtime::Runtime::new().unwrap().block_on(async {
 /// let slow = dispatch::spawn_on(&dispatch::io(), async {
-///     std::thread::sleep(std::time::Duration::from_millis(1)); // a worker would stand still
+///     std::thread::sleep(std::time::Duration::from_millis(1)); // this would block a worker
 ///     "done"
 /// });
 /// assert_eq!(slow.await.unwrap(), "done");
 /// # });
 /// ```
-///
-/// # Panics
-/// Outside of a runtime.
 #[track_caller]
 pub fn io() -> Dispatcher {
     let shared = Handle::current().shared;
@@ -105,17 +145,38 @@ pub fn io() -> Dispatcher {
     Dispatcher::new(shared, Kind::View(view))
 }
 
-/// A dispatcher of its own that runs `parallelism` tasks at a time, which may block.
+/// Creates a dispatcher that runs up to `parallelism` tasks at a time, which may block their
+/// thread.
+///
+/// Unlike a [`limited_parallelism`](Dispatcher::limited_parallelism) view of [`io`], it does not
+/// share the limit of [`io`]. It uses the same threads, those of the blocking pool.
 ///
 /// # Panics
-/// Outside of a runtime, and if `parallelism` is 0.
+/// Panics if called outside of a runtime, and if `parallelism` is 0.
+///
+/// # Examples
+/// ```
+/// use tress::dispatch;
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let imports = dispatch::custom(2);
+/// assert_eq!(imports.parallelism(), Some(2));
+/// # });
+/// ```
 #[track_caller]
 pub fn custom(parallelism: usize) -> Dispatcher {
     Dispatcher::over(Handle::current().shared, Base::Pool, parallelism)
 }
 
-/// A dispatcher of its own that runs one task at a time, in the order in which they became ready.
+/// Creates a dispatcher that runs one task at a time, in the order in which they became ready.
 ///
+/// Its tasks never run in parallel, but one may run while another waits. They may block their
+/// thread, and need not always run on the same one.
+///
+/// # Panics
+/// Panics if called outside of a runtime.
+///
+/// # Examples
 /// ```
 /// use std::sync::{Arc, Mutex};
 /// use tress::dispatch;
@@ -135,17 +196,22 @@ pub fn custom(parallelism: usize) -> Dispatcher {
 /// assert_eq!(*log.lock().unwrap(), [0, 1, 2]);
 /// # });
 /// ```
-///
-/// # Panics
-/// Outside of a runtime.
 #[track_caller]
 pub fn single() -> Dispatcher {
     custom(1)
 }
 
-/// Runs a task at once, on the thread that spawns it, until it first has to wait; then it goes on on the
-/// current runtime's workers. Nested deeper than 32, it begins there.
+/// Returns the dispatcher that runs a task at once, on the thread that spawns it, until it first
+/// has to wait.
 ///
+/// From then on the task runs on the workers of the current runtime. A task that is spawned more
+/// than 32 levels deep in others of this kind starts there, so that recursion does not overflow the
+/// stack.
+///
+/// # Panics
+/// Panics if called outside of a runtime.
+///
+/// # Examples
 /// ```
 /// use tress::dispatch;
 ///
@@ -157,16 +223,17 @@ pub fn single() -> Dispatcher {
 /// assert!(task.is_finished());
 /// # });
 /// ```
-///
-/// # Panics
-/// Outside of a runtime.
 #[track_caller]
 pub fn unconfined() -> Dispatcher {
     Dispatcher::new(Handle::current().shared, Kind::Unconfined)
 }
 
-/// Spawns a task in a dispatcher.
+/// Spawns a task on a dispatcher.
 ///
+/// Can be called on any thread. The returned handle is awaited for the output; dropping it leaves
+/// the task running.
+///
+/// # Examples
 /// ```
 /// use tress::dispatch;
 ///
@@ -191,7 +258,17 @@ where
 }
 
 impl Dispatcher {
-    /// The workers of the given runtime.
+    /// Returns the dispatcher of the workers of the given runtime.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::dispatch::{self, Dispatcher};
+    ///
+    /// let rt = tress::runtime::Runtime::new().unwrap();
+    /// let workers = Dispatcher::default_of(rt.handle());
+    /// let task = dispatch::spawn_on(&workers, async { 5 });
+    /// assert_eq!(rt.block_on(task).unwrap(), 5);
+    /// ```
     pub fn default_of(handle: &Handle) -> Dispatcher {
         Dispatcher::new(handle.shared.clone(), Kind::Default)
     }
@@ -214,8 +291,12 @@ impl Dispatcher {
         }
     }
 
-    /// The same dispatcher under a name, for diagnostics.
+    /// Gives the dispatcher a name, for diagnostics.
     ///
+    /// The name belongs to this handle and its clones; it is shown by their
+    /// [`Debug`](std::fmt::Debug) output.
+    ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let database = tress::dispatch::io().limited_parallelism(4).named("database");
@@ -228,23 +309,28 @@ impl Dispatcher {
         self
     }
 
-    /// The name it was given, if any.
+    /// Returns the name of the dispatcher, or `None` if it has none.
+    ///
+    /// [`named`](Dispatcher::named) sets it.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// A view of this dispatcher that runs at most `parallelism` tasks at a time. They count in this
-    /// one's limit too.
+    /// Creates a view of this dispatcher that runs up to `parallelism` tasks at a time.
     ///
+    /// Its tasks count against the limit of this dispatcher, too. A view of [`unconfined`] runs all
+    /// its tasks on the workers.
+    ///
+    /// # Panics
+    /// Panics if `parallelism` is 0.
+    ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let one = tress::dispatch::default().limited_parallelism(1);
     /// assert_eq!(one.parallelism(), Some(1));
     /// # });
     /// ```
-    ///
-    /// # Panics
-    /// If `parallelism` is 0.
     #[track_caller]
     pub fn limited_parallelism(&self, parallelism: usize) -> Dispatcher {
         let base = match &self.kind {
@@ -254,7 +340,20 @@ impl Dispatcher {
         Dispatcher::over(self.shared.clone(), base, parallelism)
     }
 
-    /// The most tasks it runs at a time by its own limit; none of [`unconfined`].
+    /// Returns the maximum number of tasks that run at a time by the dispatcher's own limit.
+    ///
+    /// Returns `None` for [`unconfined`], which has no limit. A view may run fewer, by the limit of
+    /// the dispatcher that it is a view of.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::dispatch;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// assert_eq!(dispatch::single().parallelism(), Some(1));
+    /// assert_eq!(dispatch::unconfined().parallelism(), None);
+    /// # });
+    /// ```
     pub fn parallelism(&self) -> Option<usize> {
         match &self.kind {
             Kind::Default => Some(self.shared.config().workers),
@@ -263,7 +362,7 @@ impl Dispatcher {
         }
     }
 
-    /// Is what runs on this thread right now where this dispatcher would put it?
+    /// Returns `true` if the caller runs where this dispatcher would put it.
     fn is_satisfied(&self) -> bool {
         match &self.kind {
             Kind::Default => view::none_is_current() && self.shared.runs_here(),

@@ -7,11 +7,22 @@ use std::panic::resume_unwind;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// Runs a future in another dispatcher, and gives its output here.
+/// Runs a future on another dispatcher, and returns its output.
 ///
-/// If the caller already runs where the dispatcher would put it, in that view, in one over it, or on a
-/// worker for [`default`](super::default()), it is simply awaited. Otherwise it becomes a task there.
+/// If the caller already runs where the dispatcher would put it, the future is polled in place: in
+/// the same view, in a view of it, on a worker for [`default`](super::default()), and anywhere for
+/// [`unconfined`](super::unconfined). Otherwise it becomes a task on the dispatcher when it is
+/// first polled.
 ///
+/// # Panics
+/// The returned future panics if `future` panics, and if the runtime of the dispatcher shuts down
+/// before `future` is ready.
+///
+/// # Cancel safety
+/// Dropping the returned future drops `future`, or aborts its task; see [`JoinHandle::abort`]. It
+/// is as cancel safe as `future`.
+///
+/// # Examples
 /// ```
 /// use tress::dispatch::{self, with_dispatcher};
 ///
@@ -21,12 +32,6 @@ use std::task::{Context, Poll, ready};
 /// assert!(text.is_ok());
 /// # });
 /// ```
-///
-/// # Panics
-/// With the future's panic; and if the dispatcher's runtime shuts down before the future is done.
-///
-/// # Cancel safety
-/// Dropping it drops the future, or aborts its task; see [`JoinHandle::abort`].
 pub fn with_dispatcher<F>(dispatcher: &Dispatcher, future: F) -> WithDispatcher<F>
 where
     F: Future + Send + 'static,
@@ -41,7 +46,7 @@ where
 }
 
 pin_project! {
-    /// The future of [`with_dispatcher`].
+    /// Future returned by [`with_dispatcher`].
     #[must_use = "futures do nothing unless awaited"]
     pub struct WithDispatcher<F: Future> {
         #[pin]
@@ -58,7 +63,7 @@ pin_project! {
     }
 }
 
-/// A task that is aborted when nobody waits for it any more.
+/// A task that is aborted when its handle is dropped.
 struct Task<T>(JoinHandle<T>);
 
 impl<T> Drop for Task<T> {
