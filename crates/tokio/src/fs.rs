@@ -1,4 +1,4 @@
-//! Files and directories.
+//! Asynchronous file system operations; see [`tress::fs`].
 
 #[cfg(unix)]
 pub use tress::fs::symlink;

@@ -1,4 +1,4 @@
-//! Reading and writing.
+//! Traits, helpers and types for asynchronous I/O; see [`tress::io`].
 
 pub use tress::io::{
     AsyncBufRead, AsyncRead, AsyncSeek, AsyncWrite, Error, ErrorKind, ReadBuf, Result, SeekFrom,
@@ -20,13 +20,13 @@ pub use tress::io::{Interest, Ready};
 
 #[cfg(all(unix, feature = "net"))]
 pub mod unix {
-    //! Waiting for descriptors.
+    //! Readiness of file descriptors, for Unix.
 
     pub use tress::io::{
         AsyncFd, AsyncFdReadyGuard, AsyncFdReadyMutGuard, AsyncFdRegisterError, TryIoError,
     };
 
-    /// The error by its former name.
+    /// The former name of [`AsyncFdRegisterError`].
     #[deprecated = "it is called `AsyncFdRegisterError`"]
     pub type AsyncFdTryNewError<T> = AsyncFdRegisterError<T>;
 }

@@ -1,25 +1,33 @@
-//! tress under Tokio's name.
+//! The tress runtime under Tokio's name.
 //!
-//! An application that patches this package in runs everything it has that is written for Tokio,
-//! its own code and its dependencies, on tress:
+//! An application that patches this package in runs its own code and its dependencies, as far as
+//! they are written for Tokio, on tress:
 //!
 //! ```toml
 //! [patch.crates-io]
 //! tokio = { path = "…/tress/crates/tokio" }
 //! ```
 //!
-//! Names, features and contracts are those of the Tokio version this package carries. The items are
-//! tress's and documented there; only what Tokio's contract has differently is defined here.
-//! `docs/TOKIO.md` in the repository tells how to make sure that the patch is used, what is not there
-//! yet, and what is different on purpose.
+//! Names, features and contracts are those of the Tokio version that this package carries. Most
+//! items are re-exports of tress, and documented there. Only what Tokio's contract defines
+//! differently is defined here, such as [`runtime::Runtime`] and [`runtime::Builder`].
+//!
+//! `docs/TOKIO.md` in the repository describes how to make sure that the patch is used, what is not
+//! there yet, and what is different on purpose.
+//!
+//! - [`runtime`]: runtimes and their builder.
+//! - [`task`]: tasks, sets of tasks, cooperative scheduling.
+//! - [`sync`]: channels, locks, notifications.
+//! - [`time`]: sleeping, timeouts, intervals.
+//! - [`io`]: traits and helpers for asynchronous reading and writing.
+//! - [`net`], [`fs`], [`process`], [`signal`]: what the operating system offers.
 
 #![warn(missing_docs, missing_debug_implementations, rust_2018_idioms)]
 
-/// There is such a constant in no other package named `tokio`.
+/// A constant that no other package named `tokio` has.
 ///
-/// Cargo falls back to the real Tokio with a mere warning when a patch does not fit. A program that
-/// must not be built that way says so:
-///
+/// Cargo falls back to the real Tokio, with a warning only, if a patch does not fit. A program that
+/// must not be built that way can refer to this constant:
 /// ```
 /// const _: () = tokio::__tress;
 /// ```

@@ -1,3 +1,3 @@
-//! Where the macros of Tokio's dependants look for what they expand to.
+//! Support for the macros of crates that depend on Tokio, at the path to which they expand.
 
 pub use tress::macros::support;

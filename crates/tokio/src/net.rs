@@ -1,9 +1,9 @@
-//! Sockets.
+//! TCP, UDP and Unix sockets, and named pipes; see [`tress::net`].
 
 pub use tress::net::{TcpListener, TcpSocket, TcpStream, ToSocketAddrs, UdpSocket, lookup_host};
 
 pub mod tcp {
-    //! The halves of a TCP stream.
+    //! Halves of a TCP stream.
 
     pub use tress::net::tcp::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, WriteHalf};
 }
@@ -13,7 +13,7 @@ pub use tress::net::{UnixDatagram, UnixListener, UnixSocket, UnixStream};
 
 #[cfg(unix)]
 pub mod unix {
-    //! The halves of a Unix stream, addresses, credentials, pipes.
+    //! Halves of a Unix stream, socket addresses, credentials and pipes.
 
     pub use tress::net::unix::{
         OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, SocketAddr, UCred, WriteHalf,
@@ -23,7 +23,7 @@ pub mod unix {
 
 #[cfg(windows)]
 pub mod windows {
-    //! What only Windows has.
+    //! Types that exist on Windows only.
 
     pub mod named_pipe {
         //! Named pipes.

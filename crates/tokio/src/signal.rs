@@ -1,4 +1,4 @@
-//! Signals of the operating system.
+//! Asynchronous handling of signals; see [`tress::signal`].
 
 #[cfg(any(unix, windows))]
 pub use tress::signal::ctrl_c;

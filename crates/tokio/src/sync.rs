@@ -1,4 +1,4 @@
-//! Talking between tasks.
+//! Channels, locks and notifications for asynchronous tasks; see [`tress::sync`].
 
 pub use tress::sync::{
     AcquireError, Barrier, BarrierWaitResult, MappedMutexGuard, Mutex, MutexGuard, Notify,

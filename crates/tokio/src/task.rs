@@ -1,4 +1,4 @@
-//! Tasks.
+//! Asynchronous tasks; see [`tress::task`].
 
 pub use tress::task::coop;
 pub use tress::task::{
@@ -9,6 +9,6 @@ pub use tress::task::{
 #[cfg(feature = "rt-multi-thread")]
 pub use tress::task::block_in_place;
 
-// Where they were before they moved to `coop`.
+// The paths that they had before `coop`.
 #[doc(hidden)]
 pub use coop::{Unconstrained, consume_budget, unconstrained};

@@ -1,4 +1,4 @@
-//! Sleeping, timeouts and intervals.
+//! Sleeping, timeouts and intervals; see [`tress::time`].
 
 pub use tress::time::{
     Duration, Instant, Interval, MissedTickBehavior, Sleep, Timeout, error, interval, interval_at,

@@ -3,14 +3,15 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
-/// Says how many workers a multi-thread runtime has if its builder does not.
+/// The environment variable with the default number of workers of a multi-thread runtime.
 const WORKERS_VARIABLE: &str = "TOKIO_WORKER_THREADS";
 
-/// Builds a [`Runtime`]: [`tress::runtime::Builder`] by Tokio's rules.
+/// Builds a [`Runtime`] or a [`LocalRuntime`] with custom configuration values.
 ///
-/// Values that make no sense are refused with a panic where they are set, instead of an error when
-/// the runtime is built.
+/// It is [`tress::runtime::Builder`] with Tokio's rules: invalid values panic where they are set,
+/// instead of being an error when the runtime is built.
 ///
+/// # Examples
 /// ```
 /// let rt = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
 /// assert_eq!(rt.block_on(async { 1 + 1 }), 2);
@@ -30,24 +31,56 @@ impl Builder {
         }
     }
 
-    /// A runtime whose tasks run on the thread that calls `block_on`.
+    /// Creates a builder for a runtime whose tasks run on the thread that calls `block_on`.
+    ///
+    /// Timers and I/O are disabled until [`enable_all`](Builder::enable_all) or a more specific
+    /// method is called.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tokio::runtime::Builder::new_current_thread().build()?;
+    /// assert_eq!(rt.block_on(async { 1 + 1 }), 2);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn new_current_thread() -> Builder {
         Builder::new(tress::runtime::Builder::new_current_thread())
     }
 
-    /// A runtime with worker threads that steal from each other.
+    /// Creates a builder for a runtime with worker threads that steal tasks from each other.
+    ///
+    /// Timers and I/O are disabled until [`enable_all`](Builder::enable_all) or a more specific
+    /// method is called.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build()?;
+    /// assert_eq!(rt.block_on(async { 1 + 1 }), 2);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[cfg(feature = "rt-multi-thread")]
     pub fn new_multi_thread() -> Builder {
         Builder::new(tress::runtime::Builder::new_multi_thread())
     }
 
-    /// Enables everything that the package's features offer.
+    /// Enables timers and I/O, as far as the features of the package include them.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn enable_all(&mut self) -> &mut Self {
         self.inner.enable_all();
         self
     }
 
-    /// Enables sockets, pipes, processes and signals.
+    /// Enables the I/O driver, for sockets, pipes, child processes and signals.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[cfg(any(feature = "net", feature = "process", feature = "signal"))]
     pub fn enable_io(&mut self) -> &mut Self {
         self.inner.enable_io();
@@ -55,19 +88,34 @@ impl Builder {
     }
 
     /// Enables timers.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[cfg(feature = "time")]
     pub fn enable_time(&mut self) -> &mut Self {
         self.inner.enable_time();
         self
     }
 
-    /// The number of workers of a multi-thread runtime.
+    /// Sets the number of workers of a multi-thread runtime.
     ///
-    /// By default the value of the environment variable `TOKIO_WORKER_THREADS` if there is one, and
-    /// one for each CPU that this process may use if not.
+    /// The default is the value of the environment variable `TOKIO_WORKER_THREADS`, or the number
+    /// of CPUs that the process may use if the variable is not set.
     ///
     /// # Panics
-    /// If it is 0.
+    /// Panics if `val` is 0.
+    ///
+    /// # Examples
+    /// ```
+    /// # #[cfg(feature = "rt-multi-thread")] {
+    /// let rt = tokio::runtime::Builder::new_multi_thread().worker_threads(4).build()?;
+    /// assert_eq!(rt.metrics().num_workers(), 4);
+    /// # }
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn worker_threads(&mut self, val: usize) -> &mut Self {
         assert!(val > 0, "worker_threads must be at least 1");
@@ -76,10 +124,18 @@ impl Builder {
         self
     }
 
-    /// Most threads that run blocking closures.
+    /// Sets the maximum number of threads for blocking closures.
+    ///
+    /// Closures that find all of them busy wait in a queue.
     ///
     /// # Panics
-    /// If it is 0.
+    /// Panics if `val` is 0.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tokio::runtime::Builder::new_current_thread().max_blocking_threads(8).build()?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn max_blocking_threads(&mut self, val: usize) -> &mut Self {
         assert!(val > 0, "max_blocking_threads must be at least 1");
@@ -87,13 +143,34 @@ impl Builder {
         self
     }
 
-    /// The name of the runtime's threads. Default: `tokio-rt-worker`.
+    /// Sets the name of the threads that the runtime starts.
+    ///
+    /// The default is `tokio-rt-worker`.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tokio::runtime::Builder::new_current_thread().thread_name("my-pool").build()?;
+    /// let name = rt.spawn_blocking(|| std::thread::current().name().map(str::to_owned));
+    /// assert_eq!(rt.block_on(name).unwrap().as_deref(), Some("my-pool"));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn thread_name(&mut self, val: impl Into<String>) -> &mut Self {
         self.inner.thread_name(val);
         self
     }
 
-    /// A function that names each thread as it starts.
+    /// Sets a function that returns the name of each thread that the runtime starts.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::sync::atomic::{AtomicUsize, Ordering};
+    ///
+    /// let next = AtomicUsize::new(0);
+    /// let rt = tokio::runtime::Builder::new_current_thread()
+    ///     .thread_name_fn(move || format!("my-pool-{}", next.fetch_add(1, Ordering::Relaxed)))
+    ///     .build()?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn thread_name_fn<F>(&mut self, f: F) -> &mut Self
     where
         F: Fn() -> String + Send + Sync + 'static,
@@ -102,10 +179,16 @@ impl Builder {
         self
     }
 
-    /// The runtime's own name, for diagnostics.
+    /// Sets the name of the runtime itself, for diagnostics.
     ///
     /// # Panics
-    /// If it is empty or has nothing but white space.
+    /// Panics if `val` is empty or consists of white space.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tokio::runtime::Builder::new_current_thread().name("main").build()?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn name(&mut self, val: impl Into<String>) -> &mut Self {
         let name = val.into();
@@ -117,13 +200,27 @@ impl Builder {
         self
     }
 
-    /// The stack size of the runtime's threads in bytes.
+    /// Sets the stack size, in bytes, of the threads that the runtime starts.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tokio::runtime::Builder::new_current_thread().thread_stack_size(1 << 20).build()?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn thread_stack_size(&mut self, val: usize) -> &mut Self {
         self.inner.thread_stack_size(val);
         self
     }
 
-    /// Calls `f` on each thread of the runtime when it starts.
+    /// Sets a function that each thread of the runtime calls when it starts.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tokio::runtime::Builder::new_current_thread()
+    ///     .on_thread_start(|| println!("a thread starts"))
+    ///     .build()?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn on_thread_start<F>(&mut self, f: F) -> &mut Self
     where
         F: Fn() + Send + Sync + 'static,
@@ -132,7 +229,15 @@ impl Builder {
         self
     }
 
-    /// Calls `f` on each thread of the runtime before it ends.
+    /// Sets a function that each thread of the runtime calls before it ends.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tokio::runtime::Builder::new_current_thread()
+    ///     .on_thread_stop(|| println!("a thread ends"))
+    ///     .build()?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn on_thread_stop<F>(&mut self, f: F) -> &mut Self
     where
         F: Fn() + Send + Sync + 'static,
@@ -141,7 +246,15 @@ impl Builder {
         self
     }
 
-    /// Calls `f` on a worker that has nothing to do, before it sleeps.
+    /// Sets a function that a worker without work calls before it sleeps.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tokio::runtime::Builder::new_current_thread()
+    ///     .on_thread_park(|| println!("nothing to do"))
+    ///     .build()?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn on_thread_park<F>(&mut self, f: F) -> &mut Self
     where
         F: Fn() + Send + Sync + 'static,
@@ -150,7 +263,15 @@ impl Builder {
         self
     }
 
-    /// Calls `f` on a worker after it has slept.
+    /// Sets a function that a worker calls after it has slept.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tokio::runtime::Builder::new_current_thread()
+    ///     .on_thread_unpark(|| println!("something to do"))
+    ///     .build()?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn on_thread_unpark<F>(&mut self, f: F) -> &mut Self
     where
         F: Fn() + Send + Sync + 'static,
@@ -159,16 +280,33 @@ impl Builder {
         self
     }
 
-    /// How long a thread for blocking closures waits for the next one before it ends.
+    /// Sets the time after which an idle thread for blocking closures ends.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let rt = tokio::runtime::Builder::new_current_thread()
+    ///     .thread_keep_alive(Duration::from_millis(100))
+    ///     .build()?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn thread_keep_alive(&mut self, duration: Duration) -> &mut Self {
         self.inner.thread_keep_alive(duration);
         self
     }
 
-    /// Polls after which a worker asks the global queue before its own.
+    /// Sets the number of polls after which a worker takes a task from the global queue before its
+    /// own.
     ///
     /// # Panics
-    /// If it is 0.
+    /// Panics if `val` is 0.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tokio::runtime::Builder::new_current_thread().global_queue_interval(31).build()?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn global_queue_interval(&mut self, val: u32) -> &mut Self {
         assert!(val > 0, "global_queue_interval must be at least 1");
@@ -176,10 +314,16 @@ impl Builder {
         self
     }
 
-    /// Polls after which a worker looks at its timers and at the clock.
+    /// Sets the number of polls after which a worker looks at timers and I/O.
     ///
     /// # Panics
-    /// If it is 0.
+    /// Panics if `val` is 0.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tokio::runtime::Builder::new_current_thread().event_interval(31).build()?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn event_interval(&mut self, val: u32) -> &mut Self {
         assert!(val > 0, "event_interval must be at least 1");
@@ -187,12 +331,21 @@ impl Builder {
         self
     }
 
-    /// Most I/O events that are taken from the operating system at a time.
+    /// Sets the maximum number of I/O events that are taken from the operating system at a time.
     ///
-    /// More than 1,048,576 are taken as that many.
+    /// Values above 1,048,576 count as 1,048,576.
     ///
     /// # Panics
-    /// If it is 0.
+    /// Panics if `capacity` is 0.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tokio::runtime::Builder::new_current_thread()
+    ///     .enable_io()
+    ///     .max_io_events_per_tick(1024)
+    ///     .build()?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[cfg(any(feature = "net", feature = "process", feature = "signal"))]
     #[track_caller]
     pub fn max_io_events_per_tick(&mut self, capacity: usize) -> &mut Self {
@@ -201,13 +354,24 @@ impl Builder {
         self
     }
 
-    /// Most I/O events that are taken at a time while there are tasks to run.
+    /// Accepts the maximum number of I/O events that are taken at a time while there are tasks to
+    /// run.
     ///
-    /// Checked and otherwise without effect: a turn costs the same whether there are tasks or not; see
+    /// The value is checked and otherwise has no effect, since looking for events costs the same
+    /// whether there are tasks or not. See
     /// [`max_io_events_per_tick`](Builder::max_io_events_per_tick).
     ///
     /// # Panics
-    /// If it is 0.
+    /// Panics if `capacity` is 0.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tokio::runtime::Builder::new_current_thread()
+    ///     .enable_io()
+    ///     .max_io_events_per_busy_tick(64)
+    ///     .build()?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[cfg(any(feature = "net", feature = "process", feature = "signal"))]
     #[track_caller]
     pub fn max_io_events_per_busy_tick(&mut self, capacity: usize) -> &mut Self {
@@ -215,7 +379,20 @@ impl Builder {
         self
     }
 
-    /// Starts with the clock paused. For a current-thread runtime with timers.
+    /// Sets whether the clock is paused when the runtime starts.
+    ///
+    /// This is for tests, and needs a current-thread runtime with timers. See
+    /// [`time::pause`](crate::time::pause).
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let rt = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
+    /// // Passes at once: the clock advances whenever there is nothing else to do.
+    /// rt.block_on(async { tokio::time::sleep(Duration::from_secs(3600)).await });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[cfg(feature = "test-util")]
     pub fn start_paused(&mut self, start_paused: bool) -> &mut Self {
         self.inner.start_paused(start_paused);
@@ -225,22 +402,41 @@ impl Builder {
     /// Builds the runtime.
     ///
     /// # Errors
-    /// The operating system refused something, or the options contradict each other.
+    /// Returns an error if the operating system refuses a thread, a descriptor or memory that the
+    /// runtime needs, or if the options contradict each other.
     ///
     /// # Panics
-    /// If the number of workers comes from `TOKIO_WORKER_THREADS` and that is not a number above 0.
+    /// Panics if the number of workers is to come from the environment variable
+    /// `TOKIO_WORKER_THREADS`, and that is not a number above 0.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tokio::runtime::Builder::new_current_thread().build()?;
+    /// rt.block_on(async { println!("hello") });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn build(&mut self) -> io::Result<Runtime> {
         self.ready().build().map(Runtime)
     }
 
-    /// Builds a runtime that cannot leave this thread, for tasks that are not `Send`.
+    /// Builds a runtime that stays on the current thread, for tasks that are not `Send`.
     ///
     /// # Errors
-    /// As [`build`](Builder::build).
+    /// Returns an error under the conditions of [`build`](Builder::build), and if the builder is
+    /// for a multi-thread runtime.
     ///
     /// # Panics
-    /// If the builder is for a multi-thread runtime.
+    /// Panics under the conditions of [`build`](Builder::build).
+    ///
+    /// # Examples
+    /// ```
+    /// use tokio::runtime::{Builder, LocalOptions};
+    ///
+    /// let rt = Builder::new_current_thread().build_local(LocalOptions::default())?;
+    /// assert_eq!(rt.block_on(async { 1 + 1 }), 2);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn build_local(&mut self, options: LocalOptions) -> io::Result<LocalRuntime> {
         self.ready().build_local(options).map(LocalRuntime)

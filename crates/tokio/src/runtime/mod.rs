@@ -1,4 +1,12 @@
-//! Runtimes.
+//! Runtimes, which run tasks and drive timers and I/O.
+//!
+//! - [`Runtime`] runs tasks on worker threads, or on the thread that calls `block_on`.
+//! - [`LocalRuntime`] stays on one thread, and runs tasks that are not `Send`.
+//! - [`Builder`] configures and builds both.
+//! - [`Handle`] refers to a running runtime.
+//!
+//! [`Runtime`], [`LocalRuntime`] and [`Builder`] follow Tokio's contract. The other types are those
+//! of [`tress::runtime`].
 
 mod builder;
 mod local;
@@ -13,7 +21,13 @@ pub use tress::runtime::{
     worker_index,
 };
 
-/// Is this error one of I/O whose runtime has shut down?
+/// Returns `true` if the error was returned by an I/O operation because its runtime has shut down.
+///
+/// # Examples
+/// ```
+/// let error = std::io::Error::other("something else");
+/// assert!(!tokio::runtime::is_rt_shutdown_err(&error));
+/// ```
 pub fn is_rt_shutdown_err(error: &std::io::Error) -> bool {
     tress::runtime::is_shutdown_error(error)
 }
