@@ -1,7 +1,8 @@
-//! The command line.
+//! Parsing of the command line.
 
 use std::time::Duration;
 
+/// The text of `tress help`.
 pub(crate) const HELP: &str = "\
 tress: watch the tress runtime at work
 
@@ -13,19 +14,27 @@ usage: tress demo [--workers N] [--seconds S]
     --seconds S   how long (default: 3)
 ";
 
+/// What the command line asks for.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Command {
     Help,
     Demo(Demo),
 }
 
+/// Options of `tress demo`.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Demo {
-    /// 0: one for every CPU.
+    /// The number of workers; 0 for one for each CPU.
     pub(crate) workers: usize,
+    /// How long the load runs.
     pub(crate) duration: Duration,
 }
 
+/// Parses the arguments after the name of the program.
+///
+/// # Errors
+/// Returns a message for the user if a command or an option is unknown, or a value is missing or
+/// invalid.
 pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> Result<Command, String> {
     match args.next().as_deref() {
         None | Some("help" | "--help" | "-h") => Ok(Command::Help),

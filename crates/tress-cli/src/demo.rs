@@ -1,4 +1,4 @@
-//! A mixed load, watched while it runs.
+//! A mixed load, whose counters are shown while it runs.
 
 use crate::args::Demo;
 use crate::table;
@@ -10,12 +10,18 @@ use tress::runtime::{Builder, Runtime};
 use tress::task;
 use tress::time;
 
-/// Generators of load, per worker.
+/// The number of load generators for each worker.
 const SOURCES: usize = 4;
-/// Tasks a generator spawns at a time.
+/// The number of tasks that a generator spawns at a time.
 const BURST: u64 = 64;
+/// The time between two looks at the counters.
 const REFRESH: Duration = Duration::from_millis(100);
 
+/// Runs the demonstration.
+///
+/// # Errors
+/// Returns an error if the runtime cannot be built or does not shut down cleanly, or if standard
+/// output cannot be written.
 pub(crate) fn run(options: &Demo) -> io::Result<()> {
     let rt = Builder::new_multi_thread()
         .worker_threads(options.workers)
@@ -47,7 +53,7 @@ pub(crate) fn run(options: &Demo) -> io::Result<()> {
     }
 }
 
-/// Starts the generators. The counter says how many results came back right.
+/// Starts the generators, and returns the number of correct results, which they count up.
 fn start_load(rt: &Runtime, sources: usize) -> Arc<AtomicU64> {
     let done = Arc::new(AtomicU64::new(0));
     for source in 0..sources {
@@ -61,7 +67,8 @@ fn start_load(rt: &Runtime, sources: usize) -> Arc<AtomicU64> {
     done
 }
 
-/// Short tasks that yield, one timer, now and then a blocking call.
+/// Runs a number of short tasks that yield, and for the first generator a timer and a blocking
+/// call.
 async fn burst(source: u64, done: &AtomicU64) {
     let tasks: Vec<_> = (0..BURST)
         .map(|i| {
@@ -77,7 +84,7 @@ async fn burst(source: u64, done: &AtomicU64) {
     for task in tasks {
         match task.await {
             Ok(product) => sum += product,
-            // The runtime shuts down while we are being polled.
+            // The runtime shuts down during this poll.
             Err(error) if error.is_cancelled() => return,
             Err(error) => panic!("the demo's tasks do not panic: {error}"),
         }
@@ -93,7 +100,7 @@ async fn burst(source: u64, done: &AtomicU64) {
     }
 }
 
-/// Shows the counters until the time is up: in place on a terminal, else once a second.
+/// Shows the counters until the time is up: in place on a terminal, otherwise once a second.
 fn watch(rt: &Runtime, duration: Duration) -> io::Result<()> {
     let live = io::stdout().is_terminal();
     let metrics = rt.metrics();
@@ -118,6 +125,7 @@ fn watch(rt: &Runtime, duration: Duration) -> io::Result<()> {
     })
 }
 
+/// Writes the picture, and moves the cursor back to its start if the next one is to overwrite it.
 fn show(picture: &str, overwrite: bool) -> io::Result<()> {
     let mut out = io::stdout().lock();
     writeln!(out, "{picture}")?;

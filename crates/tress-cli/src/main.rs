@@ -1,4 +1,4 @@
-//! The `tress` command.
+//! The `tress` command: runs a demonstration of the runtime and shows its counters.
 
 mod args;
 mod demo;
@@ -21,6 +21,7 @@ fn main() -> ExitCode {
     }
 }
 
+/// Prints an error, and returns the exit code for it.
 fn fail(text: &str) -> ExitCode {
     eprintln!("tress: {text}");
     ExitCode::FAILURE

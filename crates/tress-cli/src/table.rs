@@ -1,11 +1,12 @@
-//! How the counters look on a terminal.
+//! Layout of the counters on a terminal.
 
 use std::fmt::Write;
 use tress::runtime::{RuntimeMetrics, WorkerMetrics};
 
+/// The width of the progress bar, in characters.
 const BAR: usize = 40;
 
-/// A progress bar for a part of the whole, from 0 to 1.
+/// Formats a progress bar for a part of the whole, from 0 to 1.
 pub(crate) fn bar(part: f64) -> String {
     let part = part.clamp(0.0, 1.0);
     let full = (part * BAR as f64).round() as usize;
@@ -17,7 +18,7 @@ pub(crate) fn bar(part: f64) -> String {
     )
 }
 
-/// One row for each worker, and a sum.
+/// Formats the counters: one row for each worker, and their sum.
 pub(crate) fn workers(metrics: &RuntimeMetrics) -> String {
     let rows: Vec<WorkerMetrics> = (0..metrics.num_workers())
         .map(|i| metrics.worker(i))
