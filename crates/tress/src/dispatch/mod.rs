@@ -231,7 +231,8 @@ pub fn unconfined() -> Dispatcher {
 /// Spawns a task on a dispatcher.
 ///
 /// Can be called on any thread. The returned handle is awaited for the output; dropping it leaves
-/// the task running.
+/// the task running. If the runtime of the dispatcher has shut down, the task is refused, and its
+/// handle reports a cancellation.
 ///
 /// # Examples
 /// ```
