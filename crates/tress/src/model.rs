@@ -1,4 +1,4 @@
-//! What the models under loom share.
+//! Helpers that the models of the primitives share.
 
 use crate::sys::UnsafeCell;
 use std::future::Future;
@@ -14,7 +14,7 @@ pub(crate) fn explore(preemptions: usize, f: impl Fn() + Sync + Send + 'static) 
     model.check(f);
 }
 
-/// Polls a future once, with a waker that does nothing.
+/// Polls once, with a waker that does nothing.
 pub(crate) fn poll_once<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }

@@ -1,4 +1,4 @@
-//! Waiting with a thread instead of a task: what the blocking variants of asynchronous functions do.
+//! Waiting for a future by blocking the thread.
 
 use super::{check_blocking_allowed, park_thread};
 use std::future::Future;
@@ -22,12 +22,12 @@ pub(crate) use cannot_block;
 /// Blocks this thread until `future` is ready. `what` names the caller's public function.
 ///
 /// # Panics
-/// If the thread drives tasks.
+/// Panics if the thread is driving tasks.
 #[track_caller]
 pub(crate) fn block_on<F: Future>(what: &str, future: F) -> F::Output {
     check_blocking_allowed(what);
     let mut future = pin!(future);
-    // Most futures are ready at once, and nothing has to be made that wakes this thread.
+    // Most futures are ready at once, and need no waker for the thread.
     let polled = future
         .as_mut()
         .poll(&mut Context::from_waker(Waker::noop()));
@@ -38,10 +38,11 @@ pub(crate) fn block_on<F: Future>(what: &str, future: F) -> F::Output {
     }
 }
 
-/// Does what `block_on` does, until a deadline. Returns `None` if the future is not ready by then.
+/// Blocks the current thread until `future` is ready or the deadline has passed, for which it
+/// returns `None`. `what` names the caller's public function.
 ///
 /// # Panics
-/// If the thread drives tasks.
+/// Panics if the thread is driving tasks.
 #[track_caller]
 pub(crate) fn block_on_until<F: Future>(
     what: &str,

@@ -37,7 +37,7 @@ mod model;
 /// ```
 #[derive(Debug)]
 pub struct Barrier {
-    /// The round in the upper half, how many have come in the lower.
+    /// The round in the upper half, and the number of tasks that have arrived in the lower.
     word: AtomicU64,
     opened: Notify,
     n: u32,
@@ -100,7 +100,7 @@ impl Barrier {
     pub async fn wait(&self) -> BarrierWaitResult {
         consume_budget().await;
         if self.n == 1 {
-            // Nobody to wait for, and nobody who could be waiting.
+            // There is no other task to wait for or to wake.
             return BarrierWaitResult(true);
         }
         let Some(arrival) = self.arrive() else {
@@ -108,7 +108,7 @@ impl Barrier {
             return BarrierWaitResult(true);
         };
         loop {
-            // Before the look: an opening after it finds the future.
+            // Created before the look: an opening after the look finds the future.
             let opened = self.opened.notified();
             if arrival.is_over() {
                 return BarrierWaitResult(false);
@@ -117,7 +117,7 @@ impl Barrier {
         }
     }
 
-    /// Counts one more. `None` if it was the last of its round; the next one has begun then.
+    /// Counts an arrival. Returns `None` if it was the last of its round; the next round has begun then.
     fn arrive(&self) -> Option<Arrival<'_>> {
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
@@ -127,7 +127,7 @@ impl Barrier {
             } else {
                 word + 1
             };
-            // Acquire and release: all see what all the others did before.
+            // Acquire and release: every task sees what the others did before.
             match self
                 .word
                 .compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Relaxed)
@@ -145,7 +145,7 @@ impl Barrier {
     }
 }
 
-/// Somebody who has come. Taken back when dropped, if the barrier has not opened.
+/// A task that has arrived. Dropping it takes the arrival back, if the barrier has not opened.
 struct Arrival<'a> {
     barrier: &'a Barrier,
     round: u64,

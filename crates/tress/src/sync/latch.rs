@@ -1,10 +1,10 @@
-//! A flag that is set once, and those who wait for it: what `SetOnce` and `CancellationToken` are
-//! made of.
+//! A flag that is set once, and the tasks that wait for it: the base of `SetOnce` and
+//! `CancellationToken`.
 //!
 //! # Why no wake-up is lost
-//! Who waits looks at the flag with the lock held and is linked before the lock is released. Who
-//! sets the flag takes the lock after that, or sets it with the lock held, and wakes all that are
-//! linked. Whichever comes second sees the first, by the lock.
+//! A waiter looks at the flag with the lock held, and is linked before the lock is released. The
+//! setter sets the flag with the lock held, or takes the lock after it, and wakes all waiters that
+//! are linked. By the lock, the one that comes second sees the first.
 
 use crate::sys::Mutex;
 use crate::sys::atomic::{AtomicBool, Ordering};
@@ -33,14 +33,16 @@ impl Latch {
         }
     }
 
-    /// Acquire: who sees the flag sees what was written before it was set.
+    /// Returns `true` if the flag is set.
+    ///
+    /// Acquire: a thread that sees the flag sees what was written before it was set.
     #[inline]
     pub(crate) fn is_set(&self) -> bool {
         self.set.load(Ordering::Acquire)
     }
 
-    /// Sets the flag, after `first` was called with the lock held, and wakes all. False if it is
-    /// set already; `first` was not called then.
+    /// Calls `first` with the lock held, sets the flag, and wakes all waiters. Returns `false`, without
+    /// calling `first`, if the flag is set already.
     pub(crate) fn set_after(&self, first: impl FnOnce()) -> bool {
         let waiters = self.waiters.lock();
         if self.is_set() {
@@ -55,17 +57,17 @@ impl Latch {
         true
     }
 
-    /// Sets the flag without waking anybody: a call of `wake` must follow.
+    /// Sets the flag without waking the waiters: a call of `wake` must follow.
     pub(crate) fn set_silently(&self) {
         self.set.store(true, Ordering::Release);
     }
 
-    /// Takes the flag back, when nobody else can see it.
+    /// Takes the flag back. The exclusive borrow proves that no other thread sees it.
     pub(crate) fn unset(&mut self) {
         self.set.store(false, Ordering::Relaxed);
     }
 
-    /// Wakes all, once the flag is set: nobody gets in line any more.
+    /// Wakes all waiters after the flag was set. No waiter is added from then on.
     pub(crate) fn wake(&self, batch: &mut WakeBatch) {
         loop {
             let mut waiters = self.waiters.lock();
@@ -80,6 +82,8 @@ impl Latch {
         }
     }
 
+    /// Polls for the flag, and links the waiter if it is not set.
+    ///
     /// # Safety
     /// The caller is the waiter's future. It is pinned, and calls `cancel` before it goes.
     #[inline]
@@ -95,22 +99,22 @@ impl Latch {
     /// As for `poll`.
     #[cold]
     unsafe fn get_in_line(&self, waiter: &Waiter<()>, cx: &mut Context<'_>) -> Poll<()> {
-        // SAFETY: we speak for the waiter's future; asked only if it has been linked.
+        // SAFETY: we act for the waiter's future; asked only if it has been linked.
         if waiter.phase() == WAITING && unsafe { waiter.wakes(cx.waker()) } {
             return Poll::Pending;
         }
         let waker = cx.waker().clone();
         let mut waiters = self.waiters.lock();
         if self.is_set() {
-            // Only then the waker is dropped, which is foreign code.
+            // Unlock first: dropping the waker runs foreign code.
             drop(waiters);
             return Poll::Ready(());
         }
         let mut old = None;
         match waiter.phase() {
-            // SAFETY: in line, and we speak for its future.
+            // SAFETY: it is linked, and we act for its future.
             WAITING => old = unsafe { waiters.replace_waker(waiter, waker) },
-            // SAFETY: not in line; pinned and taken out in time, by the caller's promise.
+            // SAFETY: it is not linked; it is pinned and taken out in time, by the caller's promise.
             _ => unsafe { waiters.push_back(waiter, Some(waker), ()) },
         }
         drop(waiters);
@@ -118,7 +122,7 @@ impl Latch {
         Poll::Pending
     }
 
-    /// The future goes away.
+    /// Unlinks the waiter of a future that goes away.
     ///
     /// # Safety
     /// The caller is the waiter's future.
@@ -136,7 +140,7 @@ impl Latch {
     unsafe fn cancel_waiting(&self, waiter: &Waiter<()>) {
         let mut waiters = self.waiters.lock();
         if waiter.phase() == WAITING {
-            // SAFETY: in line, and we speak for its future.
+            // SAFETY: it is linked, and we act for its future.
             let (waker, ()) = unsafe { waiters.remove(waiter) };
             drop(waiters);
             drop(waker);
@@ -163,7 +167,7 @@ impl Latch {
 }
 
 impl Wait<'_> {
-    /// As `poll`, whatever the task's budget.
+    /// Does the same as `poll`, without regard to the task's budget.
     #[inline]
     pub(crate) fn poll_unbudgeted(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = self.as_ref().get_ref();

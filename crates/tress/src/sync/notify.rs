@@ -5,23 +5,23 @@
 //! |     calls of `notify_waiters`      |  state  |
 //! +------------------------------------+---------+
 //! ```
-//! - `EMPTY`: nobody waits and nothing is kept.
-//! - `KEPT`: nobody waits, and one notification is kept for the next who does.
-//! - `WAITING`: somebody is in line.
+//! - `EMPTY`: there is no waiter and no stored notification.
+//! - `KEPT`: there is no waiter, and one notification is stored for the next one.
+//! - `WAITING`: there are waiters in the queue.
 //!
-//! `EMPTY` and `KEPT` turn into each other by a compare-exchange of anybody; `WAITING` is entered and
-//! left only with the queue's lock held.
+//! Any thread may turn `EMPTY` into `KEPT` and back by a compare-exchange; `WAITING` is entered and left
+//! only with the queue's lock held.
 //!
 //! # `notify_waiters` and the two lists
 //! A future remembers the number of calls at its creation; a different number means that it was
-//! notified, whatever else happened to it. With waiters in line, `notify_waiters` moves them, under
-//! the lock, from `waiting` to `leaving`, and counts up in the same step: from then on they are
-//! notified, those who come later are not, and `notify_one` does not find them any more. They are
-//! then woken in batches. A waiter thus is in `waiting` if and only if its number is the current one.
+//! notified, whatever else happened to it. If there are waiters, `notify_waiters` moves them, under
+//! the lock, from `waiting` to `leaving`, and counts up in the same step. From then on they are
+//! notified, later waiters are not, and `notify_one` does not find them any more. They are then woken
+//! in batches. A waiter thus is in `waiting` if and only if its number is the current one.
 //!
 //! # Why no wake-up is lost
-//! All is decided by read-modify-writes of one word. Who gets in line has replaced `EMPTY` by
-//! `WAITING` with a compare-exchange that fails if a notification was kept or the number changed.
+//! All is decided by read-modify-writes of one word. A waiter that joins the queue has replaced `EMPTY`
+//! by `WAITING` with a compare-exchange, which fails if a notification was stored or the number changed.
 
 use crate::sys::Mutex;
 use crate::sys::atomic::{AtomicUsize, Ordering};
@@ -125,7 +125,7 @@ pub struct Notify {
     queue: Mutex<Queue>,
 }
 
-/// Each waiter with the number of calls that its future remembers.
+/// The waiters, each with the number of calls that its future remembers.
 #[derive(Debug)]
 struct Queue {
     waiting: WaitList<usize>,
@@ -141,12 +141,12 @@ impl Queue {
     }
 }
 
-/// Whom a single notification goes to.
+/// The waiter that a single notification goes to.
 #[derive(Clone, Copy)]
 enum Choice {
-    /// Who waits longest.
+    /// The waiter that has waited longest.
     First,
-    /// Who waits shortest.
+    /// The waiter that joined the queue last.
     Last,
 }
 
@@ -303,12 +303,12 @@ impl Notify {
         }
     }
 
-    /// Keeps a notification, unless somebody is in line.
+    /// Stores a notification, and returns `true`, unless there are waiters.
     #[inline]
     fn keep(&self) -> bool {
         let mut word = self.word.load(Ordering::Relaxed);
         while state(word) != WAITING {
-            // Also if one is kept already: whoever takes it shall see what this caller wrote.
+            // Even if one is stored already: the task that takes it has to see what this caller wrote.
             match self.word.compare_exchange_weak(
                 word,
                 calls(word) | KEPT,
@@ -330,7 +330,7 @@ impl Notify {
             Choice::Last => queue.waiting.settle_back(BY_LAST),
         };
         let Some((waker, _)) = settled else {
-            // The last one has left meanwhile, and with the lock held nobody gets in line.
+            // The last waiter has left by now, and with the lock held none is added.
             let kept = self.keep();
             debug_assert!(kept);
             return;
@@ -383,7 +383,7 @@ impl Notify {
         }
     }
 
-    /// False if nobody is in line any more.
+    /// Wakes all waiters, or returns `false` if none is left.
     #[cold]
     fn notify_all_waiting(&self) -> bool {
         let mut batch = WakeBatch::new();
@@ -410,7 +410,7 @@ impl Notify {
         }
     }
 
-    /// The poll of a future that remembers `seen` calls; without a waker, `enable`.
+    /// Polls for a future that remembers `seen` calls; without a waker, enables it.
     ///
     /// # Safety
     /// The caller is the waiter's future. It is pinned, and calls `cancel` before it goes.
@@ -457,7 +457,7 @@ impl Notify {
         loop {
             let word = match self.take_kept(seen) {
                 Taken::Yes => {
-                    // Only then the waker is dropped, which is foreign code.
+                    // Unlock first: dropping the waker runs foreign code.
                     drop(queue);
                     return Poll::Ready(());
                 }
@@ -482,8 +482,8 @@ impl Notify {
         Poll::Pending
     }
 
-    /// Takes a kept notification, or finds that all were notified. Otherwise nothing is kept in the
-    /// word that is returned, and its number is `seen`.
+    /// Takes a stored notification, or finds that all waiters were notified. Otherwise returns the word, in
+    /// which no notification is stored and the number is `seen`.
     #[inline]
     fn take_kept(&self, seen: usize) -> Taken {
         let mut word = self.word.load(Ordering::Acquire);
@@ -516,7 +516,7 @@ impl Notify {
     ) -> Poll<()> {
         let leaving = calls(self.word.load(Ordering::Acquire)) != seen;
         if !leaving {
-            // SAFETY: we speak for the waiter's future, and it has been linked.
+            // SAFETY: we act for the waiter's future, and it has been linked.
             if waker.is_none_or(|waker| unsafe { waiter.wakes(waker) }) {
                 return Poll::Pending;
             }
@@ -532,7 +532,7 @@ impl Notify {
         // With the lock held the number is the one that decided which list the waiter is in.
         if calls(self.word.load(Ordering::Acquire)) != seen {
             // Notified, and about to be woken: no need to wait for that.
-            // SAFETY: it is in this list; we speak for its future.
+            // SAFETY: it is in this list; we act for its future.
             old = unsafe { queue.leaving.remove(waiter) }.0;
             polled = Poll::Ready(());
         } else {
@@ -545,7 +545,7 @@ impl Notify {
         polled
     }
 
-    /// The future goes away.
+    /// Unlinks the waiter of a future that goes away, and passes its notification on.
     ///
     /// # Safety
     /// The caller is the waiter's future.

@@ -182,7 +182,7 @@ impl<T> OnceCell<T> {
     pub fn set(&self, value: T) -> Result<(), SetError<T>> {
         match self.permits().take_last_only() {
             Ok(()) => {
-                // SAFETY: the one permit is ours, so the cell is empty, and nobody else writes it.
+                // SAFETY: the one permit is ours, so the cell is empty, and no other thread writes it.
                 unsafe { self.kept.put(value) };
                 self.permits().close_last();
                 Ok(())
@@ -283,8 +283,8 @@ impl<T> OnceCell<T> {
     }
 
     fn fill(&self, making: Making<'_>, value: T) -> &T {
-        // SAFETY: the one permit is ours and the cell is not closed, so it is empty, and nobody else
-        // writes it.
+        // SAFETY: the one permit is ours and the cell is not closed, so it is empty, and no other
+        // thread writes it.
         let value = unsafe { self.kept.put(value) };
         mem::forget(making);
         self.permits().close();

@@ -307,7 +307,7 @@ impl<T> Sender<T> {
 #[inline(never)]
 unsafe fn leave_sender<T>(cell: NonNull<Cell<T>>, duties: state::Duties) {
     // SAFETY: the transition made the wakers it names ours; after leaving, the cell is touched only
-    // by whoever was second.
+    // by the side that leaves second.
     unsafe {
         let own = duties.own_waker.then(|| cell.as_ref().tx_waker.take());
         let other = duties.other_waker.then(|| cell.as_ref().rx_waker.take());

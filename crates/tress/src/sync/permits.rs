@@ -8,21 +8,22 @@
 //! |        permits to be had         | WAITERS | CLOSED |
 //! +----------------------------------+---------+--------+
 //! ```
-//! - `WAITERS`: somebody is in line. Set and cleared only with the queue's lock held, so under the
-//!   lock it says exactly whether the queue is empty. While it is set nobody takes permits from the
-//!   word: they belong to those in line.
+//! - `WAITERS`: the queue is not empty. Set and cleared only with the queue's lock held, so under the
+//!   lock it says exactly whether the queue is empty. While it is set, no permits are taken from the
+//!   word: they belong to the waiters.
 //! - `CLOSED`: no permit will be given out any more. Never cleared.
 //!
 //! One exception: [`take_last_only`](Permits::take_last_only) takes the only permit by setting `WAITERS`
-//! without the lock, when nobody is in line, and its owner closes the counter a few instructions later
-//! by a plain store. Who sees, under the lock, `WAITERS` and an empty queue waits for that store.
+//! without the lock, when the queue is empty, and its owner closes the counter a few instructions later
+//! by a plain store. A thread that sees, under the lock, `WAITERS` and an empty queue waits for that
+//! store.
 //!
 //! Without waiters, taking permits is one compare-exchange and giving them back one addition; the
 //! lock is not touched.
 //!
 //! # The queue
 //! First come, first served: the waiter at the head gathers permits, as they come back, until it has
-//! all that it wants, so a large request is not starved by small ones behind it. Whoever gives
+//! all that it wants, so a large request is not starved by small ones behind it. A thread that gives
 //! permits back while there are waiters hands them to the queue, under its lock. A waiter that has
 //! all its permits *owns* them from that moment, before it has been polled; a future that is dropped
 //! passes on what it owns or has gathered, and so does one that finds the counter closed when it is
@@ -37,7 +38,7 @@
 //!
 //! # Memory ordering
 //! Taking acquires and giving back releases, and all changes of the word are read-modify-writes, so
-//! a taker sees what any of those did that had the permits before. Permits that travel through the
+//! a taker sees what earlier holders of the permits did. Permits that travel through the
 //! queue are published by its lock and by the outcome stored into the waiter.
 
 use super::contention::SpinWorth;
@@ -63,7 +64,7 @@ const FLAGS: usize = WAITERS | CLOSED;
 const SHIFT: u32 = 2;
 const ONE: usize = 1 << SHIFT;
 
-/// Pauses of the processor after an attempt that another core was ahead of.
+/// The number of processor pauses after an attempt that lost against another core.
 // D-SYNC-05
 const PAUSES: u32 = 2;
 
@@ -78,27 +79,28 @@ pub(crate) struct Permits {
     worth: SpinWorth,
 }
 
-/// What a waiter in line wants.
+/// The request of a waiter in the queue.
 #[derive(Clone, Copy)]
 struct Request {
     total: usize,
-    /// Above zero while the waiter is in line.
+    /// Above zero while the waiter is in the queue.
     missing: usize,
 }
 
-/// Why permits cannot be had right now.
+/// The reason why permits are not available.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
     Closed,
     TooFew,
 }
 
-/// No permit will be given out any more.
+/// The counter is closed: no permit is given out any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Closed;
 
 impl Permits {
-    /// One bit less than the word could hold, so that a sum of two valid counts fits.
+    /// The maximum number of permits: one bit less than the word could hold, so that a sum of two valid
+    /// counts fits.
     pub(crate) const MAX: usize = usize::MAX >> 3;
 
     const_fn! {
@@ -135,20 +137,20 @@ impl Permits {
         self.word.load(Ordering::Acquire) & CLOSED != 0
     }
 
-    /// The word after `n` were taken from `word`, if that is possible.
+    /// Returns `word` after `n` permits were taken from it, if that is possible.
     #[inline(always)]
     fn take_from(word: usize, n: usize) -> Result<usize, Refusal> {
         if word & CLOSED != 0 {
             return Err(Refusal::Closed);
         }
-        // Nothing at all can be had also past a queue.
+        // A request for no permits need not wait behind others.
         if (word & WAITERS != 0 && n != 0) || word >> SHIFT < n {
             return Err(Refusal::TooFew);
         }
         Ok(word - (n << SHIFT))
     }
 
-    /// Takes `n` permits if they are there and nobody is in line.
+    /// Takes `n` permits if they are available and the queue is empty.
     #[inline]
     pub(crate) fn try_take(&self, n: usize) -> Result<(), Refusal> {
         let mut word = self.word.load(Ordering::Relaxed);
@@ -169,7 +171,7 @@ impl Permits {
         }
     }
 
-    /// Takes the only permit there is, for somebody who will not give it back but call
+    /// Takes the only permit there is, for a caller that does not give it back, but calls
     /// [`close_last`](Permits::close_last) at once: after nothing that can wait or panic.
     #[inline]
     pub(crate) fn take_last_only(&self) -> Result<(), Refusal> {
@@ -186,14 +188,14 @@ impl Permits {
     /// Closes the counter whose only permit was taken by [`take_last_only`](Permits::take_last_only).
     #[inline]
     pub(crate) fn close_last(&self) {
-        // Nobody else changes the word while it is so: there is nothing to take, nothing to give back,
-        // and who would get in line waits for this.
+        // No other thread changes the word in this state: there is nothing to take, nothing to give
+        // back, and a thread that would join the queue waits for this store.
         self.word.store(CLOSED, Ordering::Release);
     }
 
-    /// Takes `n` permits, in turn.
+    /// Takes `n` permits, waiting for them in the queue.
     ///
-    /// Dropping the future loses nothing but the place in line.
+    /// Dropping the future loses nothing but the place in the queue.
     #[inline]
     pub(crate) fn take(&self, n: usize) -> Take<'_> {
         assert!(n <= Self::MAX, "{}", words::TOO_MANY_PERMITS);
@@ -219,7 +221,7 @@ impl Permits {
     /// Gives back the only permit there is.
     #[inline]
     pub(crate) fn give_back_only(&self) {
-        // The look first: to fail an exchange costs as much as to succeed with it.
+        // Load first: an exchange that fails costs as much as one that succeeds.
         if self.word.load(Ordering::Relaxed) != 0
             || self
                 .word
@@ -233,7 +235,7 @@ impl Permits {
     /// Adds new permits.
     ///
     /// # Panics
-    /// If there would be too many; none is added then.
+    /// Panics if there would be more than `MAX`; none is added then.
     #[track_caller]
     pub(crate) fn add(&self, n: usize) {
         if n == 0 {
@@ -259,11 +261,11 @@ impl Permits {
         }
     }
 
-    /// Takes up to `n` permits away for good; returns how many.
+    /// Removes up to `n` permits for good, and returns how many.
     pub(crate) fn remove(&self, n: usize) -> usize {
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
-            // In the presence of waiters, what is in the word is on its way to them.
+            // While there are waiters, permits in the word are on their way to them.
             if word & FLAGS == WAITERS {
                 return 0;
             }
@@ -283,12 +285,12 @@ impl Permits {
         }
     }
 
-    /// Refuses everybody from now on, those in line included.
+    /// Closes the counter: refuses all requests from now on, those in the queue included.
     pub(crate) fn close(&self) {
         let mut batch = WakeBatch::new();
         let mut queue = self.queue.lock();
         let mut word = self.word.fetch_or(CLOSED, Ordering::AcqRel);
-        // The flag is looked at anew after each batch: others may cancel, or close as well.
+        // Read the flag anew after each batch: other threads may cancel, or close as well.
         while word & WAITERS != 0 {
             let mut gathered = 0;
             while !batch.is_full() {
@@ -316,14 +318,14 @@ impl Permits {
             .fetch_add((n << SHIFT).wrapping_sub(cleared), Ordering::AcqRel);
     }
 
-    /// Hands `n` permits, and those in the word, to those in line.
+    /// Hands `n` permits, and those in the word, to the waiters.
     #[cold]
     #[inline(never)]
     fn hand_out(&self, n: usize) {
         self.hand_out_locked(self.queue.lock(), n);
     }
 
-    /// As `hand_out`, with the lock, which is released.
+    /// Does the same as `hand_out`, with the lock, and releases it.
     #[inline]
     fn hand_out_locked<'a>(&'a self, mut queue: MutexGuard<'a, WaitList<Request>>, mut n: usize) {
         let mut batch = WakeBatch::new();
@@ -336,8 +338,8 @@ impl Permits {
         batch.finish();
     }
 
-    /// Serves waiters from the head, with the lock held. False if the batch is full: call again
-    /// once it was woken.
+    /// Serves waiters from the head, with the lock held. Returns `false` if the batch is full: the caller
+    /// wakes it and calls again.
     #[inline]
     fn serve(&self, queue: &mut WaitList<Request>, n: &mut usize, batch: &mut WakeBatch) -> bool {
         let word = self.word.load(Ordering::Relaxed);
@@ -353,7 +355,7 @@ impl Permits {
             return true;
         }
         if word >> SHIFT != 0 {
-            // Added by somebody who then saw `WAITERS`; that one will find nothing left to do.
+            // Added by a thread that then saw `WAITERS`; it will find nothing left to do.
             *n += self.word.fetch_and(FLAGS, Ordering::AcqRel) >> SHIFT;
         }
         loop {
@@ -366,7 +368,7 @@ impl Permits {
                 *n -= given;
                 Some(request.missing == 0)
             }) else {
-                // Nobody left: what remains is to be had by anybody, and the flag goes.
+                // The queue is empty: what remains is available to all, and the flag goes.
                 let remaining = mem::take(n) << SHIFT;
                 self.word
                     .fetch_add(remaining.wrapping_sub(WAITERS), Ordering::AcqRel);
@@ -385,7 +387,7 @@ impl Permits {
         }
     }
 
-    /// Gets a waiter in line, unless its permits are there.
+    /// Puts a waiter into the queue, unless its permits are available.
     ///
     /// # Safety
     /// As for `WaitList::push_back`; the caller is the waiter's future.
@@ -398,7 +400,7 @@ impl Permits {
         let mut queue = self.queue.lock();
         let mut word = self.word.load(Ordering::Relaxed);
         while word & FLAGS == WAITERS && queue.is_empty() {
-            // Taken by `take_last_only`: closed in a moment.
+            // Taken by `take_last_only`: it will be closed in a moment.
             thread::yield_now();
             word = self.word.load(Ordering::Relaxed);
         }
@@ -406,7 +408,7 @@ impl Permits {
             let (next, gathered) = match Self::take_from(word, n) {
                 Ok(next) => (next, n),
                 Err(Refusal::Closed) => {
-                    // Only now: dropping a waker is foreign code.
+                    // Unlock first: dropping the waker runs foreign code.
                     drop(queue);
                     return Err(Closed);
                 }
@@ -461,7 +463,7 @@ enum Enqueued {
     Taken,
 }
 
-/// Takes permits in turn; made by [`Permits::take`].
+/// Future returned by [`Permits::take`]: takes permits, waiting for them in the queue.
 #[must_use = "futures do nothing unless awaited"]
 pub(crate) struct Take<'a> {
     permits: &'a Permits,
@@ -485,8 +487,8 @@ impl Future for Take<'_> {
 impl<'a> Take<'a> {
     /// Takes permits, then calls `f`.
     ///
-    /// What an `async fn` could do as well, without a state machine of its own: it is on the way of
-    /// every lock.
+    /// An `async fn` could do the same. This has no state machine of its own, which matters because every
+    /// lock goes through it.
     #[inline]
     pub(crate) fn then<G, F>(self, f: F) -> TakeThen<'a, F>
     where
@@ -495,7 +497,7 @@ impl<'a> Take<'a> {
         TakeThen { take: self, f }
     }
 
-    /// The permits were taken in this poll.
+    /// Completes a poll that has taken the permits, unless the task's budget is used up.
     #[inline(always)]
     fn taken(&self, cx: &mut Context<'_>) -> Poll<Result<(), Closed>> {
         match coop::poll_proceed(cx) {
@@ -504,15 +506,15 @@ impl<'a> Take<'a> {
                 Poll::Ready(Ok(()))
             }
             Poll::Pending => {
-                // A task that may not go on yet leaves the permits to those that may: taking them
-                // into its pause would make everybody else queue up behind it.
+                // A task that may not go on yet leaves the permits to others. If it kept them while it
+                // pauses, all others would queue up behind it.
                 self.permits.give_back(self.n);
                 Poll::Pending
             }
         }
     }
 
-    /// Everything but a first poll that finds its permits.
+    /// Handles all polls but a first one that finds its permits available.
     ///
     /// The caller is a poll of this future, which is therefore pinned.
     #[cold]
@@ -529,7 +531,7 @@ impl<'a> Take<'a> {
             return Poll::Ready(Err(Closed));
         }
         if self.permits.is_closed() {
-            // Closed between the grant and this poll: nobody gets permits after that.
+            // Closed between the grant and this poll: no permits are given out after that.
             self.permits.give_back(self.n);
             return Poll::Ready(Err(Closed));
         }
@@ -542,7 +544,7 @@ impl<'a> Take<'a> {
         }
         let waker = cx.waker().clone();
         // SAFETY: the waiter is not linked. It is pinned with this future, whose destructor takes
-        // it out of line.
+        // it out of the queue.
         match unsafe { self.permits.enqueue(&self.waiter, self.n, waker) } {
             Ok(Enqueued::InLine) => Poll::Pending,
             Ok(Enqueued::Taken) => self.taken(cx),
@@ -553,8 +555,7 @@ impl<'a> Take<'a> {
         }
     }
 
-    /// Sees to it that the right waker is in place. Ready with the outcome if there is one after
-    /// all.
+    /// Makes sure that the right waker is in place. Ready with the outcome if there is one by now.
     fn poll_in_line(&self, cx: &mut Context<'_>) -> Poll<u32> {
         // SAFETY: we are the waiter's future, and have linked it.
         if unsafe { self.waiter.wakes(cx.waker()) } {
@@ -564,7 +565,7 @@ impl<'a> Take<'a> {
         let mut queue = self.permits.queue.lock();
         match self.waiter.phase() {
             WAITING => {
-                // SAFETY: in line, and we are its future.
+                // SAFETY: it is in the queue, and we are its future.
                 let old = unsafe { queue.replace_waker(&self.waiter, waker) };
                 drop(queue);
                 drop(old);
@@ -588,23 +589,23 @@ impl<'a> Take<'a> {
                         .compare_exchange(word, next, Ordering::Acquire, Ordering::Relaxed)
                         .is_ok(),
                 ),
-                // Those in line come first.
+                // Waiters come first.
                 Err(_) if word & FLAGS != 0 => None,
                 Err(_) => Some(false),
             }
         })
     }
 
-    /// Leaves the line, or gives back what was granted and not collected.
+    /// Leaves the queue, or gives back what was granted and not collected.
     #[cold]
     #[inline(never)]
     fn cancel(&self) {
         if self.waiter.phase() == WAITING {
             let mut queue = self.permits.queue.lock();
             if self.waiter.phase() == WAITING {
-                // SAFETY: in line, and we are its future.
+                // SAFETY: it is in the queue, and we are its future.
                 let (waker, request) = unsafe { queue.remove(&self.waiter) };
-                // Also if nothing was gathered: the flag may have to go.
+                // Even if nothing was gathered, the flag may have to go.
                 self.permits
                     .hand_out_locked(queue, request.total - request.missing);
                 drop(waker);
@@ -626,7 +627,7 @@ impl Drop for Take<'_> {
     }
 }
 
-/// Takes permits, then calls a function; made by [`Take::then`].
+/// Future returned by [`Take::then`]: takes permits, then calls a function.
 #[must_use = "futures do nothing unless awaited"]
 pub(crate) struct TakeThen<'a, F> {
     take: Take<'a>,

@@ -42,7 +42,7 @@ fn two_rounds() {
     });
 }
 
-/// One who leaves before the opening does not count.
+/// A task that leaves before the opening does not count.
 #[test]
 fn leaving_against_arriving() {
     explore(3, || {
@@ -57,7 +57,7 @@ fn leaving_against_arriving() {
         let other = thread.join().unwrap();
         let mine = at_once || poll_once(wait.as_mut()).is_ready();
         drop(wait);
-        // Opened by both, or by nobody; then nobody is counted any more.
+        // Opened by both or not at all; in the latter case the count is back at zero.
         let word = one.word.load(Ordering::Relaxed);
         assert_eq!(arrived(word), 0);
         if other {

@@ -1,7 +1,7 @@
-//! Which messages this thread is cloning.
+//! The messages that this thread is cloning.
 //!
-//! A message is cloned with its place locked. A `Clone` that uses the channel may come upon that very
-//! place, and would wait for itself: whoever waits asks here first.
+//! A message is cloned with its place locked. A `Clone` that uses the channel may come upon that
+//! very place, and would wait for itself. A thread therefore checks here before it waits.
 
 use std::cell::Cell;
 use std::ptr;
@@ -11,7 +11,7 @@ thread_local! {
     static CLONING: Cell<*const Cloning> = const { Cell::new(ptr::null()) };
 }
 
-/// One place, on the stack of the thread that clones from it.
+/// A place that is being cloned from, on the stack of the thread that does so.
 struct Cloning {
     place: *const (),
     outer: *const Cloning,
@@ -27,7 +27,7 @@ impl Drop for Cloning {
 /// Calls `clone`, which clones the message at `place`.
 #[inline(always)]
 pub(super) fn while_cloning<R>(place: *const (), clone: impl FnOnce() -> R) -> R {
-    // Models run their threads on one of the system's.
+    // Models run all their threads on one thread of the system.
     if cfg!(loom) {
         return clone();
     }
@@ -39,12 +39,12 @@ pub(super) fn while_cloning<R>(place: *const (), clone: impl FnOnce() -> R) -> R
     clone()
 }
 
-/// Is this thread cloning the message at `place`?
+/// Returns `true` if this thread is cloning the message at `place`.
 #[cold]
 pub(super) fn is_cloning(place: *const ()) -> bool {
     let mut next = CLONING.get();
-    // SAFETY: who is in the list is on the stack of this thread, and leaves it before it goes: in its
-    // drop, and it is neither moved nor forgotten.
+    // SAFETY: an entry of the list is on the stack of this thread. It leaves the list in its drop, and is
+    // neither moved nor forgotten.
     while let Some(cloning) = unsafe { next.as_ref() } {
         if ptr::eq(cloning.place, place) {
             return true;
@@ -54,8 +54,10 @@ pub(super) fn is_cloning(place: *const ()) -> bool {
     false
 }
 
+/// Checks that waiting for the message at `place` can end.
+///
 /// # Panics
-/// If this thread is cloning the message at `place`.
+/// Panics if this thread is cloning that message.
 pub(super) fn check_before_waiting(place: *const ()) {
     assert!(
         !is_cloning(place),

@@ -99,7 +99,7 @@ fn a_receiver_goes_while_a_message_comes() {
         other.join().unwrap();
         assert_eq!(Arc::strong_count(&message), 2);
         drop(two);
-        // Nobody is to have it any more, so it is gone, though the channel is not.
+        // No receiver is to have it any more, so it is gone, though the channel is not.
         assert_eq!(Arc::strong_count(&message), 1);
         assert_eq!(tx.len(), 0);
     });
@@ -120,7 +120,8 @@ fn a_receiver_goes_while_its_messages_are_overwritten() {
     });
 }
 
-/// Who comes late for an old message finds the slot taken again, by a sender that did not lock it.
+/// A receiver that is late for an old message finds the slot in use again, by a sender that did not lock
+/// it.
 #[test]
 fn a_receiver_goes_while_its_slot_is_used_again() {
     explore(3, || {

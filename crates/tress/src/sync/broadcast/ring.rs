@@ -1,15 +1,15 @@
-//! The messages that are kept, and how many receivers have not received each of them yet.
+//! The ring of messages, with the number of receivers that have yet to receive each of them.
 //!
-//! A small lock guards each message. It is exclusive, so that a message is cloned by one receiver at a
-//! time and need not be `Sync`; and it is a bit in the word that counts the receivers, so that
+//! A small lock guards each message. It is exclusive, so that a message is cloned by one receiver
+//! at a time and need not be `Sync`; and it is a bit in the word that counts the receivers, so that
 //! receiving costs one read-modify-write and one store. It is held for as long as a clone takes.
 //!
-//! A message is there exactly while its count is not zero: the last receiver takes it out. A place whose
-//! count is zero is not locked by any receiver: it belongs to the sender.
+//! A slot holds a message exactly while its count is not zero: the last receiver takes the message
+//! out. A slot whose count is zero is not locked: the sender has it to itself.
 //!
-//! The words stand apart from the messages. Receivers on several cores go along the ring at the same
-//! time: the cache lines with messages, which only the sender writes, are then shared between the cores, and
-//! only the lines with words, 16 to a line, have to move from one to the other.
+//! The words stand apart from the messages. Receivers on several cores walk along the ring at the
+//! same time: the lines with messages, which only the sender writes, are then shared between the
+//! cores, and only the lines with words, 16 to a line, have to travel from one core to another.
 
 use super::cloning::{check_before_waiting, is_cloning, while_cloning};
 use crate::sys::UnsafeCell;
@@ -21,15 +21,15 @@ use std::ptr;
 const LOCKED: u32 = 1;
 const ONE: u32 = 2;
 
-/// The maximum number of receivers.
+/// The maximum number of receivers that a word can count.
 pub(super) const MAX_RECEIVERS: usize = (u32::MAX / ONE) as usize;
 
 /// The position of a place that has never held a message.
 const NEVER: u64 = u64::MAX;
 
 pub(super) struct Ring<T> {
-    /// For each place: how many receivers have not received the message, and the lock. Except for the lock
-    /// itself, changed by its holder only.
+    /// For each slot, the number of receivers that have yet to receive the message, and the lock. Changed
+    /// by the lock's holder only, but for the bit itself.
     words: Box<[AtomicU32]>,
     originals: Box<[Original<T>]>,
 }
@@ -42,7 +42,7 @@ struct Original<T> {
 }
 
 impl<T> Ring<T> {
-    /// `capacity` is a power of two.
+    /// Creates a ring. `capacity` is a power of two.
     pub(super) fn new(capacity: usize) -> Ring<T> {
         debug_assert!(capacity.is_power_of_two());
         Ring {
@@ -72,12 +72,12 @@ impl<T> Ring<T> {
         }
     }
 
-    /// Returns whether there is a receiver that has not received the message in the place of this position.
+    /// Returns `true` if some receiver has not received the message in this position's slot.
     pub(super) fn is_wanted(&self, position: u64) -> bool {
         self.at(position).0.load(Ordering::Relaxed) >= ONE
     }
 
-    /// Puts a message for `receivers` receivers, at least one, in place. Returns the one that was there.
+    /// Puts a message for `receivers` receivers (at least one). Returns the one that was there.
     ///
     /// # Safety
     /// Only one thread at a time is in this function.
@@ -102,8 +102,8 @@ impl<T> Ring<T> {
         old
     }
 
-    /// Locks the message of this position for a receiver that has not received it. Returns `None` if it was
-    /// overwritten, has not been sent completely, or is locked.
+    /// Locks the message of this position for a receiver that has yet to receive it. Returns `None` if it
+    /// has been overwritten, has not been sent completely, or is locked.
     #[inline(always)]
     pub(super) fn try_read(&self, position: u64) -> Option<Reading<'_, T>> {
         let (word, original) = self.at(position);
@@ -126,7 +126,7 @@ impl<T> Ring<T> {
         Some(reading)
     }
 
-    /// Does what `try_read` does, but waits for the lock.
+    /// Does the same as `try_read`, but waits for the lock.
     pub(super) fn read(&self, position: u64) -> Option<Reading<'_, T>> {
         let (word, original) = self.at(position);
         let mut backoff = Backoff::new();
@@ -143,10 +143,10 @@ impl<T> Ring<T> {
         }
     }
 
-    /// Counts the message at `position` as received by a receiver that is dropped.
+    /// Gives up the message at `position`, for a receiver that leaves.
     ///
     /// A message that this thread is cloning cannot be waited for. It stays until it is overwritten, or
-    /// the channel is dropped.
+    /// the channel goes.
     pub(super) fn renounce(&self, position: u64) {
         let (word, original) = self.at(position);
         let is_there = original.position.load(Ordering::Acquire) == position;
@@ -167,8 +167,8 @@ fn try_lock(word: &AtomicU32, count: u32) -> bool {
         .is_ok()
 }
 
-/// Locks a place whose message some receivers have not received, unless they have received it meanwhile.
-/// Returns the word without the lock.
+/// Locks a slot whose message some receiver has not received, and returns the word without the lock.
+/// Returns 0, without locking, if all have received it by now.
 #[cold]
 fn lock_to_overwrite(word: &AtomicU32) -> u32 {
     let mut backoff = Backoff::new();
@@ -186,7 +186,7 @@ impl<T> Drop for Ring<T> {
     fn drop(&mut self) {
         for (word, original) in self.words.iter().zip(&self.originals) {
             if word.load(Ordering::Relaxed) >= ONE {
-                // SAFETY: no other thread can reach it, and the count says that there is a message.
+                // SAFETY: this is the last owner, and the count says that there is a message.
                 drop(
                     original
                         .message
@@ -197,7 +197,7 @@ impl<T> Drop for Ring<T> {
     }
 }
 
-/// A receiver's lock of a message. Dropping it counts the message as received.
+/// A locked message. Dropping it unlocks the message, and counts the receiver as served.
 pub(super) struct Reading<'a, T> {
     word: &'a AtomicU32,
     original: &'a Original<T>,
@@ -206,7 +206,7 @@ pub(super) struct Reading<'a, T> {
 }
 
 impl<T> Reading<'_, T> {
-    /// Unlocks a message without counting it as received.
+    /// Unlocks a message that is not the one that the receiver came for.
     fn give_back(self) {
         let this = ManuallyDrop::new(self);
         this.word.store(this.count, Ordering::Release);

@@ -1,4 +1,4 @@
-//! What the ends of a broadcast channel share: the ring, its end, and the receivers that wait.
+//! The state that the ends of a broadcast channel share: the ring, its end, and the waiting tasks.
 
 use super::error::TryRecvError;
 use super::ring::{MAX_RECEIVERS, Ring};
@@ -27,10 +27,10 @@ unsafe impl<T: Send> Send for Shared<T> {}
 unsafe impl<T: Send> Sync for Shared<T> {}
 
 impl<T> Shared<T> {
-    /// Creates a channel with one sender.
+    /// Creates the state of a channel with one sender and `receivers` receivers.
     ///
     /// # Panics
-    /// If the capacity is 0 or too large.
+    /// Panics if the capacity is 0 or too large.
     #[track_caller]
     pub(super) fn new(capacity: usize, receivers: usize) -> Shared<T> {
         assert!(
@@ -51,7 +51,8 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Sends a message. Returns how many receivers there are, or the message if there is none.
+    /// Puts the message into the ring. Returns the number of receivers, or the message if there is
+    /// none.
     #[inline]
     pub(super) fn send(&self, message: T) -> Result<usize, T> {
         let mut tail = self.tail.lock();
@@ -73,8 +74,8 @@ impl<T> Shared<T> {
         Ok(receivers)
     }
 
-    /// Returns whether there is anything for a receiver at `position`: a message, a lag or the end. If not,
-    /// `news` will be rung.
+    /// Returns `Some` if there is anything for a receiver at `position`: a message, a lag, or the end.
+    /// Otherwise `news` will be rung.
     pub(super) fn listen_at(&self, position: u64) -> Option<()> {
         let mut tail = self.tail.lock();
         let end = tail.end();
@@ -85,7 +86,7 @@ impl<T> Shared<T> {
         None
     }
 
-    /// Returns why there is no message at `next`; `Ok` if it has come meanwhile.
+    /// Finds out why there is no message at `next`. Returns `Ok` if there is one by now.
     fn find_out(&self, next: &mut u64) -> Result<(), TryRecvError> {
         let end = self.tail.settled();
         let behind = end.position() - *next;
@@ -122,7 +123,8 @@ impl<T> Shared<T> {
         (end - low) as usize
     }
 
-    /// Returns the number of messages that a receiver at `next` has not received, including overwritten ones.
+    /// Returns the number of messages that a receiver at `next` has not received, overwritten ones
+    /// included.
     pub(super) fn len_from(&self, next: u64) -> usize {
         (self.tail.settled().position() - next) as usize
     }
@@ -135,10 +137,10 @@ impl<T> Shared<T> {
         self.tail.receivers()
     }
 
-    /// Adds a receiver, and returns where it begins.
+    /// Adds a receiver, and returns its first position.
     ///
     /// # Panics
-    /// If there are too many.
+    /// Panics if there are `MAX_RECEIVERS` already.
     #[track_caller]
     pub(super) fn add_receiver(&self) -> u64 {
         let mut tail = self.tail.lock();
@@ -151,7 +153,7 @@ impl<T> Shared<T> {
         tail.end().position()
     }
 
-    /// Removes a receiver, which has not received the messages from `next` on.
+    /// Removes a receiver, which gives up the messages from `next` on.
     pub(super) fn remove_receiver(&self, next: u64) {
         let mut tail = self.tail.lock();
         let receivers = tail.receivers() - 1;
@@ -159,7 +161,7 @@ impl<T> Shared<T> {
         // Messages that are sent from here on do not count it.
         let end = tail.end().position();
         drop(tail);
-        // Goes on even if the drop of a message panics.
+        // All of this happens even if the drop of a message panics.
         let mut leaving = Leaving {
             shared: self,
             next: next.max(end.saturating_sub(self.ring.capacity())),
@@ -181,7 +183,7 @@ impl<T> Shared<T> {
         self.senders.add();
     }
 
-    /// Adds a sender unless there is none.
+    /// Adds a sender, or returns `false` if there is none.
     pub(super) fn try_add_sender(&self) -> bool {
         self.senders.try_add()
     }
@@ -205,14 +207,14 @@ impl<T> Shared<T> {
 }
 
 impl<T: Clone> Shared<T> {
-    /// Receives the message at `next`, and moves `next` on.
+    /// Receives the message at `next`, and advances `next`.
     #[inline(always)]
     pub(super) fn receive(&self, next: &mut u64) -> Result<T, TryRecvError> {
         match self.ring.try_read(*next) {
             Some(reading) => {
                 *next += 1;
                 let message = reading.message();
-                // Not at the end of the scope: if the original's destructor panics, the clone would not be
+                // Not at the end of the scope: if the original's destructor panics there, the copy is not
                 // dropped.
                 drop(reading);
                 Ok(message)
@@ -236,7 +238,7 @@ impl<T: Clone> Shared<T> {
     }
 }
 
-/// A receiver that is dropped: gives up the messages that count it.
+/// A receiver that leaves, and gives up the messages that count it.
 struct Leaving<'a, T> {
     shared: &'a Shared<T>,
     next: u64,
@@ -249,7 +251,7 @@ impl<T> Leaving<'_, T> {
         while self.next < self.end {
             let position = self.next;
             self.next += 1;
-            // A message that was overwritten meanwhile does not count it any more.
+            // A message that has been overwritten since does not count it any more.
             self.shared.ring.renounce(position);
         }
     }

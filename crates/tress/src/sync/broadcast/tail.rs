@@ -1,4 +1,4 @@
-//! Where the ring ends: a lock, and in the same word what it guards.
+//! The end of the ring: a lock, and in the same word what it guards.
 //!
 //! ```text
 //!  63                                             3  2        1           0
@@ -8,14 +8,14 @@
 //! ```
 //!
 //! Only the lock's holder changes the word, so it is released, together with the new position, by a
-//! plain store: sending a message costs one read-modify-write in all if every receiver keeps up. A thread that
-//! finds the lock taken spins for a moment and then yields: it is held for as long as it takes to
-//! move a message.
+//! plain store: sending a message costs one read-modify-write in all, if every receiver keeps up. A
+//! thread that finds the lock taken spins for a moment and then yields: the lock is held for as long as it
+//! takes to move a message.
 //!
 //! # Why no wake-up is lost
-//! A receiver that finds nothing sets `LISTENING` with the lock held. Either a sender had the lock
-//! before: then the receiver sees the new position, and does not sleep. Or it has the lock later: then it
-//! sees the flag, and wakes the receivers in line.
+//! A receiver that finds nothing sets `LISTENING` with the lock held. If a sender had the lock before,
+//! the receiver sees the new position, and does not sleep. If a sender has it later, it sees the flag,
+//! and wakes the waiters.
 
 use crate::sys::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::wait::Backoff;
@@ -32,7 +32,7 @@ pub(super) struct Tail {
     receivers: AtomicUsize,
 }
 
-/// The end of the ring, as the word says.
+/// The end of the ring, as the word tells it.
 #[derive(Clone, Copy)]
 pub(super) struct End(u64);
 
@@ -43,7 +43,7 @@ impl End {
         self.0 / ONE
     }
 
-    /// Returns whether all senders are gone: no message comes at this position.
+    /// Returns `true` if all senders are gone: no message comes at this position.
     pub(super) fn is_closed(self) -> bool {
         self.0 & CLOSED != 0
     }
@@ -85,7 +85,7 @@ impl Tail {
         }
     }
 
-    /// Returns the end when no sender is about to move it.
+    /// Returns the end, after waiting for a sender that is about to move it.
     pub(super) fn settled(&self) -> End {
         let mut backoff = Backoff::new();
         loop {
@@ -109,7 +109,7 @@ impl Tail {
 /// The lock of the tail, which is released when this is dropped.
 pub(super) struct Locked<'a> {
     tail: &'a Tail,
-    /// The word to be, without the lock.
+    /// The word that is stored on release, without the lock bit.
     word: u64,
 }
 
@@ -128,8 +128,8 @@ impl Locked<'_> {
         self.tail.receivers.store(receivers, Ordering::Release);
     }
 
-    /// Moves the end behind a message that is in its place. Returns true if receivers that listen have to be
-    /// woken, after the lock was released.
+    /// Moves the end past a message that is in its place. Returns `true` if the caller has to wake the
+    /// listeners after it has released the lock.
     #[inline(always)]
     #[must_use]
     pub(super) fn advance(&mut self) -> bool {
@@ -137,7 +137,8 @@ impl Locked<'_> {
         self.stop_listening()
     }
 
-    /// Closes the channel. Returns true as `advance` does.
+    /// Closes the channel. Returns `true` if the caller has to wake the listeners after it has released
+    /// the lock.
     #[must_use]
     pub(super) fn close(&mut self) -> bool {
         self.word |= CLOSED;
@@ -151,7 +152,7 @@ impl Locked<'_> {
         listening
     }
 
-    /// Makes the next change of the end wake the receivers in line.
+    /// Makes the next change of the end wake the listeners.
     pub(super) fn listen(&mut self) {
         self.word |= LISTENING;
     }

@@ -3,17 +3,17 @@
 //! All nodes of a tree share one lock, which guards the links between them: children, siblings,
 //! parent. Looking at a node's latch, and waiting for it, does not touch that lock.
 //!
-//! # Who is alive
-//! A node lives as long as somebody holds a [`NodeRef`]; the links count for nothing. When the count
-//! has reached zero the node is *leaving*: it takes the lock, hands its children to its parent,
-//! unlinks itself, and is freed after that. So with the lock held every node that can be reached by
-//! links may be looked at, but a new reference may be taken only if the count is not zero.
+//! # Lifetime of nodes
+//! A node lives as long as there is a [`NodeRef`] of it; the links do not count. When the count has
+//! reached zero, the node is *leaving*: it takes the lock, hands its children to its parent, unlinks
+//! itself, and is freed after that. So with the lock held every node that can be reached by links may be
+//! looked at, but a new reference may be taken only if the count is not zero.
 //!
 //! # Cancelling
 //! 1. With the lock held: the node is cut off from its parent, the latch of each node below is set,
 //!    and all links below are cut. The nodes, a reference to each of them, form a chain. Those that
-//!    are leaving are left out: nobody waits for them.
-//! 2. Without it: one after the other is taken from the chain, and its waiters woken.
+//!    are leaving are left out: no task waits for them.
+//! 2. Without it: the nodes are taken from the chain one after the other, and their waiters woken.
 //!
 //! A node whose latch is set has no links, and no part in the tree any more; children made later are
 //! born cancelled. That is checked with the lock held.
@@ -26,7 +26,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::ptr::NonNull;
 
 struct Node {
-    /// References to it. Freed by the one who takes it to zero.
+    /// The number of references. The thread that takes it to zero frees the node.
     handles: AtomicUsize,
     latch: Latch,
     /// The lock of the tree.
@@ -96,7 +96,7 @@ impl NodeRef {
         let child = NodeRef::allocate(tree.clone(), false);
         let locked = tree.lock();
         if self.latch().is_set() {
-            // Nobody waits for the child yet.
+            // No task waits for the child yet.
             child.latch().set_silently();
         } else {
             // SAFETY: the lock is held, and both are alive.
@@ -134,7 +134,7 @@ impl NodeRef {
 }
 
 /// Sets the latches of a node and of all below, and cuts all links below. Returns the first of a
-/// chain of those that somebody refers to; each comes with a reference.
+/// chain of the nodes that are referred to; each comes with a reference.
 ///
 /// # Safety
 /// The lock is held; the node is alive and was unlinked.
@@ -224,13 +224,13 @@ unsafe fn unlink(node: NonNull<Node>) -> Option<NonNull<Node>> {
     }
 }
 
-/// A node that nobody refers to leaves the tree.
+/// Takes a node without references out of the tree, and frees it.
 ///
 /// # Safety
 /// Its count has just reached zero.
 #[cold]
 unsafe fn leave(node: NonNull<Node>) {
-    // SAFETY: nobody frees it but us, below.
+    // SAFETY: only this function frees it, below.
     let tree = unsafe { node.as_ref() }.tree.clone();
     let locked = tree.lock();
     // SAFETY: the lock is held, the node is alive. If it was cancelled it has no links.
@@ -249,7 +249,7 @@ unsafe fn leave(node: NonNull<Node>) {
         }
     }
     drop(locked);
-    // SAFETY: nobody refers to it and nothing links to it any more.
+    // SAFETY: there is no reference and no link to it any more.
     drop(unsafe { Box::from_raw(node.as_ptr()) });
 }
 
@@ -257,7 +257,7 @@ impl Clone for NodeRef {
     fn clone(&self) -> Self {
         let handles = self.node().handles.fetch_add(1, Ordering::Relaxed);
         if handles > isize::MAX as usize {
-            // Something leaks tokens, and a wrapped count would free memory in use.
+            // The program leaks tokens, and a wrapped count would free memory in use.
             std::process::abort();
         }
         NodeRef(self.0)

@@ -21,7 +21,7 @@ fn notify_one_against_notified() {
     });
 }
 
-/// Two notifications for two waiters: none is lost, whoever comes first.
+/// Two notifications for two waiters: none is lost, whichever comes first.
 #[test]
 fn two_notifications_for_two_waiters() {
     explore(2, || {
@@ -120,7 +120,7 @@ fn notify_waiters_against_drop_and_newcomer() {
     });
 }
 
-/// `notify_one` is not spent on somebody whom `notify_waiters` is waking already.
+/// `notify_one` is not spent on a waiter that `notify_waiters` is waking already.
 #[test]
 fn notify_one_against_notify_waiters() {
     explore(3, || {

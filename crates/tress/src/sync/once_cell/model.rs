@@ -24,7 +24,7 @@ fn tracked(value: u32) -> loom::sync::Arc<u32> {
     loom::sync::Arc::new(value)
 }
 
-/// The first who makes it fails: the one who waits tries.
+/// The first function fails: the task that waits runs its own.
 #[test]
 fn failure_passes_the_turn_on() {
     explore(3, || {
@@ -39,7 +39,7 @@ fn failure_passes_the_turn_on() {
     });
 }
 
-/// One who is making it is dropped.
+/// A future that is making the value is dropped.
 #[test]
 fn drop_of_the_maker_passes_the_turn_on() {
     explore(3, || {
@@ -66,7 +66,7 @@ fn set_against_get_or_init() {
     });
 }
 
-/// One of two wins, and who lost finds the value or an explanation.
+/// One of two wins, and the other finds the value or an explanation.
 #[test]
 fn two_set_and_one_asks() {
     explore(3, || {

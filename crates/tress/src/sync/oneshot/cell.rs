@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::task::Waker;
 
-/// What each field holds, and whose it is, follows from the state word.
+/// The shared cell. The state word says what each field holds, and to which side it belongs.
 pub(super) struct Cell<T> {
     pub(super) state: State,
     value: UnsafeCell<MaybeUninit<T>>,
@@ -76,7 +76,7 @@ impl WakerSlot {
     /// # Safety
     /// The slot is empty and the caller's.
     pub(super) unsafe fn fill(&self, waker: Waker) {
-        // SAFETY: by the caller's promise nobody else looks.
+        // SAFETY: by the caller's promise no other thread looks.
         self.0.with_mut(|slot| unsafe {
             (*slot).write(waker);
         });

@@ -67,7 +67,7 @@ fn send_and_change_of_wakers() {
     explore(9, || {
         let (tx, mut rx) = channel();
         let sender = thread::spawn(move || tx.send(Arc::new(5)).unwrap());
-        // The first waker wakes nobody; the second must not miss the value.
+        // The first waker wakes no task; the second must not miss the value.
         match poll_once(Pin::new(&mut rx)) {
             Poll::Ready(value) => assert_eq!(*value.unwrap(), 5),
             Poll::Pending => assert_eq!(*block_on(rx).unwrap(), 5),

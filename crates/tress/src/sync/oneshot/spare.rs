@@ -1,22 +1,22 @@
-//! Memory of cells that were freed on this thread, for the next ones that are made on it.
+//! Memory of cells that were freed on this thread, for the next ones that are allocated on it.
 //!
-//! Most channels for one value live shortly, and taking memory from the allocator and giving it back
-//! costs more than all the rest of their life. So each thread keeps a few pieces, of one size, which
-//! do for cells of small values. They are ordinary memory of the global allocator: a cell may be freed
-//! on another thread than it was made on, and what is too much, or left at a thread's end, is given
+//! Most oneshot channels are short-lived, and the allocator costs more than the rest of their life.
+//! So each thread keeps a few pieces of memory, all of one size, which suffices for cells of small
+//! values. They are ordinary memory of the global allocator: a cell may be freed on another thread
+//! than it was allocated on, and surplus pieces, and those left at the end of a thread, are given
 //! back.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
 
-/// A piece.
+/// The layout of a piece.
 const PIECE: Layout = match Layout::from_size_align(64, 16) {
     Ok(layout) => layout,
     Err(_) => unreachable!(),
 };
 
-/// The most that a thread keeps. None where a tool is to see every cell come and go.
+/// The maximum number of pieces that a thread keeps: none where a tool is to see every cell come and go.
 // D-SYNC-09
 pub(super) const MOST: usize = if cfg!(any(loom, miri, tress_no_slab)) {
     0
@@ -26,14 +26,14 @@ pub(super) const MOST: usize = if cfg!(any(loom, miri, tress_no_slab)) {
 
 /// Pieces that are not in use, the last freed first.
 struct Spares {
-    /// One at hand, so that making and freeing cells in turns touches nothing else.
+    /// One piece at hand, so that a thread that allocates and frees cells in turns touches nothing else.
     last: Cell<*mut Spare>,
     more: Cell<*mut Spare>,
-    /// In `more`.
+    /// The number of pieces in `more`.
     count: Cell<usize>,
 }
 
-/// What a piece holds while it is not in use.
+/// The content of a piece that is not in use.
 struct Spare {
     next: *mut Spare,
 }
@@ -48,17 +48,17 @@ thread_local! {
     };
 }
 
-/// Whether pieces do for this layout.
+/// Returns `true` if a piece suffices for this layout.
 const fn fits(layout: Layout) -> bool {
     MOST > 0 && layout.size() <= PIECE.size() && layout.align() <= PIECE.align()
 }
 
-/// Memory for a `T`, which is not of size zero.
+/// Allocates memory for a `T`, which is not of size zero.
 #[inline(always)]
 pub(super) fn allocate<T>() -> NonNull<T> {
     let layout = const { Layout::new::<T>() };
     if const { fits(Layout::new::<T>()) } {
-        // At a thread's end there are none.
+        // At the end of a thread there are none.
         match SPARES.try_with(Spares::take) {
             Ok(Some(piece)) => piece.cast(),
             _ => from_allocator(PIECE).cast(),
@@ -119,7 +119,7 @@ impl Spares {
         Some(first)
     }
 
-    /// False if there are enough.
+    /// Keeps a piece, or returns `false` if there are enough.
     ///
     /// # Safety
     /// It is a piece, and the caller's until it is kept.
@@ -152,7 +152,7 @@ impl Spares {
 impl Drop for Spares {
     fn drop(&mut self) {
         while let Some(piece) = self.take() {
-            // SAFETY: a piece that nobody uses, from the allocator with this layout.
+            // SAFETY: a piece that is not in use, from the allocator with this layout.
             unsafe { to_allocator(piece.cast(), PIECE) };
         }
     }

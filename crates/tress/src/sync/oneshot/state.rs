@@ -12,9 +12,9 @@
 //!
 //! - `VALUE` is set together with `TX_DONE` and never after `RX_CLOSED`: the receiver that sees
 //!   `TX_DONE` or has set `RX_CLOSED` knows for good whether there is a value.
-//! - Whoever leaves second frees the cell. A side leaves by setting its `GONE` bit, or without
+//! - The side that leaves second frees the cell. A side leaves by setting its `GONE` bit, or without
 //!   touching the word if the other one's is set already.
-//! - A side takes its own waker with it, so whoever frees the cell finds the slots empty.
+//! - A side takes its own waker with it, so the side that frees the cell finds the slots empty.
 //! - If there is no waker to look after, `DONE`/`CLOSED` and `GONE` are set in one step: a value
 //!   sent before it is awaited costs one read-modify-write in all.
 //!
@@ -39,7 +39,7 @@ pub(super) struct State(AtomicU32);
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Snapshot(u32);
 
-/// What a side that announced its end still has to do before it may leave.
+/// The duties of a side that has announced its end, before it may leave.
 #[must_use]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Duties {
@@ -62,7 +62,7 @@ impl Duties {
         !self.own_waker && !self.other_waker
     }
 
-    /// True if the side has left already.
+    /// Returns `true` if the side has left already.
     #[inline]
     pub(super) fn left(self) -> bool {
         self.none() && !self.alone
@@ -120,7 +120,7 @@ impl State {
         }
     }
 
-    /// The sender announces the value it has put in place. On `Err` nothing has changed.
+    /// Announces the value that the sender has put in place. Nothing has changed if it returns `Err`.
     #[inline]
     pub(super) fn send(&self) -> Result<Duties, Closed> {
         let mut state = self.load();
@@ -144,7 +144,7 @@ impl State {
         }
     }
 
-    /// The sender gives up.
+    /// Announces that the sender gives up.
     pub(super) fn drop_sender(&self) -> Duties {
         let mut state = self.load();
         loop {
@@ -171,8 +171,8 @@ impl State {
         }
     }
 
-    /// The receiver will take no value that has not been sent yet. True if the sender's waker is
-    /// now its to take.
+    /// Announces that the receiver takes no value that has not been sent yet. Returns `true` if the
+    /// sender's waker is now the receiver's to take.
     #[must_use]
     pub(super) fn close(&self) -> bool {
         let mut state = self.load();
@@ -187,8 +187,8 @@ impl State {
         }
     }
 
-    /// The receiver gives up before the sender is done. `Err` if it is done after all: the value,
-    /// if there is one, is the receiver's.
+    /// Announces that the receiver gives up before the sender is done. Returns `Err` if the sender is done
+    /// by now: the value, if there is one, is the receiver's.
     pub(super) fn drop_receiver(&self) -> Result<Duties, Snapshot> {
         let mut state = self.load();
         loop {
@@ -211,39 +211,38 @@ impl State {
         }
     }
 
-    /// The sender leaves. True if it was the second: the cell is its to free.
+    /// Makes the sender leave. Returns `true` if the receiver has left before: the caller frees the cell.
     #[must_use]
     pub(super) fn leave_sender(&self) -> bool {
         self.0.fetch_or(TX_GONE, Ordering::AcqRel) & RX_GONE != 0
     }
 
-    /// As `leave_sender`, for the receiver.
+    /// Makes the receiver leave. Returns `true` if the sender has left before: the caller frees the cell.
     #[must_use]
     pub(super) fn leave_receiver(&self) -> bool {
         self.0.fetch_or(RX_GONE, Ordering::AcqRel) & TX_GONE != 0
     }
 
-    /// The receiver has filled its slot. `Err` if the word is not `seen` any more.
+    /// Announces that the receiver has filled its slot. Returns `Err` if the word is not `seen` any more.
     pub(super) fn set_rx_waker(&self, seen: Snapshot) -> Result<(), Snapshot> {
         debug_assert!(!seen.is_tx_done());
         self.replace(seen, seen.0 | RX_WAKER)
     }
 
-    /// The receiver wants its slot back. `Err` if the word is not `seen` any more; else what it is
-    /// now.
+    /// Takes the receiver's slot back. Returns the new word, or `Err` if it is not `seen` any more.
     pub(super) fn unset_rx_waker(&self, seen: Snapshot) -> Result<Snapshot, Snapshot> {
         debug_assert!(!seen.is_tx_done());
         let next = seen.0 & !RX_WAKER;
         self.replace(seen, next).map(|()| Snapshot(next))
     }
 
-    /// As `set_rx_waker`, for the sender.
+    /// Announces that the sender has filled its slot. Returns `Err` if the word is not `seen` any more.
     pub(super) fn set_tx_waker(&self, seen: Snapshot) -> Result<(), Snapshot> {
         debug_assert!(!seen.is_rx_closed());
         self.replace(seen, seen.0 | TX_WAKER)
     }
 
-    /// As `unset_rx_waker`, for the sender.
+    /// Takes the sender's slot back. Returns the new word, or `Err` if it is not `seen` any more.
     pub(super) fn unset_tx_waker(&self, seen: Snapshot) -> Result<Snapshot, Snapshot> {
         debug_assert!(!seen.is_rx_closed());
         let next = seen.0 & !TX_WAKER;

@@ -11,7 +11,7 @@ fn shared(permits: usize) -> (Arc<(Permits, Watched)>, Arc<(Permits, Watched)>) 
     (one.clone(), one)
 }
 
-/// Nobody waits, nothing is in flight.
+/// Checks that no request waits and nothing is in flight.
 fn assert_quiet(permits: &Permits, available: usize) {
     assert_eq!(permits.word.load(Ordering::Relaxed), available << SHIFT);
     assert!(permits.queue.lock().is_empty());

@@ -24,7 +24,7 @@ fn two_set() {
         let two = one.clone();
         let thread = thread::spawn(move || two.set(1).is_ok());
         let mine = one.set(2).is_ok();
-        // Who lost sees the value.
+        // The loser sees the value.
         assert!(one.get().is_some());
         assert_ne!(thread.join().unwrap(), mine);
         assert_eq!(one.get(), Some(if mine { &2 } else { &1 }));

@@ -1,4 +1,5 @@
-//! What the two ends of a watch channel share: the value, its version, and who waits.
+//! The state that the two ends of a watch channel share: the value, its version, and the waiting
+//! tasks.
 
 use crate::sys::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::sys::{RwLock, RwLockReadGuard as ReadGuard, RwLockWriteGuard as WriteGuard};
@@ -9,18 +10,18 @@ pub(super) type Guard<'a, T> = ReadGuard<'a, T>;
 const CLOSED: u64 = 1;
 const STEP: u64 = 2;
 
-/// Counts the changes of the value. Only equality counts, so it may wrap.
+/// The number of changes of the value. It may wrap, since versions are only compared for equality.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Version(u64);
 
 impl Version {
-    /// The version before this one.
+    /// Returns the version before this one.
     pub(super) fn previous(self) -> Version {
         Version(self.0.wrapping_sub(STEP))
     }
 }
 
-/// The version, and whether all senders are gone, at some moment.
+/// The version at some moment, and whether all senders had gone by then.
 #[derive(Clone, Copy)]
 pub(super) struct Snapshot(u64);
 
@@ -38,8 +39,8 @@ impl Snapshot {
 
 pub(super) struct Shared<T> {
     value: RwLock<T>,
-    /// The version changes only while the value is locked for writing, so who has it locked for
-    /// reading sees both match.
+    /// The version changes only while the value is locked for writing, so the two match for as long as
+    /// it is locked for reading.
     state: AtomicU64,
     senders: AtomicUsize,
     receivers: AtomicUsize,
@@ -50,7 +51,7 @@ pub(super) struct Shared<T> {
 }
 
 impl<T> Shared<T> {
-    /// With one sender and `receivers` receivers.
+    /// Creates the state of a channel with one sender and `receivers` receivers.
     pub(super) fn new(value: T, receivers: usize) -> Shared<T> {
         Shared {
             value: RwLock::new(value),
@@ -62,8 +63,11 @@ impl<T> Shared<T> {
         }
     }
 
-    /// A panic under the lock, which only the user's closures can cause, leaves a value of the
-    /// right type: the lock does not poison.
+    /// Locks the value for reading.
+    ///
+    /// The lock does not poison: a panic under it, which only the user's closures can cause, leaves
+    /// a value of the right type.
+    #[cfg(not(loom))]
     pub(super) fn read(&self) -> ReadGuard<'_, T> {
         self.value.read()
     }
@@ -77,7 +81,7 @@ impl<T> Shared<T> {
         Snapshot(self.state.load(Ordering::Acquire))
     }
 
-    /// The value has changed; the caller has it locked, and rings afterwards.
+    /// Counts a change of the value. The caller has it locked, and rings afterwards.
     pub(super) fn advance(&self) {
         self.state.fetch_add(STEP, Ordering::Release);
     }
