@@ -567,3 +567,24 @@ fn debug_tells_the_state() {
         "CancellationToken { is_cancelled: false }"
     );
 }
+
+/// Formatting holds no lock: what the text is written to may use what is formatted.
+#[test]
+fn debug_of_notify_holds_no_lock() {
+    struct Notifying<'a>(&'a Notify);
+
+    impl std::fmt::Write for Notifying<'_> {
+        fn write_str(&mut self, _: &str) -> std::fmt::Result {
+            self.0.notify_one();
+            Ok(())
+        }
+    }
+
+    let notify = Notify::new();
+    // More than there are pieces of text, so that each of them finds the queue in use.
+    let mut waiting: Vec<_> = (0..100).map(|_| task(notify.notified())).collect();
+    waiting.iter_mut().for_each(Task::pending);
+    std::fmt::write(&mut Notifying(&notify), format_args!("{notify:?}")).unwrap();
+    waiting[0].ready();
+    waiting[99].pending();
+}

@@ -119,14 +119,12 @@ const DONE: u32 = FIRST_OUTCOME + 3;
 /// # assert_eq!((queue.pop().await, queue.pop().await), (1, 2));
 /// # });
 /// ```
-#[derive(Debug)]
 pub struct Notify {
     word: AtomicUsize,
     queue: Mutex<Queue>,
 }
 
 /// The waiters, each with the number of calls that its future remembers.
-#[derive(Debug)]
 struct Queue {
     waiting: WaitList<usize>,
     leaving: WaitList<usize>,
@@ -598,5 +596,16 @@ enum Taken {
 impl Default for Notify {
     fn default() -> Notify {
         Notify::new()
+    }
+}
+
+/// Reads the word only: the queue would be printed with its lock held.
+impl fmt::Debug for Notify {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = self.word.load(Ordering::Relaxed);
+        f.debug_struct("Notify")
+            .field("stored", &(state(word) == KEPT))
+            .field("waiters", &(state(word) == WAITING))
+            .finish_non_exhaustive()
     }
 }
