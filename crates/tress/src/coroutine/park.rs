@@ -129,6 +129,16 @@ pub fn park_timeout(duration: Duration) -> bool {
 
 impl Coroutine {
     /// Returns the id of the coroutine's task.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::{coroutine, task};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let same = coroutine::spawn(|| coroutine::current().id() == task::id());
+    /// assert!(same.await.unwrap());
+    /// # });
+    /// ```
     pub fn id(&self) -> Id {
         self.0.id
     }
@@ -136,6 +146,16 @@ impl Coroutine {
     /// Returns the name of the coroutine, or `None` if it has none.
     ///
     /// [`Builder::name`](super::Builder::name) sets it.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::coroutine;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let unnamed = coroutine::spawn(|| coroutine::current().name().is_none());
+    /// assert!(unnamed.await.unwrap());
+    /// # });
+    /// ```
     pub fn name(&self) -> Option<&str> {
         self.0.name.as_deref()
     }

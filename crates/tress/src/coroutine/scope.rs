@@ -518,6 +518,24 @@ impl<T> ScopedJoinHandle<'_, T> {
     }
 
     /// Returns `true` if the coroutine has ended and its result can be joined without waiting.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::coroutine;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let task = coroutine::spawn(|| {
+    ///     coroutine::scope(|scope| {
+    ///         let child = scope.spawn(|| 5);
+    ///         while !child.is_finished() {
+    ///             coroutine::yield_now();
+    ///         }
+    ///         child.join().unwrap()
+    ///     })
+    /// });
+    /// assert_eq!(task.await.unwrap(), 5);
+    /// # });
+    /// ```
     pub fn is_finished(&self) -> bool {
         matches!(&*self.outcome.state.borrow(), State::Done(_))
     }

@@ -313,6 +313,16 @@ impl Dispatcher {
     /// Returns the name of the dispatcher, or `None` if it has none.
     ///
     /// [`named`](Dispatcher::named) sets it.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::dispatch;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// assert_eq!(dispatch::default().name(), None);
+    /// assert_eq!(dispatch::default().named("workers").name(), Some("workers"));
+    /// # });
+    /// ```
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }

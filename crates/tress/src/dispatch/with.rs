@@ -47,6 +47,20 @@ where
 
 pin_project! {
     /// Future returned by [`with_dispatcher`].
+    ///
+    /// # Cancel safety
+    /// As cancel safe as the future in it; see [`with_dispatcher`].
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::dispatch::{self, with_dispatcher};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let io = dispatch::io();
+    /// let elsewhere = with_dispatcher(&io, async { 5 });
+    /// assert_eq!(elsewhere.await, 5);
+    /// # });
+    /// ```
     #[must_use = "futures do nothing unless awaited"]
     pub struct WithDispatcher<F: Future> {
         #[pin]

@@ -176,6 +176,16 @@ impl Drop for Arrival<'_> {
 }
 
 /// The result of [`Barrier::wait`], which says whether the task is the leader.
+///
+/// # Examples
+/// ```
+/// use tress::sync::{Barrier, BarrierWaitResult};
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let result: BarrierWaitResult = Barrier::new(1).wait().await;
+/// assert!(result.is_leader());
+/// # });
+/// ```
 #[derive(Debug, Clone)]
 pub struct BarrierWaitResult(bool);
 

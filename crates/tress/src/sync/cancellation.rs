@@ -288,6 +288,22 @@ impl fmt::Debug for CancellationToken {
 }
 
 /// Future returned by [`CancellationToken::cancelled`]: waits until the token is cancelled.
+///
+/// # Cancel safety
+/// Cancel safe: dropping it has no effect on the token.
+///
+/// # Examples
+/// ```
+/// use tress::sync::CancellationToken;
+/// use tress::sync::cancellation::WaitForCancellationFuture;
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let token = CancellationToken::new();
+/// let cancelled: WaitForCancellationFuture<'_> = token.cancelled();
+/// token.cancel();
+/// cancelled.await;
+/// # });
+/// ```
 #[must_use = "futures do nothing unless awaited"]
 pub struct WaitForCancellationFuture<'a> {
     wait: Wait<'a>,
@@ -311,6 +327,22 @@ impl fmt::Debug for WaitForCancellationFuture<'_> {
 }
 
 /// Future returned by [`CancellationToken::cancelled_owned`]: waits until its token is cancelled.
+///
+/// # Cancel safety
+/// Cancel safe: dropping it drops its token, and has no other effect.
+///
+/// # Examples
+/// ```
+/// use tress::sync::CancellationToken;
+/// use tress::sync::cancellation::WaitForCancellationFutureOwned;
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let token = CancellationToken::new();
+/// let cancelled: WaitForCancellationFutureOwned = token.clone().cancelled_owned();
+/// token.cancel();
+/// cancelled.await;
+/// # });
+/// ```
 #[must_use = "futures do nothing unless awaited"]
 pub struct WaitForCancellationFutureOwned {
     token: CancellationToken,
