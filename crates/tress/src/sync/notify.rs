@@ -26,6 +26,7 @@
 use crate::sys::Mutex;
 use crate::sys::atomic::{AtomicUsize, Ordering};
 use crate::wait::{FIRST_OUTCOME, IDLE, WAITING as IN_LINE, WaitList, Waiter, WakeBatch};
+use std::fmt;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 
