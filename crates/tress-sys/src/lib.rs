@@ -31,8 +31,13 @@ use model as imp;
 
 pub use imp::{
     Arc, Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, UnsafeCell, atomic,
-    full_fence,
+    full_fence, thread_local,
 };
+
+/// For the macro, which runs in crates that may not know it.
+#[cfg(loom)]
+#[doc(hidden)]
+pub use loom;
 
 mod cache;
 pub mod clock;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+pub use crate::__loom_thread_local as thread_local;
 pub use loom::sync::{Arc, MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 
 /// The atomics that models explore.
@@ -132,4 +133,15 @@ impl<T> UnsafeCell<T> {
 /// A sequentially consistent fence.
 pub fn full_fence() {
     atomic::fence(atomic::Ordering::SeqCst);
+}
+
+/// Declares values that each of loom's threads has for itself, in the words of the standard library's macro.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __loom_thread_local {
+    ($($(#[$attribute:meta])* $visible:vis static $NAME:ident: $T:ty = const $value:block;)*) => {
+        $crate::loom::thread_local! {
+            $($(#[$attribute])* $visible static $NAME: $T = $value;)*
+        }
+    };
 }

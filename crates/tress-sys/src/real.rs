@@ -2,6 +2,7 @@
 
 pub use crate::plain::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub use std::sync::Arc;
+pub use std::thread_local;
 
 /// The atomics that models explore.
 pub mod atomic {

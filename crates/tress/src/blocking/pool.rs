@@ -65,7 +65,9 @@ use self::state::{State, Summons};
 use crate::sys::atomic::{AtomicUsize, Ordering};
 // Nothing is decided from the gauges, so the model need not explore them.
 use crate::sys::plain::AtomicUsize as Gauge;
-use crate::sys::{Arc, CachePadded, Mutex, MutexGuard, Parker, clock, guarded, thread};
+use crate::sys::{
+    Arc, CachePadded, Mutex, MutexGuard, Parker, clock, guarded, thread, thread_local,
+};
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::io;
@@ -73,14 +75,9 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc as StdArc;
 use std::time::{Duration, Instant};
 
-#[cfg(not(loom))]
-std::thread_local! {
+thread_local! {
     /// The pool (by address) and the slot of the thread, for `shutdown` called on a pool's thread.
     static SERVING: Cell<(usize, u64)> = const { Cell::new((0, 0)) };
-}
-#[cfg(loom)]
-loom::thread_local! {
-    static SERVING: Cell<(usize, u64)> = Cell::new((0, 0));
 }
 
 /// What the pool runs. Of `run` and `cancel` exactly one is called, once, for each accepted job.
