@@ -41,6 +41,7 @@ pub use loom;
 
 mod cache;
 pub mod clock;
+mod counter;
 mod cpu_clock;
 mod cpus;
 pub mod env;
@@ -56,6 +57,7 @@ pub mod thread;
 mod ticker;
 
 pub use cache::{CachePadded, prefetch, prefetch_to_write};
+pub use counter::Counter;
 pub use cpu_clock::{ThreadTimes, preemptions, thread_times};
 pub use cpus::cpus;
 #[cfg(unix)]

@@ -7,8 +7,7 @@
 
 use super::queue::{Queue, Queued};
 use crate::runtime::Shared;
-use crate::scheduler::Counter;
-use crate::sys::Mutex;
+use crate::sys::{Counter, Mutex};
 use crate::task::{
     self, Id, JoinHandle, Origin, Owner, Parent, Ran, Ready, Roaming, Source, TaskRef, Woken,
 };

@@ -4,8 +4,8 @@ use super::local_runtime::{LocalOptions, LocalRuntime};
 use super::runtime::Runtime;
 use super::{Shared, context, shutdown};
 use crate::blocking;
-use crate::scheduler::{self, Config, Counter, Current, Hook, Io, Multi, Scheduler};
-use crate::sys::SeedGenerator;
+use crate::scheduler::{self, Config, Current, Hook, Io, Multi, Scheduler};
+use crate::sys::{Counter, SeedGenerator, clock, cpus};
 use crate::task::coop::Budget;
 use crate::task::{Home, Names};
 use crate::time::Clock;
@@ -13,7 +13,7 @@ use crate::trace::{Sections, Tracer};
 use std::fmt;
 use std::io;
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Most workers a runtime may have.
 const MAX_WORKERS: usize = 32_768;
@@ -419,7 +419,7 @@ impl Builder {
 
     fn build_shared(&self, home: Option<Home>) -> io::Result<Arc<Shared>> {
         self.check()?;
-        let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+        let cores = cpus();
         let workers = if self.workers == 0 {
             cores
         } else {
@@ -448,7 +448,7 @@ impl Builder {
             slow_polls: diagnostics.slow_polls.clone(),
         };
         let budget = self.budget.and_then(Budget::of).unwrap_or(Budget::DEFAULT);
-        let start = Instant::now();
+        let start = clock::now();
         let seeds = SeedGenerator::new(self.seed.unwrap_or_else(SeedGenerator::entropy));
         let clock = Arc::new(Clock::new(self.kind == Kind::Current));
         let scheduler = match self.kind {

@@ -9,13 +9,14 @@ pub(crate) use stack::{Frame, Held, Stack, hold};
 
 use crate::runtime::Shared;
 use crate::scheduler::{Driving, Worker};
-use crate::sys::FastRand;
+use crate::sys::atomic::Ordering;
+use crate::sys::plain::AtomicU64;
+use crate::sys::{FastRand, thread_local};
 use crate::task::coop::Budget;
 use crate::task::{Header, LocalSetShared, Slab};
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(crate) struct Context {
     /// The worker that this thread is, while it has a core; null elsewhere.
@@ -141,14 +142,8 @@ impl Context {
     }
 }
 
-#[cfg(not(loom))]
 thread_local! {
     static CONTEXT: Context = const { Context::new() };
-}
-
-#[cfg(loom)]
-loom::thread_local! {
-    static CONTEXT: Context = Context::new();
 }
 
 #[inline(always)]

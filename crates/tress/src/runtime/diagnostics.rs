@@ -2,6 +2,9 @@
 
 use super::Shared;
 use super::builder::{Builder, invalid};
+use crate::sys::atomic::Ordering;
+use crate::sys::env;
+use crate::sys::plain::AtomicUsize;
 use crate::trace::{self, SlowPoll, SlowPollCallback, SlowPolls, Trace};
 use std::env::VarError;
 use std::fmt;
@@ -9,7 +12,6 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// Events that a worker's ring has room for, unless the builder says something else.
@@ -277,7 +279,7 @@ fn numbered(path: &Path, number: usize) -> PathBuf {
 
 /// An environment variable that is set and not empty.
 fn variable(name: &str) -> io::Result<Option<String>> {
-    match std::env::var(name) {
+    match env::var(name) {
         Ok(text) => Ok(Some(text).filter(|text| !text.is_empty())),
         Err(VarError::NotPresent) => Ok(None),
         Err(VarError::NotUnicode(_)) => Err(invalid(format!("{name} is not valid Unicode"))),

@@ -1,6 +1,8 @@
 use super::blocking_task::SpawnBlockingError;
 use super::metrics::RuntimeMetrics;
 use super::{Shared, context, enter_driving, park_thread};
+use crate::sys::atomic::Ordering;
+use crate::sys::plain::AtomicU64;
 use crate::task::{Batch, JoinHandle};
 use crate::trace::{Section, SectionGuard, Trace};
 use crate::words;
@@ -12,7 +14,6 @@ use std::num::NonZeroU64;
 use std::panic::Location;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A reference to a runtime, for spawning from anywhere.
 ///

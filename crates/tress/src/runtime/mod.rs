@@ -46,8 +46,8 @@ pub(crate) use blocking_task::Busy;
 pub use blocking_task::SpawnBlockingError;
 
 use crate::blocking::Pool;
-use crate::scheduler::{Counter, Current, Multi, Rest, Scheduler, Worker};
-use crate::sys::SeedGenerator;
+use crate::scheduler::{Current, Multi, Rest, Scheduler, Worker};
+use crate::sys::{Counter, SeedGenerator};
 use crate::task::{self, Batch, Counted, JoinHandle, Names, Origin, Ready, TaskRef};
 use crate::time::{Armed, Clock, Timers};
 use crate::trace::Sections;

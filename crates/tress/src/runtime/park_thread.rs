@@ -1,7 +1,7 @@
 //! `block_on` for a thread that drives nothing but its own future.
 
 use crate::scheduler::Spin;
-use crate::sys::Parker;
+use crate::sys::{Parker, clock};
 use crate::task::coop;
 use std::future::Future;
 use std::pin::Pin;
@@ -37,14 +37,14 @@ pub(crate) fn block_on<F: Future>(
         if let Poll::Ready(output) = polled {
             return output;
         }
-        let start = Instant::now();
+        let start = clock::now();
         spin.look_around(start);
         if spin.wait(start, || thread.0.is_notified()) {
             thread.0.park(Some(Duration::ZERO));
         } else {
-            let parked = Instant::now();
+            let parked = clock::now();
             while !thread.0.park(None) {}
-            spin.record_park(start, parked, Instant::now());
+            spin.record_park(start, parked, clock::now());
         }
     }
 }
@@ -64,7 +64,7 @@ pub(crate) fn block_on_until<F: Future>(
             return Some(output);
         }
         loop {
-            let left = deadline.saturating_duration_since(Instant::now());
+            let left = deadline.saturating_duration_since(clock::now());
             if thread.0.park(Some(left)) {
                 break;
             }

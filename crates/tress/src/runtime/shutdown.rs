@@ -3,11 +3,12 @@
 use super::Shared;
 use super::context::{self, Enter};
 use super::diagnostics;
+use crate::sys::clock;
 use crate::{task, words};
 use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What had not stopped when a shutdown's time was up.
 #[derive(Debug, Clone)]
@@ -77,13 +78,13 @@ impl fmt::Display for StuckTask {
 /// Shuts down, waiting for at most `timeout`, or as long as it takes.
 // D-SYS-03
 pub(super) fn run(shared: &Arc<Shared>, timeout: Option<Duration>) -> ShutdownReport {
-    let deadline = timeout.and_then(|t| Instant::now().checked_add(t));
+    let deadline = timeout.and_then(|t| clock::now().checked_add(t));
     // The futures dropped here see the runtime they lived in.
     let _entered = context::Within::enter(shared.clone());
     #[cfg(not(loom))]
     shared.views.close();
     let stopped = shared.scheduler.stop(shared, deadline);
-    let left = || deadline.map(|at| at.saturating_duration_since(Instant::now()));
+    let left = || deadline.map(|at| at.saturating_duration_since(clock::now()));
     let operations = shared
         .rests()
         .map(|rest| rest.io.close(left().unwrap_or(Duration::MAX)))

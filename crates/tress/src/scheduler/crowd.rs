@@ -10,7 +10,7 @@
 //! attempt finds the same, because a thread that does not spin has less to wait for. The first while is
 //! short: what took the core for a few milliseconds was mostly a passer-by.
 
-use crate::sys::{ThreadTimes, preemptions, thread_times};
+use crate::sys::{ThreadTimes, clock, preemptions, thread_times};
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
@@ -46,7 +46,7 @@ pub(crate) struct Crowd {
 impl Crowd {
     pub(crate) fn new() -> Crowd {
         Crowd {
-            since: Cell::new(Instant::now()),
+            since: Cell::new(clock::now()),
             before: Cell::new(None),
             slept: Cell::new(Duration::ZERO),
             until: Cell::new(None),

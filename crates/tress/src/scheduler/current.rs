@@ -12,9 +12,11 @@ use super::frame::{Frame, Loop, Seat, Station};
 use super::pinned::Pinned;
 use super::place::Place;
 use super::rest::{Io, Rest};
-use super::stats::Counter;
 use super::{Config, Scheduler};
 use crate::runtime::{Shared, context};
+use crate::sys::atomic::Ordering;
+use crate::sys::plain::AtomicBool;
+use crate::sys::{Counter, Mutex, thread};
 use crate::task::{Ready, Woken};
 use crate::time::{Clock, Timers};
 use beside::CoreSlot;
@@ -23,7 +25,6 @@ use std::io;
 use std::ops::Deref;
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Wake;
 use std::time::Instant;
 use std::vec::Drain;
@@ -34,7 +35,7 @@ pub(crate) struct Current {
     station: Station,
     root: Arc<Root>,
     queue_depth: Counter,
-    slot: std::sync::Mutex<CoreSlot>,
+    slot: Mutex<CoreSlot>,
     /// Somebody drives the runtime and is not asleep.
     awake: AtomicBool,
 }
@@ -113,7 +114,7 @@ impl Current {
                 rest,
             }),
             queue_depth: Counter::default(),
-            slot: std::sync::Mutex::new(CoreSlot {
+            slot: Mutex::new(CoreSlot {
                 core: Some(Box::new(core)),
                 waiting: Vec::new(),
             }),
@@ -154,7 +155,7 @@ impl Current {
                 task.refuse();
                 self.outside_completed.add_shared(1);
             }
-            std::thread::yield_now();
+            thread::yield_now();
         }
         self.station.timers.close();
         // SAFETY: nobody drives, and the caller holds the runtime.

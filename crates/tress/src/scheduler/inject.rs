@@ -6,9 +6,8 @@
 //! lock.
 
 use super::queue::Local;
-use super::stats::Counter;
-use crate::sys::Mutex;
 use crate::sys::atomic::{AtomicUsize, Ordering};
+use crate::sys::{Counter, Mutex};
 use crate::task::{Header, Ready};
 use std::collections::VecDeque;
 use std::ptr::NonNull;

@@ -33,7 +33,7 @@ pub(crate) use pinned::{Pinned, Spread, spread};
 pub(crate) use place::Place;
 pub(crate) use rest::{Io, Rest};
 pub(crate) use spin::Spin;
-pub(crate) use stats::{Counter, WorkerStats};
+pub(crate) use stats::WorkerStats;
 pub(crate) use worker::{MAX_LIFO_STREAK, Worker, block_in_place};
 
 use crate::runtime::Shared;

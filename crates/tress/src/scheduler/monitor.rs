@@ -15,12 +15,13 @@
 
 use super::multi::Multi;
 use crate::runtime::Shared;
-use crate::sys::{Ticker, full_fence};
+use crate::sys::atomic::Ordering;
+use crate::sys::plain::AtomicBool;
+use crate::sys::{Ticker, clock, full_fence, thread};
 use crate::trace::{Detector, SlowPolls};
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Time between two looks.
 // D-SCHED-09
@@ -65,8 +66,7 @@ impl Monitor {
             period: self.period,
         };
         self.ticker.arm(self.period);
-        let spawned = std::thread::Builder::new()
-            .name("tress-monitor".into())
+        let spawned = thread::Builder::new("tress-monitor".into())
             .stack_size(self.stack_size)
             .spawn(move || watch.run());
         if spawned.is_err() {
@@ -130,7 +130,7 @@ impl Watch {
                     let detector = detector.get_or_insert_with(|| Detector::new(config.clone()));
                     tell_of_slow_polls(&shared, detector);
                 }
-                let now = Instant::now();
+                let now = clock::now();
                 // Slow polls may have to be noticed sooner than it is worth helping them.
                 if last.is_none_or(|last| now - last >= PERIOD) {
                     last = Some(now);
@@ -169,7 +169,7 @@ pub(super) fn look(multi: &Multi, polled: &mut Vec<Option<u64>>) {
         remote.rest.turn_for_the_stuck();
         remote
             .timers
-            .fire(Instant::now(), &multi.monitor_timers_fired);
+            .fire(clock::now(), &multi.monitor_timers_fired);
     }
     if stuck {
         let work = !multi.inject.is_empty() || multi.remotes.iter().any(|r| !r.steal.is_empty());

@@ -13,18 +13,18 @@ use super::pinned::Pinned;
 use super::place::Place;
 use super::queue::{self, Steal};
 use super::rest::{Io, Rest};
-use super::stats::Counter;
 use super::worker::{Core, Worker};
 use super::{Config, Scheduler};
 use crate::runtime::Shared;
-use crate::sys::{CachePadded, Mutex, SeedGenerator};
+use crate::sys::atomic::Ordering;
+use crate::sys::plain::{AtomicBool, AtomicPtr, AtomicUsize};
+use crate::sys::{CachePadded, Counter, Mutex, SeedGenerator, thread};
 use crate::task::{Ready, Woken};
 use crate::time::Timers;
 use std::io;
 use std::ops::Deref;
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::time::Instant;
 use std::vec::Drain;
 
@@ -261,7 +261,7 @@ impl Multi {
             if self.alive() <= self.in_place.load(Ordering::Acquire) as u64 {
                 break;
             }
-            std::thread::yield_now();
+            thread::yield_now();
         }
         for remote in &self.remotes {
             remote.timers.close();

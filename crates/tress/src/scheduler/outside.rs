@@ -1,8 +1,7 @@
 //! Tasks made by threads that own no slab of the runtime: other threads' spawns, blocking closures.
 
 use super::Scheduler;
-use super::stats::Counter;
-use crate::sys::{Mutex, MutexGuard};
+use crate::sys::{Counter, Mutex, MutexGuard};
 use crate::task::{AnyOwner, Owner, Source};
 
 /// An owner that any thread may use, one at a time.

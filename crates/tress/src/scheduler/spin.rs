@@ -14,8 +14,10 @@
 use super::adapt::Adapt;
 use super::crowd::Crowd;
 use super::turn::LONG_TICK;
+use crate::sys::atomic::Ordering;
+use crate::sys::clock;
+use crate::sys::plain::AtomicUsize;
 use std::cell::Cell;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// Looks between two looks at the clock.
@@ -118,7 +120,7 @@ impl Spin {
                     std::hint::spin_loop();
                 }
             }
-            let elapsed = start.elapsed();
+            let elapsed = clock::elapsed(start);
             if elapsed >= self.window {
                 if elapsed >= self.window * PREEMPTED {
                     self.history.set(0);

@@ -1,56 +1,6 @@
-//! Counters that one thread writes and everybody may read.
+//! What workers count.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
-/// A counter with a single writer: no locked instruction, no lost read.
-#[derive(Debug, Default)]
-pub(crate) struct Counter(AtomicU64);
-
-impl Counter {
-    /// The writer's function.
-    #[inline]
-    pub(crate) fn add(&self, n: u64) {
-        self.0
-            .store(self.0.load(Ordering::Relaxed) + n, Ordering::Relaxed);
-    }
-
-    /// The writer's function, for a gauge.
-    pub(crate) fn set(&self, value: u64) {
-        self.0.store(value, Ordering::Relaxed);
-    }
-
-    /// The writer's function, for a maximum.
-    pub(crate) fn raise(&self, value: u64) {
-        if value > self.get() {
-            self.set(value);
-        }
-    }
-
-    /// For a maximum that several threads write.
-    pub(crate) fn raise_shared(&self, value: u64) {
-        self.0.fetch_max(value, Ordering::Relaxed);
-    }
-
-    #[inline]
-    pub(crate) fn bump(&self) {
-        self.add(1);
-    }
-
-    /// For counters that several threads write.
-    pub(crate) fn add_shared(&self, n: u64) {
-        self.0.fetch_add(n, Ordering::Relaxed);
-    }
-
-    /// Counts one more, from any thread; the first gets 0.
-    pub(crate) fn number(&self) -> u64 {
-        self.0.fetch_add(1, Ordering::Relaxed)
-    }
-
-    #[inline]
-    pub(crate) fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
+use crate::sys::Counter;
 
 /// What one worker has done (seed 002's per-worker statistics and a few more). Written by the
 /// worker only.

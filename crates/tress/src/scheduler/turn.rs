@@ -2,6 +2,7 @@
 //! both schedulers.
 
 use super::adapt::Adapt;
+use crate::sys::clock;
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
@@ -30,7 +31,7 @@ impl GlobalTurn {
         GlobalTurn {
             until: Cell::new(polls),
             taken: Cell::new(0),
-            began: Cell::new(Instant::now()),
+            began: Cell::new(clock::now()),
         }
     }
 
@@ -53,7 +54,7 @@ impl GlobalTurn {
     /// So many tasks were fetched. The turn ends when they are `least` altogether, and where polls are long with
     /// its time.
     pub(super) fn took(&self, taken: u32, least: u32, adapt: &Adapt) {
-        let now = (adapt.average() >= LONG_POLL).then(Instant::now);
+        let now = (adapt.average() >= LONG_POLL).then(clock::now);
         let before = self.taken.get();
         if let (0, Some(now)) = (before, now) {
             self.began.set(now);

@@ -13,12 +13,13 @@ pub(super) use thread::thread_main;
 use super::multi::{Multi, Remote};
 use super::turn::LONG_TICK;
 use crate::runtime::{Shared, context};
+use crate::sys::atomic::Ordering;
+use crate::sys::{self, clock};
 use crate::task::{Ran, Ready};
 use crate::time::Timers;
 use std::cell::Cell;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// Tasks taken from the LIFO slot in a row before it is flushed to the ring (seed 002).
@@ -71,7 +72,7 @@ impl Worker {
 
     fn adopt(&self, core: Box<Core>) {
         let remote = &self.multi().remotes[core.index];
-        *remote.thread.lock() = Some(std::thread::current().id());
+        *remote.thread.lock() = Some(sys::thread::current().id());
         core.recorder.adopted();
         self.core.set(NonNull::new(Box::into_raw(core)));
         context::with(|cx| cx.slab.set(Some(remote.owner.slab())));
@@ -89,7 +90,7 @@ impl Worker {
     /// Runs tasks until the core is gone or the runtime closes.
     fn run(&self) {
         let multi = self.multi();
-        let mut now = Instant::now();
+        let mut now = clock::now();
         while let Some(core) = self.core() {
             let remote = &multi.remotes[core.index];
             if multi.is_closing() {
@@ -112,14 +113,14 @@ impl Worker {
                     if !going_on {
                         return;
                     }
-                    now = Instant::now();
+                    now = clock::now();
                     core.record(1, now - at);
                     remote.stats.busy_ns.add((now - at).as_nanos() as u64);
                     remote.stats.max_poll_ns.raise((now - at).as_nanos() as u64);
                 }
                 continue;
             }
-            now = Instant::now();
+            now = clock::now();
             let took = now - start;
             core.record(polls, took);
             remote.stats.busy_ns.add(took.as_nanos() as u64);
@@ -139,7 +140,7 @@ impl Worker {
             let turn_every = if ran_dry { LONG_TICK } else { TURN_EVERY };
             if remote.rest.has_io() && now - core.last_turn.get() >= turn_every {
                 remote.rest.turn();
-                now = Instant::now();
+                now = clock::now();
                 core.last_turn.set(now);
             }
             // Yielding tasks notify nobody when they are queued again.
@@ -199,7 +200,7 @@ impl Worker {
         if CLOCK_AT & 1 << (polls & 127) == 0 {
             return false;
         }
-        let took = start.elapsed();
+        let took = clock::elapsed(start);
         if polls == 1 {
             remote.stats.max_poll_ns.raise(took.as_nanos() as u64);
         }
@@ -278,7 +279,7 @@ impl Worker {
         core.searching.set(false);
         let multi = self.multi();
         if multi.idle.stop_searching() && core.work_in_sight(multi) {
-            core.call_for_help(multi, Instant::now());
+            core.call_for_help(multi, clock::now());
         }
     }
 }

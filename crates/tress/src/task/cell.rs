@@ -7,6 +7,7 @@ use super::owner::AnyOwner;
 use super::slab::Class;
 use super::state::State;
 use crate::sys::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sys::plain::{AtomicU16, AtomicU32};
 use crate::sys::{UnsafeCell, guarded};
 use std::alloc::Layout;
 use std::future::Future;
@@ -14,7 +15,6 @@ use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU16, AtomicU32};
 use std::task::{Context, Poll};
 
 #[repr(C)]

@@ -1,8 +1,8 @@
 use super::id::Id;
+use crate::sys::plain::Mutex;
 use std::any::Any;
 use std::fmt;
 use std::io;
-use std::sync::Mutex;
 
 /// Why a task has no output: it was cancelled, or it panicked.
 pub struct JoinError {
@@ -61,9 +61,7 @@ impl JoinError {
     /// What the task panicked with, or the error itself if it was cancelled.
     pub fn try_into_panic(self) -> Result<Box<dyn Any + Send + 'static>, JoinError> {
         match self.panic {
-            Some(payload) => Ok(payload
-                .into_inner()
-                .unwrap_or_else(std::sync::PoisonError::into_inner)),
+            Some(payload) => Ok(payload.into_inner()),
             None => Err(self),
         }
     }
@@ -75,7 +73,7 @@ impl JoinError {
 
     /// The panic's text, if it is one.
     fn text(&self) -> Option<String> {
-        let payload = self.panic.as_ref()?.lock().ok()?;
+        let payload = self.panic.as_ref()?.lock();
         if let Some(s) = payload.downcast_ref::<&'static str>() {
             return Some((*s).to_owned());
         }

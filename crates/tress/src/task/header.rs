@@ -19,12 +19,12 @@ use super::owner::AnyOwner;
 use super::state::State;
 use crate::runtime::context;
 use crate::sys::UnsafeCell;
-use crate::sys::atomic::AtomicBool;
-use crate::trace::{Clock, Scale};
+use crate::sys::atomic::{AtomicBool, Ordering};
+use crate::sys::clock::{Clock, Scale};
+use crate::sys::plain::{AtomicU16, AtomicU32, AtomicU64};
 use std::panic::Location;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::task::{Context, Waker};
 use std::time::Duration;
 

@@ -1,7 +1,9 @@
 //! The thread that something lives on which must not leave it.
 
+use crate::sys::atomic::Ordering;
+use crate::sys::plain::AtomicU64;
+use crate::sys::thread_local;
 use std::num::NonZeroU64;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A thread. Its number is never used again, so a thread that has ended is nobody's home.
 ///
@@ -10,14 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Home(NonZeroU64);
 
-#[cfg(not(loom))]
 thread_local! {
     static HERE: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
-}
-
-#[cfg(loom)]
-loom::thread_local! {
-    static HERE: std::cell::Cell<u64> = std::cell::Cell::new(0);
 }
 
 impl Home {

@@ -1,8 +1,9 @@
 use super::header::Header;
 use crate::runtime::context;
+use crate::sys::atomic::Ordering;
+use crate::sys::plain::AtomicU64;
 use std::fmt;
 use std::num::NonZeroU64;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A number that no other task of this process has had or will have.
 ///

@@ -16,12 +16,13 @@ use super::id::Id;
 use super::join::JoinHandle;
 use super::local_set::LocalSet;
 use crate::runtime::Handle;
+use crate::sys::plain;
 use finished::{Entry, Finished};
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::panic::Location;
 use std::pin::Pin;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 
 /// A group of tasks, joined in the order in which they finish.
@@ -57,7 +58,7 @@ enum Slot<T> {
     Task(JoinHandle<T>),
     /// The task was complete before its waker could be left. Behind a lock, which is never
     /// contended, because an output need not be `Sync`; boxed because it is rare.
-    Output(Id, Box<std::sync::Mutex<Result<T, JoinError>>>),
+    Output(Id, Box<plain::Mutex<Result<T, JoinError>>>),
 }
 
 type Joined<T> = (Id, Result<T, JoinError>);
@@ -283,7 +284,7 @@ impl<T: 'static> JoinSet<T> {
             Poll::Pending => Slot::Task(task),
             Poll::Ready(output) => {
                 self.finished.push(place);
-                Slot::Output(task.id(), Box::new(std::sync::Mutex::new(output)))
+                Slot::Output(task.id(), Box::new(plain::Mutex::new(output)))
             }
         };
         match self.slots.get_mut(place) {
@@ -314,10 +315,7 @@ impl<T: 'static> JoinSet<T> {
             }
         }
         let taken = match std::mem::replace(slot, Slot::Vacant(self.vacant)) {
-            Slot::Output(id, output) => {
-                let output = output.into_inner();
-                (id, output.unwrap_or_else(PoisonError::into_inner))
-            }
+            Slot::Output(id, output) => (id, output.into_inner()),
             Slot::Task(mut task) => match poll_now(&mut task, Waker::noop()) {
                 Poll::Ready(output) => (task.id(), output),
                 Poll::Pending => unreachable!("a finished task has a result"),

@@ -3,15 +3,13 @@
 //! Only a task that has a name pays for this: its future is wrapped in one that counts.
 
 use super::header::Header;
-use crate::scheduler::Counter;
-use crate::sys::Mutex;
+use crate::sys::{Counter, Mutex, clock};
 use pin_project_lite::pin_project;
 use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Instant;
 
 /// Names that are told apart. Those who name each task differently get one entry for the rest.
 pub(crate) const MAX_NAMES: usize = 1024;
@@ -140,9 +138,9 @@ impl<F: Future> Future for Counted<F> {
         if this.name.polled.number() % TIMED != 0 {
             return this.future.poll(cx);
         }
-        let start = Instant::now();
+        let start = clock::now();
         let polled = this.future.poll(cx);
-        let took = start.elapsed().as_nanos() as u64;
+        let took = clock::elapsed(start).as_nanos() as u64;
         this.name.timed.add_shared(1);
         this.name.timed_ns.add_shared(took);
         this.name.max_ns.raise_shared(took);

@@ -12,13 +12,14 @@ use super::ready::Ready;
 use super::shield::Further;
 use super::slab::{Class, Keep, Slab};
 use crate::runtime::context;
+use crate::sys::atomic::Ordering;
+use crate::sys::plain::AtomicPtr;
 use crate::sys::{Mutex, MutexGuard};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::marker::PhantomData;
 use std::ops::Deref;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// The functions that know the parent's type.
 struct VTable {

@@ -5,8 +5,8 @@
 //! see a touch of an entry whose future is gone; Miri (`ci/miri`) and AddressSanitizer (`ci/asan`) do.
 
 use super::timers::{Armed, Entry, Timers};
-use crate::scheduler::Counter;
 use crate::scheduler::{Io, Rest};
+use crate::sys::Counter;
 use crate::task::model::explore;
 use loom::thread;
 use std::pin::Pin;

@@ -17,10 +17,9 @@
 
 use super::clock::Clock;
 use super::wheel::{Expiry, Node, Wheel};
-use crate::scheduler::Counter;
 use crate::scheduler::Rest;
 use crate::sys::atomic::{AtomicU32, AtomicU64, Ordering};
-use crate::sys::{Mutex, UnsafeCell, clock, guarded, prefetch};
+use crate::sys::{Counter, Mutex, UnsafeCell, clock, guarded, prefetch};
 use crate::task::coop;
 use std::marker::PhantomPinned;
 use std::pin::Pin;

@@ -17,7 +17,6 @@ pub use event::{Event, EventKind};
 pub use section::{Section, SectionGuard};
 pub use slow::{Backtrace, SlowPoll};
 
-pub(crate) use crate::sys::clock::{Clock, Scale};
 #[cfg(all(unix, not(loom)))]
 pub(crate) use on_signal::{dump_on, parse as parse_signal};
 pub(crate) use recorder::Recorder;

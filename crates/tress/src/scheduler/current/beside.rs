@@ -3,11 +3,13 @@
 use super::Current;
 use super::drive::Core;
 use crate::runtime::Shared;
+use crate::sys::atomic::Ordering;
+use crate::sys::plain::AtomicBool;
+use crate::sys::thread;
 use crate::task::coop;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 /// Where the core is while nobody drives.
@@ -15,7 +17,7 @@ pub(super) struct CoreSlot {
     /// The core, while nobody drives the runtime.
     pub(super) core: Option<Box<Core>>,
     /// Threads to tell when it is back.
-    pub(super) waiting: Vec<std::thread::Thread>,
+    pub(super) waiting: Vec<thread::Thread>,
 }
 
 impl Current {
@@ -41,7 +43,7 @@ impl Current {
     fn wait_beside<F: Future>(&self, mut future: Pin<&mut F>) -> Option<F::Output> {
         let beside = Arc::new(Beside {
             woken: AtomicBool::new(true),
-            thread: std::thread::current(),
+            thread: thread::current(),
         });
         let waker = Waker::from(beside.clone());
         let mut cx = Context::from_waker(&waker);
@@ -52,7 +54,7 @@ impl Current {
                     return Some(output);
                 }
             }
-            let mut slot = self.lock_slot();
+            let mut slot = self.slot.lock();
             if slot.core.is_some() {
                 return None;
             }
@@ -61,22 +63,18 @@ impl Current {
             }
             drop(slot);
             if !beside.woken.load(Ordering::Acquire) {
-                std::thread::park();
+                thread::park();
             }
         }
     }
 
-    fn lock_slot(&self) -> std::sync::MutexGuard<'_, CoreSlot> {
-        self.slot.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(super) fn take_core(&self) -> Option<Box<Core>> {
-        self.lock_slot().core.take()
+        self.slot.lock().core.take()
     }
 
     pub(super) fn put_core(&self, core: Box<Core>) {
         let waiting = {
-            let mut slot = self.lock_slot();
+            let mut slot = self.slot.lock();
             slot.core = Some(core);
             std::mem::take(&mut slot.waiting)
         };
@@ -89,7 +87,7 @@ impl Current {
 /// A thread that waits in `block_on` while another one drives.
 struct Beside {
     woken: AtomicBool,
-    thread: std::thread::Thread,
+    thread: thread::Thread,
 }
 
 impl Wake for Beside {

@@ -8,6 +8,8 @@ use crate::scheduler::frame::Loop;
 use crate::scheduler::inject::{MIN_BATCH, share};
 use crate::scheduler::spin::Spin;
 use crate::scheduler::turn::{GlobalTurn, LONG_TICK};
+use crate::sys::atomic::Ordering;
+use crate::sys::{clock, thread};
 use crate::task::coop;
 use crate::task::{Ran, Ready, Slab};
 use crate::trace::Recorder;
@@ -16,7 +18,6 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
@@ -84,7 +85,7 @@ impl Current {
         let core = driving.core();
         core.recorder.adopted();
         self.set_awake(true);
-        *self.station.thread.lock() = Some(std::thread::current().id());
+        *self.station.thread.lock() = Some(thread::current().id());
         self.root.woken.store(true, Ordering::Release);
         let waker = Waker::from(self.root.clone());
         let mut cx = Context::from_waker(&waker);
@@ -122,7 +123,7 @@ impl Current {
                     break;
                 };
                 if start.is_none() {
-                    let now = Instant::now();
+                    let now = clock::now();
                     start = Some(now);
                     waits_since.get_or_insert(now);
                     if polls == 0 {
@@ -163,7 +164,7 @@ impl Current {
 
     /// Tasks have been run since then. Returns the time.
     fn note_busy(&self, core: &Core, since: Instant) -> Instant {
-        let now = Instant::now();
+        let now = clock::now();
         let took = now - since;
         let ns = took.as_nanos() as u64;
         self.station.stats.busy_ns.add(ns);
@@ -230,7 +231,7 @@ impl Current {
 
 /// Has a tick that began then lasted long enough?
 fn has_lasted(began: Option<Instant>) -> bool {
-    began.is_some_and(|began| began.elapsed() >= LONG_TICK)
+    began.is_some_and(|began| clock::elapsed(began) >= LONG_TICK)
 }
 
 impl Driving {

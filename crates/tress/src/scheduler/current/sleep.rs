@@ -4,7 +4,8 @@ use super::Current;
 use super::drive::Core;
 use crate::runtime::Shared;
 use crate::scheduler::call;
-use std::sync::atomic::Ordering;
+use crate::sys::atomic::Ordering;
+use crate::sys::clock;
 use std::time::{Duration, Instant};
 
 /// Looks at the mail, while it spins, between two at its I/O.
@@ -46,7 +47,7 @@ impl Current {
             Some(due) => Some(due.saturating_duration_since(shared.clock.now())),
             None => None,
         };
-        let start = Instant::now();
+        let start = clock::now();
         core.spin.look_around(start);
         self.station.stats.park_unpark.bump();
         let short = timeout.is_some_and(|t| t < Duration::from_millis(1));
@@ -54,11 +55,11 @@ impl Current {
             // SAFETY: driving makes this thread the owner of the slab.
             unsafe { self.station.owner.tidy() };
             self.station.stats.parked.bump();
-            let parked = Instant::now();
+            let parked = clock::now();
             self.set_awake(false);
             core.recorder.park(|| rest.park(timeout));
             self.set_awake(true);
-            core.spin.record_park(start, parked, Instant::now());
+            core.spin.record_park(start, parked, clock::now());
         } else {
             self.station.stats.spin_hits.bump();
             rest.take_token();

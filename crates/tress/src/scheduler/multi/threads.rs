@@ -13,12 +13,13 @@
 use super::{Multi, Remote};
 use crate::runtime::Shared;
 use crate::scheduler::worker::{self, Core};
-use crate::sys::{Mutex, guarded};
+use crate::sys::atomic::Ordering;
+use crate::sys::plain::{AtomicBool, AtomicU64};
+use crate::sys::{Condvar, Mutex, MutexGuard, clock, guarded, thread};
 use crate::words;
 use std::io;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// After a thread could not be started, the next attempt waits so long; each time twice as long,
@@ -28,7 +29,7 @@ const LAST_RETRY: Duration = Duration::from_millis(100);
 
 /// The worker threads' coming and going.
 pub(super) struct Threads {
-    state: std::sync::Mutex<State>,
+    state: Mutex<State>,
     changed: Condvar,
     /// Some worker has had a thread: some worker has one.
     any: AtomicBool,
@@ -45,7 +46,7 @@ struct State {
     start_failures: u64,
     /// How long the next attempt waits if one fails now.
     retry_after: Duration,
-    handles: Vec<std::thread::JoinHandle<()>>,
+    handles: Vec<thread::JoinHandle<()>>,
     /// Workers waiting for a thread, and threads waiting for a worker: `block_in_place`.
     orphans: Vec<usize>,
     spares: usize,
@@ -64,37 +65,36 @@ enum Start {
 impl Threads {
     pub(super) fn new() -> Threads {
         Threads {
-            state: std::sync::Mutex::new(State {
+            state: Mutex::new(State {
                 retry_after: FIRST_RETRY,
                 ..State::default()
             }),
             changed: Condvar::new(),
             any: AtomicBool::new(false),
             first: Mutex::new(()),
-            made: Instant::now(),
+            made: clock::now(),
             retry_at: AtomicU64::new(0),
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
-        let woken = self.changed.wait(state);
-        woken.unwrap_or_else(PoisonError::into_inner)
+        self.changed.wait(state)
     }
 
     /// Has the time come to try again?
     fn may_try(&self) -> bool {
         let at = self.retry_at.load(Ordering::Relaxed);
-        at == 0 || self.made.elapsed().as_nanos() as u64 >= at
+        at == 0 || clock::elapsed(self.made).as_nanos() as u64 >= at
     }
 
     fn has_failed(&self) {
         let mut state = self.lock();
         state.start_failures += 1;
-        let at = self.made.elapsed() + state.retry_after;
+        let at = clock::elapsed(self.made) + state.retry_after;
         self.retry_at.store(at.as_nanos() as u64, Ordering::Relaxed);
         state.retry_after = (state.retry_after * 2).min(LAST_RETRY);
     }
@@ -120,7 +120,7 @@ impl Threads {
     pub(super) fn join(&self) {
         let handles = std::mem::take(&mut self.lock().handles);
         for handle in handles {
-            if handle.thread().id() != std::thread::current().id() {
+            if !handle.is_current() {
                 // A worker thread catches every panic of its tasks; its own would be a bug that
                 // has been printed already.
                 let _ = handle.join();
@@ -175,7 +175,7 @@ impl Multi {
                 return self.start_claimed(0).map_err(explain);
             }
             // Somebody else has claimed it, and is about to start it or to put it back.
-            std::thread::yield_now();
+            thread::yield_now();
         }
         Ok(())
     }
@@ -292,7 +292,7 @@ impl Multi {
             self.threads.changed.notify_all();
             return Ok(Start::Done);
         }
-        let mut builder = std::thread::Builder::new().name(name);
+        let mut builder = thread::Builder::new(name);
         if let Some(size) = self.config.stack_size {
             builder = builder.stack_size(size);
         }
@@ -384,15 +384,11 @@ impl Multi {
             threads = match deadline {
                 None => self.threads.wait(threads),
                 Some(at) => {
-                    let left = at.saturating_duration_since(Instant::now());
+                    let left = at.saturating_duration_since(clock::now());
                     if left.is_zero() {
                         return false;
                     }
-                    self.threads
-                        .changed
-                        .wait_timeout(threads, left)
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .0
+                    self.threads.changed.wait_timeout(threads, left)
                 }
             };
         }

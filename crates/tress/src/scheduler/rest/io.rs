@@ -6,10 +6,11 @@
 
 #[cfg(feature = "net")]
 use crate::net::pooled::{Pool, Sizes};
-use crate::sys::Mutex;
+use crate::sys::atomic::Ordering;
+use crate::sys::plain::AtomicBool;
+use crate::sys::{Mutex, thread};
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tress_driver::{Config, Driver, Gone};
 
@@ -192,9 +193,7 @@ fn see_to_the_end(driver: Arc<Driver>) {
         // Nobody is there to hear of what remains, and nothing does.
         let _ = fetched.close(Duration::MAX);
     };
-    let started = std::thread::Builder::new()
-        .name("tress-closing".into())
-        .spawn(fetch);
+    let started = thread::Builder::new("tress-closing".into()).spawn(fetch);
     if let Err(error) = started {
         // Mostly it takes a moment only.
         let remaining = driver.close(WITHOUT_A_THREAD).remaining;

@@ -8,7 +8,7 @@ use crate::scheduler::multi::{Multi, Remote};
 use crate::scheduler::queue::{Local, Steal};
 use crate::scheduler::spin::Spin;
 use crate::scheduler::turn::GlobalTurn;
-use crate::sys::FastRand;
+use crate::sys::{FastRand, clock};
 use crate::task::{Header, Ready};
 use crate::trace::Recorder;
 use std::cell::{Cell, RefCell};
@@ -77,9 +77,9 @@ impl Core {
             lifo_limit: config.lifo_limit,
             lifo_streak: Cell::new(0),
             global: GlobalTurn::after(0),
-            last_turn: Cell::new(Instant::now()),
+            last_turn: Cell::new(clock::now()),
             holds_back: Cell::new(false),
-            last_help: Cell::new(Instant::now()),
+            last_help: Cell::new(clock::now()),
             help_every: Cell::new(help::FIRST_HELP),
             // Its thread is started by whoever claimed it from the idle set.
             searching: Cell::new(true),

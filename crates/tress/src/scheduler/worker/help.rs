@@ -3,7 +3,8 @@
 use super::{Core, Worker};
 use crate::scheduler::multi::{Multi, Remote};
 use crate::scheduler::turn::LONG_POLL;
-use std::sync::atomic::Ordering;
+use crate::sys::atomic::Ordering;
+use crate::sys::clock;
 use std::time::{Duration, Instant};
 
 /// Where no core is to spare, another worker is woken only for a queue that will take this long,
@@ -19,7 +20,7 @@ impl Core {
     #[cold]
     pub(super) fn has_overflowed(&self, multi: &Multi, remote: &Remote) {
         remote.stats.overflows.bump();
-        self.call_for_help(multi, Instant::now());
+        self.call_for_help(multi, clock::now());
     }
 
     /// Wakes another worker for a long queue, unless it holds back and has done so not long ago.

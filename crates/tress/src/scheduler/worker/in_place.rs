@@ -2,9 +2,9 @@
 
 use super::Worker;
 use crate::runtime::context::{self, Enter, Held};
+use crate::sys::atomic::Ordering;
 use crate::task::coop;
 use crate::words;
-use std::sync::atomic::Ordering;
 
 /// Runs a blocking function on this thread, letting another one take over its worker meanwhile.
 #[track_caller]

@@ -4,6 +4,7 @@ use super::{Core, Worker};
 use crate::scheduler::call;
 use crate::scheduler::idle::Unparked;
 use crate::scheduler::multi::{Multi, Remote};
+use crate::sys::clock;
 use crate::task::Ready;
 use std::time::Instant;
 
@@ -30,7 +31,7 @@ impl Worker {
         remote: &Remote,
         awake_since: Instant,
     ) -> (Option<Ready>, Instant) {
-        let start = Instant::now();
+        let start = clock::now();
         let awake = start - awake_since;
         remote.stats.busy_ns.add(awake.as_nanos() as u64);
         self.look_around(core, remote, start);
@@ -52,11 +53,11 @@ impl Worker {
             }
             match self.spin(core, multi, remote, start) {
                 Spun::Nothing => {}
-                Spun::Something => return (None, Instant::now()),
-                Spun::Task(task) => return (Some(task), Instant::now()),
+                Spun::Something => return (None, clock::now()),
+                Spun::Task(task) => return (Some(task), clock::now()),
             }
             if let Some(task) = stealing.then(|| core.steal(multi, remote, 1)).flatten() {
-                return (Some(task), Instant::now());
+                return (Some(task), clock::now());
             }
         }
         (None, self.park(core, multi, remote, start))
@@ -89,7 +90,7 @@ impl Worker {
             if looks % LOOKS_PER_SCAN != 0 {
                 return false;
             }
-            let now = Instant::now();
+            let now = clock::now();
             task = core.scan(multi, remote, now, &mut seen);
             task.is_some() || due.is_some_and(|due| now >= due)
         });
@@ -120,10 +121,10 @@ impl Worker {
             multi.idle.claim_worker(core.index);
             core.searching.set(true);
             multi.watch();
-            return Instant::now();
+            return clock::now();
         }
         call(&multi.config.on_park);
-        let parked = Instant::now();
+        let parked = clock::now();
         // The hook may have made something ready. In our own slot nobody else would see it.
         if remote.queue_depth() == 0 {
             let mut due = remote.timers.next_due();
@@ -144,7 +145,7 @@ impl Worker {
             core.searching.set(true);
         }
         multi.watch();
-        let now = Instant::now();
+        let now = clock::now();
         core.spin.record_park(start, parked, now);
         now
     }

@@ -5,7 +5,7 @@ use crate::runtime::context;
 use crate::runtime::{Shared, enter_driving};
 use crate::scheduler::call;
 use crate::scheduler::multi::Multi;
-use crate::sys::guarded;
+use crate::sys::{guarded, thread};
 use std::cell::Cell;
 use std::ptr;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ pub(in crate::scheduler) fn thread_main(shared: Arc<Shared>, index: usize) {
                 while let Some(task) = core.pop_pinned(&multi.remotes[core.index]) {
                     multi.drop_queued(task);
                 }
-                std::thread::yield_now();
+                thread::yield_now();
             }
             if let Some(core) = worker.give_up() {
                 multi.put_away(core);
