@@ -103,6 +103,7 @@ pub mod stream;
 pub mod sync;
 pub mod task;
 pub mod time;
+mod timer;
 pub mod trace;
 mod wait;
 mod words;

@@ -8,7 +8,7 @@ use crate::scheduler::{self, Config, Current, Hook, Io, Multi, Scheduler};
 use crate::sys::{Counter, SeedGenerator, clock, cpus};
 use crate::task::coop::Budget;
 use crate::task::{Home, Names};
-use crate::time::Clock;
+use crate::timer::Clock;
 use crate::trace::{Sections, Tracer};
 use std::fmt;
 use std::io;

@@ -49,7 +49,7 @@ use crate::blocking::Pool;
 use crate::scheduler::{Current, Multi, Rest, Scheduler, Worker};
 use crate::sys::{Counter, SeedGenerator};
 use crate::task::{self, Batch, Counted, JoinHandle, Names, Origin, Ready, TaskRef};
-use crate::time::{Armed, Clock, Timers};
+use crate::timer::{Armed, Clock, Timers};
 use crate::trace::Sections;
 use crate::words;
 use context::Enter;
@@ -362,8 +362,8 @@ pub(crate) struct TimersHandle(Arc<Shared>);
 
 impl TimersHandle {
     /// Now, by that runtime's clock.
-    pub(crate) fn now(&self) -> crate::time::Instant {
-        crate::time::Instant::from_std(self.0.clock.now())
+    pub(crate) fn now(&self) -> std::time::Instant {
+        self.0.clock.now()
     }
 }
 

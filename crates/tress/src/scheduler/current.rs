@@ -18,7 +18,7 @@ use crate::sys::atomic::Ordering;
 use crate::sys::plain::AtomicBool;
 use crate::sys::{Counter, Mutex, thread};
 use crate::task::{Ready, Woken};
-use crate::time::{Clock, Timers};
+use crate::timer::{Clock, Timers};
 use beside::CoreSlot;
 use drive::Core;
 use std::io;
@@ -108,7 +108,10 @@ impl Current {
         let core = Core::new(&config);
         Ok(Current {
             frame: Frame::new(config, false)?,
-            station: Station::new(rest.clone(), Timers::with_clock(start, rest.clone(), clock)),
+            station: Station::new(
+                rest.clone(),
+                Timers::with_clock(start, rest.clone().into(), clock),
+            ),
             root: Arc::new(Root {
                 woken: AtomicBool::new(false),
                 rest,

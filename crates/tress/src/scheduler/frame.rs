@@ -20,7 +20,7 @@ use crate::sys::atomic::Ordering;
 use crate::sys::plain::AtomicBool;
 use crate::sys::{Counter, Mutex};
 use crate::task::{Owner, Ready, TaskRef};
-use crate::time::Timers;
+use crate::timer::Timers;
 use std::io;
 use std::sync::Arc;
 use std::thread::ThreadId;

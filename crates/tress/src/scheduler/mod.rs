@@ -39,7 +39,7 @@ pub(crate) use worker::{MAX_LIFO_STREAK, Worker, block_in_place};
 use crate::runtime::Shared;
 use crate::sys::guarded;
 use crate::task::{Parent, Roaming, Woken};
-use crate::time::{Armed, Timers};
+use crate::timer::{Armed, Timers};
 use crate::trace::{SlowPolls, Tracer};
 use std::io;
 use std::ops::Deref;

@@ -20,7 +20,7 @@ use crate::sys::atomic::Ordering;
 use crate::sys::plain::{AtomicBool, AtomicPtr, AtomicUsize};
 use crate::sys::{CachePadded, Counter, Mutex, SeedGenerator, thread};
 use crate::task::{Ready, Woken};
-use crate::time::Timers;
+use crate::timer::Timers;
 use std::io;
 use std::ops::Deref;
 use std::ptr;
@@ -143,7 +143,7 @@ impl Multi {
                 let (local, steal) = queue::ring();
                 let core = Box::new(Core::new(index, local, seeds.next_seed(), &config));
                 let rest = Arc::new(Rest::new(io()));
-                let timers = Timers::new(start, rest.clone());
+                let timers = Timers::new(start, rest.clone().into());
                 CachePadded::new(Remote {
                     station: Station::new(rest, timers),
                     steal,

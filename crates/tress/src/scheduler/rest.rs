@@ -27,6 +27,8 @@ pub(crate) use io::Io;
 
 use crate::sys::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::sys::{Mutex, Parker, full_fence};
+use std::sync::Arc;
+use std::task::Wake;
 use std::time::Duration;
 
 /// The number of no worker.
@@ -185,5 +187,16 @@ impl Rest {
         if let Some(driver) = self.io.made() {
             io::depart(&driver);
         }
+    }
+}
+
+/// What the worker's timers know of it.
+impl Wake for Rest {
+    fn wake(self: Arc<Self>) {
+        self.unpark();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.unpark();
     }
 }

@@ -16,7 +16,7 @@ use crate::runtime::{Shared, context};
 use crate::sys::atomic::Ordering;
 use crate::sys::{self, clock};
 use crate::task::{Ran, Ready};
-use crate::time::Timers;
+use crate::timer::Timers;
 use std::cell::Cell;
 use std::ptr::NonNull;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
-use super::clock;
 use crate::runtime::context;
 use crate::sys;
+use crate::timer;
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub, SubAssign};
 use std::time::Duration;
@@ -40,7 +40,7 @@ impl Instant {
     /// ```
     #[inline]
     pub fn now() -> Instant {
-        if clock::may_differ() {
+        if timer::may_differ() {
             if let Some(std) = context::with_runtime(|shared| shared.clock.now()) {
                 return Instant { std };
             }

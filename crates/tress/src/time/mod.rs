@@ -35,17 +35,11 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
-mod clock;
 pub mod error;
 mod instant;
 mod interval;
 mod sleep;
 mod timeout;
-mod timers;
-mod wheel;
-
-#[cfg(all(test, loom))]
-mod model;
 
 pub use instant::Instant;
 pub use interval::{Interval, MissedTickBehavior, interval, interval_at};
@@ -53,9 +47,6 @@ pub use sleep::{Sleep, sleep, sleep_until};
 #[doc(no_inline)]
 pub use std::time::Duration;
 pub use timeout::{Timeout, timeout, timeout_at};
-
-pub(crate) use clock::Clock;
-pub(crate) use timers::{Armed, Timers};
 
 use crate::runtime;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 use super::Instant;
-use super::timers::{Armed, Entry};
 use crate::runtime::{self, TimersHandle};
 use crate::task::coop;
+use crate::timer::{Armed, Entry};
 use pin_project_lite::pin_project;
 use std::fmt;
 use std::future::Future;
@@ -109,7 +109,7 @@ pin_project! {
 
 /// Returns the current time, by the clock of the runtime that the timer belongs to.
 fn now(bound: Option<&TimersHandle>) -> Instant {
-    bound.map_or_else(Instant::now, TimersHandle::now)
+    bound.map_or_else(Instant::now, |handle| Instant::from_std(handle.now()))
 }
 
 impl Sleep {

@@ -1,13 +1,13 @@
 use super::Instant;
 use super::error::Elapsed;
 use super::sleep::Sleep;
-use super::timers::Entry;
 use crate::runtime;
 use crate::task::coop;
+use crate::timer::Entry;
 use pin_project_lite::pin_project;
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 #[cfg(all(test, not(loom)))]
@@ -306,7 +306,7 @@ impl<T: Future> Future for Timeout<T> {
         }
         let poll_delay = || match this.delay.project() {
             DelayProjection::Until { sleep } => sleep.poll_in_budget(cx, new),
-            DelayProjection::Counting { entry } => entry.as_ref().poll_in_budget(cx),
+            DelayProjection::Counting { entry } => poll_counting(entry.as_ref(), cx),
             DelayProjection::For { .. } => unreachable!("started just now"),
         };
         // If the inner future used the budget up, it must not keep its own deadline from being
@@ -317,5 +317,23 @@ impl<T: Future> Future for Timeout<T> {
             poll_delay()
         };
         elapsed.map(|()| Err(Elapsed(())))
+    }
+}
+
+/// Has an entry that was armed before fired? Takes a unit of the budget if so.
+fn poll_counting(entry: Pin<&Entry>, cx: &mut Context<'_>) -> Poll<()> {
+    let proceed = ready!(coop::poll_proceed(cx));
+    loop {
+        if entry.has_fired() {
+            proceed.made_progress();
+            return Poll::Ready(());
+        }
+        if entry.is_closed() {
+            runtime::panic_shut_down();
+        }
+        if entry.set_waker(cx.waker()) {
+            return Poll::Pending;
+        }
+        // It fired, or was closed, just now.
     }
 }

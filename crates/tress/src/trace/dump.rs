@@ -6,7 +6,7 @@
 use super::event::EventKind;
 use crate::runtime::Shared;
 use crate::scheduler::{Current, Loop, Multi, Scheduler, Station};
-use crate::task::TaskRef;
+use crate::task::{TaskRef, task_id};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::time::Duration;
@@ -120,12 +120,12 @@ impl Shared {
         if let Some(io) = station.rest.io.describe() {
             writeln!(out, "  I/O: {io}")?;
         }
-        let Some((waiting, len)) = station.timers.look(MOST_TIMERS) else {
+        let Some((waiting, len)) = station.timers.look(MOST_TIMERS, task_id) else {
             return writeln!(out, "  timers: {BUSY}");
         };
         writeln!(out, "  timers: {len}")?;
         for timer in &waiting {
-            let wakes = match timer.task {
+            let wakes = match timer.woken.flatten() {
                 Some(task) => format!("task {task}"),
                 None => "something that is no task".to_owned(),
             };

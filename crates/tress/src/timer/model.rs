@@ -48,7 +48,7 @@ impl Shop {
         let start = Instant::now();
         let rest = Arc::new(Rest::new(Io::none()));
         Shop {
-            timers: Arc::new(Timers::new(start, rest.clone())),
+            timers: Arc::new(Timers::new(start, rest.clone().into())),
             rest,
             start,
         }

@@ -17,15 +17,13 @@
 
 use super::clock::Clock;
 use super::wheel::{Expiry, Node, Wheel};
-use crate::scheduler::Rest;
 use crate::sys::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::sys::{Counter, Mutex, UnsafeCell, clock, guarded, prefetch};
-use crate::task::coop;
 use std::marker::PhantomPinned;
 use std::pin::Pin;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker, ready};
+use std::task::Waker;
 use std::time::{Duration, Instant};
 
 /// Wakers taken out of the wheel under one lock.
@@ -43,15 +41,15 @@ pub(crate) struct Timers {
     /// When the wheel next has something to do, in ticks. Written under the lock, read without.
     next: AtomicU64,
     /// Wakes the worker, if it sleeps longer than it should.
-    rest: Arc<Rest>,
+    worker: Waker,
 }
 
 /// A timer, for dumps.
-pub(crate) struct Waiting {
+pub(crate) struct Waiting<W> {
     /// Milliseconds until it fires.
     pub(crate) in_ms: u64,
-    /// The task it wakes, if it wakes one.
-    pub(crate) task: Option<crate::task::Id>,
+    /// What the caller made of its waker.
+    pub(crate) woken: W,
 }
 
 struct Inner {
@@ -96,11 +94,12 @@ pub(crate) enum Armed {
 }
 
 impl Timers {
-    pub(crate) fn new(start: Instant, rest: Arc<Rest>) -> Timers {
+    /// Timers without entries; `worker` wakes the thread that fires them.
+    pub(crate) fn new(start: Instant, worker: Waker) -> Timers {
         Timers {
             start,
             clock: None,
-            rest,
+            worker,
             wheel: Mutex::new(Inner {
                 wheel: Wheel::new(0),
                 closed: false,
@@ -110,10 +109,10 @@ impl Timers {
     }
 
     /// As `new`, on a runtime whose time may be stopped.
-    pub(crate) fn with_clock(start: Instant, rest: Arc<Rest>, clock: Arc<Clock>) -> Timers {
+    pub(crate) fn with_clock(start: Instant, worker: Waker, clock: Arc<Clock>) -> Timers {
         Timers {
             clock: Some(clock),
-            ..Timers::new(start, rest)
+            ..Timers::new(start, worker)
         }
     }
 
@@ -231,9 +230,13 @@ impl Timers {
         }
     }
 
-    /// When each timer is due and which task it wakes, the next one first, but no more than `most`;
-    /// and how many there are. None if the wheel cannot be had soon.
-    pub(crate) fn look(&self, most: usize) -> Option<(Vec<Waiting>, usize)> {
+    /// When each timer is due and whom it wakes, the next one first, but no more than `most`; and how many
+    /// there are. None if the wheel cannot be had soon. `whom` is called under the wheel's lock.
+    pub(crate) fn look<W>(
+        &self,
+        most: usize,
+        whom: impl Fn(&Waker) -> W,
+    ) -> Option<(Vec<Waiting<Option<W>>>, usize)> {
         let inner = self.wheel.lock_soon()?;
         let now = self.tick_at(clock::now());
         let mut all = Vec::new();
@@ -245,11 +248,11 @@ impl Timers {
             // SAFETY: a linked node belongs to a pinned entry whose waker is there, and the lock is
             // held.
             let entry = unsafe { node.cast::<Entry>().as_ref() };
-            let task = entry.waker.with(|slot| {
+            let woken = entry.waker.with(|slot| {
                 // SAFETY: as above.
-                unsafe { (*slot).as_ref() }.and_then(crate::task::task_id)
+                unsafe { (*slot).as_ref() }.map(&whom)
             });
-            all.push(Waiting { in_ms, task });
+            all.push(Waiting { in_ms, woken });
         });
         drop(inner);
         let len = all.len();
@@ -415,7 +418,7 @@ impl Entry {
             }
         });
         match moved {
-            Some(Armed::First) => timers.rest.unpark(),
+            Some(Armed::First) => timers.worker.wake_by_ref(),
             Some(_) => {}
             // It fired or was closed meanwhile.
             None => self.state.store(UNARMED, Ordering::Relaxed),
@@ -474,24 +477,6 @@ impl Entry {
             unsafe { self.waker.with_mut(|slot| (*slot).replace(waker)) }
         })
         .is_some()
-    }
-
-    /// Has an entry that was armed before fired? Takes a unit of the budget if so.
-    pub(crate) fn poll_in_budget(self: Pin<&Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let proceed = ready!(coop::poll_proceed(cx));
-        loop {
-            if self.has_fired() {
-                proceed.made_progress();
-                return Poll::Ready(());
-            }
-            if self.is_closed() {
-                crate::runtime::panic_shut_down();
-            }
-            if self.set_waker(cx.waker()) {
-                return Poll::Pending;
-            }
-            // It fired, or was closed, just now.
-        }
     }
 
     /// Takes the entry out of the wheel, if it is in.
