@@ -56,19 +56,6 @@ macro_rules! const_fn {
     };
 }
 
-/// Builds the panic message of the blocking function `$function` for calls on a thread that drives
-/// tasks. It begins with the words that users of Tokio search for.
-macro_rules! cannot_block {
-    ($function:literal) => {
-        concat!(
-            "Cannot block the current thread from within a runtime: `",
-            $function,
-            "`"
-        )
-    };
-}
-pub(crate) use cannot_block;
-
 mod barrier;
 pub mod cancellation;
 mod contention;
