@@ -192,6 +192,7 @@ impl Loop for Current {
         !self.awake.load(Ordering::Acquire)
     }
 
+    #[cfg(not(loom))]
     fn runs_here(&self, shared: &Shared) -> bool {
         driving(shared).is_some()
     }

@@ -337,6 +337,7 @@ impl Loop for Multi {
         self.idle.all_are_parked()
     }
 
+    #[cfg(not(loom))]
     fn runs_here(&self, shared: &Shared) -> bool {
         current_worker(shared).and_then(Worker::core).is_some()
     }

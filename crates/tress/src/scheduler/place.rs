@@ -4,7 +4,9 @@ use super::current::Driving;
 use super::frame::Loop;
 use super::outside::Door;
 use super::worker::{Core, Worker};
-use crate::task::{AnyOwner, Ran, Ready, Source};
+#[cfg(not(loom))]
+use crate::task::Ran;
+use crate::task::{AnyOwner, Ready, Source};
 
 /// Where this thread may make tasks; they then go to [`queue`](Place::queue). As long as there is one, this thread owns
 /// the owner's slab if the source says so.
