@@ -67,7 +67,6 @@ impl<T> Shared<T> {
     ///
     /// The lock does not poison: a panic under it, which only the user's closures can cause, leaves
     /// a value of the right type.
-    #[cfg(not(loom))]
     pub(super) fn read(&self) -> ReadGuard<'_, T> {
         self.value.read()
     }
