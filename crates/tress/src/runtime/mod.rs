@@ -274,7 +274,7 @@ impl Shared {
     }
 
     /// Is this thread a worker of this runtime, or does it drive it?
-    #[cfg(not(loom))]
+    #[cfg(any(not(loom), feature = "driver"))]
     pub(crate) fn runs_here(&self) -> bool {
         self.scheduler.runs_here(self)
     }

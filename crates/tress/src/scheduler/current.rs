@@ -192,7 +192,7 @@ impl Loop for Current {
         !self.awake.load(Ordering::Acquire)
     }
 
-    #[cfg(not(loom))]
+    #[cfg(any(not(loom), feature = "driver"))]
     fn runs_here(&self, shared: &Shared) -> bool {
         driving(shared).is_some()
     }

@@ -170,7 +170,7 @@ pub(crate) trait Loop {
     fn all_are_asleep(&self) -> bool;
 
     /// Does this thread run tasks of this scheduler?
-    #[cfg(not(loom))]
+    #[cfg(any(not(loom), feature = "driver"))]
     fn runs_here(&self, shared: &Shared) -> bool;
 
     /// Where this thread makes that many tasks.

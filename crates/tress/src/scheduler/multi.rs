@@ -337,7 +337,7 @@ impl Loop for Multi {
         self.idle.all_are_parked()
     }
 
-    #[cfg(not(loom))]
+    #[cfg(any(not(loom), feature = "driver"))]
     fn runs_here(&self, shared: &Shared) -> bool {
         current_worker(shared).and_then(Worker::core).is_some()
     }
