@@ -15,7 +15,6 @@ use crate::runtime::Rt;
 pub fn queue_cases<R: Rt, Q: Queue>() -> Vec<Case> {
     vec![
         Case::new(
-            // D-SYNC-04
             "channel/fill",
             "ns/op",
             "try_send 100,000 messages into a new channel of that size (blitz-io's row)",
@@ -38,7 +37,6 @@ pub fn queue_cases<R: Rt, Q: Queue>() -> Vec<Case> {
         )
         .at(1, Ratio(2.0)),
         Case::new(
-            // D-SYNC-06
             "channel/mpsc_1_1",
             "ns/op",
             "1 task sends, 1 receives, capacity 1,000",
@@ -46,7 +44,6 @@ pub fn queue_cases<R: Rt, Q: Queue>() -> Vec<Case> {
         )
         .at(2, Ratio(1.6)),
         Case::new(
-            // D-SYNC-07
             "channel/mpsc_8_1",
             "ns/op",
             "8 tasks send, 1 receives, capacity 1,000",

@@ -9,6 +9,7 @@ use crate::wait::Backoff;
 ///
 /// Two cores that write one word in turns do a few operations in a time in which one of them alone, with the
 /// word in its cache, does a hundred: so the pause is long.
+// D-SYNC-07
 const LOST_EXCHANGE_PAUSES: u32 = 64;
 
 /// Why a sender got no place.

@@ -22,6 +22,7 @@ use std::ptr::NonNull;
 const RUN_BYTES: usize = 1024 * 1024;
 
 /// The number of blocks in a queue from which on it gets runs. A queue for a thousand messages never does.
+// D-SYNC-04
 const LONG: u64 = if cfg!(loom) {
     2
 } else if cfg!(miri) {

@@ -15,6 +15,7 @@ use std::task::{Context, Poll, Waker};
 const CLAIMER_SPINS: u32 = 64;
 
 /// The only receiver of a queue.
+// D-SYNC-06
 pub(crate) struct Consumer<T> {
     queue: Arc<Queue<Single<T>>>,
     /// The block in which `position` lies.

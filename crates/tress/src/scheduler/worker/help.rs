@@ -68,6 +68,7 @@ impl Core {
 
 impl Worker {
     /// Is there a core to spare?
+    // D-PRES-05
     pub(super) fn look_around(&self, core: &Core, remote: &Remote, now: Instant) {
         core.spin.look_around(now);
         if remote.rest.was_relieved() {
