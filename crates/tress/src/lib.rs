@@ -66,11 +66,6 @@ pub mod channel;
 pub mod coroutine;
 #[cfg(not(loom))]
 pub mod dispatch;
-// The part of it that has models.
-#[cfg(all(test, loom))]
-mod dispatch {
-    mod queue;
-}
 #[cfg(feature = "fs")]
 pub mod fs;
 pub mod future;
@@ -95,6 +90,7 @@ pub mod process;
 mod queue;
 pub mod runtime;
 mod scheduler;
+mod scope;
 pub mod shutdown;
 #[cfg(all(any(unix, windows), feature = "signal"))]
 pub mod signal;

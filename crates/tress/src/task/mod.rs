@@ -39,7 +39,6 @@ mod owner;
 mod parent;
 mod ready;
 mod run;
-pub mod scope;
 pub(crate) mod shield;
 mod slab;
 mod spawn;
@@ -78,6 +77,11 @@ pub(crate) use ready::Ready;
 pub(crate) use run::{Ran, TaskRef};
 pub(crate) use slab::Slab;
 pub(crate) use waker::task_id;
+
+/// Structured scopes: tasks that end before the code that started them goes on.
+pub mod scope {
+    pub use crate::scope::{Builder, Error, Scope, scope};
+}
 
 use state::Wake;
 use std::future::Future;

@@ -5,10 +5,9 @@ mod shared;
 
 pub use error::Error;
 
-use super::coop;
-use super::join::JoinHandle;
 use crate::sync::CancellationToken;
 use crate::sys::guarded;
+use crate::task::{self, JoinHandle, coop};
 use crate::time::{Instant, Sleep, sleep, sleep_until};
 use pin_project_lite::pin_project;
 use shared::{Cause, Place, Settled, Shared};
@@ -52,7 +51,7 @@ use std::time::Duration;
 ///
 /// # Cancellation reaches the whole tree
 /// Aborting a task that is inside a scope drops the scope, which aborts its children, which drops
-/// theirs: nobody has to look at a flag. A [`shield`](super::shield()) keeps the part of the tree
+/// theirs: nobody has to look at a flag. A [`shield`](crate::task::shield()) keeps the part of the tree
 /// below it until it is done.
 ///
 /// # Panics
@@ -293,7 +292,7 @@ impl<E: Send + 'static> Scope<E> {
     {
         let place = Shared::enter(&self.shared);
         let key = place.key();
-        let handle = super::spawn(Child {
+        let handle = task::spawn(Child {
             inner: Some(future),
             started: false,
             place,
@@ -330,7 +329,7 @@ impl<E: Send + 'static> Scope<E> {
     {
         let place = Shared::enter(&self.shared);
         let key = place.key();
-        let handle = super::spawn(Supervised {
+        let handle = task::spawn(Supervised {
             inner: future,
             started: false,
             place,
