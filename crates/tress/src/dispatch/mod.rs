@@ -50,22 +50,18 @@
 //! # });
 //! ```
 
-mod queue;
 mod unconfined;
-mod view;
 mod with;
 
 pub use with::{WithDispatcher, with_dispatcher};
 
-pub(crate) use view::Views;
-
 use crate::runtime::{Handle, Shared};
+use crate::scheduler::{Base, View, none_is_current};
 use crate::task::JoinHandle;
 use std::fmt;
 use std::future::Future;
 use std::panic::Location;
 use std::sync::Arc;
-use view::{Base, View};
 
 /// The minimum of the number of tasks that [`io`] runs at a time.
 const IO_PARALLELISM: usize = 64;
@@ -376,7 +372,7 @@ impl Dispatcher {
     /// Returns `true` if the caller runs where this dispatcher would put it.
     fn is_satisfied(&self) -> bool {
         match &self.kind {
-            Kind::Default => view::none_is_current() && self.shared.runs_here(),
+            Kind::Default => none_is_current() && self.shared.runs_here(),
             Kind::View(view) => view.is_current(),
             Kind::Unconfined => true,
         }

@@ -482,7 +482,7 @@ impl Builder {
                 enter: Arc::new(|thread| thread()),
             }),
             #[cfg(not(loom))]
-            views: crate::dispatch::Views::default(),
+            views: crate::scheduler::Views::default(),
             clock,
             seeds,
             forced_yields: Counter::default(),

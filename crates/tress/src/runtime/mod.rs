@@ -70,7 +70,7 @@ pub(crate) struct Shared {
     pub(crate) scheduler: Scheduler,
     pub(crate) blocking: Pool<BlockingTask>,
     #[cfg(not(loom))]
-    pub(crate) views: crate::dispatch::Views,
+    pub(crate) views: crate::scheduler::Views,
     pub(crate) clock: Arc<Clock>,
     pub(crate) seeds: SeedGenerator,
     pub(crate) forced_yields: Counter,

@@ -19,6 +19,13 @@ mod rest;
 mod spin;
 mod stats;
 mod turn;
+#[cfg(not(loom))]
+mod view;
+// The part of it that has models.
+#[cfg(all(test, loom))]
+mod view {
+    mod queue;
+}
 mod worker;
 
 #[cfg(all(test, loom))]
@@ -34,6 +41,8 @@ pub(crate) use place::Place;
 pub(crate) use rest::{Io, Rest};
 pub(crate) use spin::Spin;
 pub(crate) use stats::WorkerStats;
+#[cfg(not(loom))]
+pub(crate) use view::{Base, View, Views, none_is_current};
 pub(crate) use worker::{MAX_LIFO_STREAK, Worker, block_in_place};
 
 use crate::runtime::Shared;

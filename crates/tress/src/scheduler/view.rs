@@ -5,12 +5,14 @@
 //! workers, the blocking pool, or another view. A drain runs tasks until the queue is empty. Who owes a
 //! drain, and when one ends, is `queue.rs`'s affair.
 
-use super::queue::{Queue, Queued};
+mod queue;
+
 use crate::runtime::Shared;
 use crate::sys::{Counter, Mutex};
 use crate::task::{
     self, Id, JoinHandle, Origin, Owner, Parent, Ran, Ready, Roaming, Source, TaskRef, Woken,
 };
+use queue::{Queue, Queued};
 use std::cell::Cell;
 use std::future::Future;
 use std::panic::Location;
@@ -46,7 +48,7 @@ pub(crate) struct ViewStats {
 }
 
 /// Whose threads a view uses.
-pub(super) enum Base {
+pub(crate) enum Base {
     /// The runtime's workers.
     Workers,
     /// The blocking pool.
@@ -73,7 +75,7 @@ impl Parent for View {
 unsafe impl Roaming for View {}
 
 impl View {
-    pub(super) fn new(shared: &Arc<Shared>, base: Base, limit: usize) -> Arc<View> {
+    pub(crate) fn new(shared: &Arc<Shared>, base: Base, limit: usize) -> Arc<View> {
         let view = Arc::new(View {
             owner: Owner::new(),
             queue: Queue::new(limit),
@@ -89,11 +91,11 @@ impl View {
         view
     }
 
-    pub(super) fn limit(&self) -> usize {
+    pub(crate) fn limit(&self) -> usize {
         self.queue.limit()
     }
 
-    pub(super) fn spawn<F>(
+    pub(crate) fn spawn<F>(
         self: &Arc<Self>,
         future: F,
         at: &'static Location<'static>,
@@ -159,7 +161,7 @@ impl View {
     }
 
     /// Does this thread run a task of this view, or of one over it?
-    pub(super) fn is_current(&self) -> bool {
+    pub(crate) fn is_current(&self) -> bool {
         let mut view = CURRENT.get();
         // SAFETY: set while a drain, which holds the view, runs on this thread; a view holds the one
         // under it.
@@ -213,7 +215,7 @@ impl View {
 }
 
 /// Is this thread outside of all views? A worker is, unless a drain runs on it.
-pub(super) fn none_is_current() -> bool {
+pub(crate) fn none_is_current() -> bool {
     CURRENT.get().is_null()
 }
 
@@ -278,7 +280,7 @@ impl Views {
     }
 
     /// The shared view over the blocking pool.
-    pub(super) fn io(&self, shared: &Arc<Shared>, limit: usize) -> Arc<View> {
+    pub(crate) fn io(&self, shared: &Arc<Shared>, limit: usize) -> Arc<View> {
         let mut io = self.io.lock();
         io.get_or_insert_with(|| View::new(shared, Base::Pool, limit))
             .clone()
