@@ -62,6 +62,7 @@
 
 mod blocking;
 pub mod channel;
+mod context;
 #[cfg(all(feature = "coroutine", unix, not(loom)))]
 pub mod coroutine;
 #[cfg(not(loom))]
@@ -69,6 +70,7 @@ pub mod dispatch;
 #[cfg(feature = "fs")]
 pub mod fs;
 pub mod future;
+mod identity;
 pub mod io;
 mod json;
 #[doc(hidden)]

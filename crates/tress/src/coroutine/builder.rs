@@ -1,5 +1,6 @@
 use super::fiber::Fiber;
-use crate::runtime::{Handle, context, no_runtime};
+use crate::context;
+use crate::runtime::{Handle, no_runtime};
 use crate::task::JoinHandle;
 use std::panic::Location;
 

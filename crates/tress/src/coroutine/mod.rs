@@ -106,7 +106,7 @@ pub use deadline::timeout;
 pub use park::{Coroutine, current, park, park_timeout};
 pub use scope::{Scope, ScopedJoinHandle, scope};
 
-use crate::runtime::context::Held;
+use crate::context::Held;
 use crate::task;
 #[cfg(doc)]
 use crate::task::JoinHandle;

@@ -1,4 +1,5 @@
-use crate::runtime::{Shared, context};
+use crate::context;
+use crate::runtime::Shared;
 use crate::task::JoinHandle;
 use std::cell::Cell;
 use std::future::Future;

@@ -6,8 +6,8 @@
 mod position;
 
 use super::file::{Memory, Refusal};
+use crate::context;
 use crate::runtime::Busy;
-use crate::runtime::context;
 use crate::runtime::driver::with_current_driver;
 use position::Position;
 use std::ffi::CString;

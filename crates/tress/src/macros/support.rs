@@ -2,7 +2,7 @@
 
 #![doc(hidden)]
 
-use crate::runtime::context;
+use crate::context;
 use crate::task::coop;
 use pin_project_lite::pin_project;
 use std::pin::Pin;

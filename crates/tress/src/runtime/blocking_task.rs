@@ -1,8 +1,8 @@
 //! Blocking closures as tasks, so that they have ids, handles and cancellation like any other.
 
 use super::Shared;
-use super::context;
 use crate::blocking::{Job, SpawnError};
+use crate::context;
 use crate::scheduler::Rest;
 use crate::sys::Mutex;
 use crate::task::coop;

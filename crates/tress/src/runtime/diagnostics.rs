@@ -1,11 +1,16 @@
 //! What the builder and the environment say about diagnostics.
 
+#[cfg(all(unix, not(loom)))]
+mod on_signal;
+
 use super::Shared;
 use super::builder::{Builder, invalid};
+use super::trace::Trace;
+use crate::scheduler::slow_poll::{Callback, SlowPoll, SlowPolls};
 use crate::sys::atomic::Ordering;
 use crate::sys::env;
 use crate::sys::plain::AtomicUsize;
-use crate::trace::{self, SlowPoll, SlowPollCallback, SlowPolls, Trace};
+use crate::trace;
 use std::env::VarError;
 use std::fmt;
 use std::fs::File;
@@ -24,7 +29,7 @@ pub(super) struct Diagnostics {
     events: Option<usize>,
     every: Option<u32>,
     slow_poll: Option<Duration>,
-    on_slow_poll: Option<SlowPollCallback>,
+    on_slow_poll: Option<Callback>,
     slow_poll_backtrace: bool,
 }
 
@@ -191,7 +196,7 @@ fn dump_signal() -> io::Result<Option<i32>> {
     let Some(text) = variable("TRESS_DUMP")? else {
         return Ok(None);
     };
-    match trace::parse_signal(&text) {
+    match on_signal::parse(&text) {
         Some(signal) => Ok(Some(signal)),
         None => Err(invalid(format!(
             "TRESS_DUMP is {text:?}, but must be a signal, such as SIGUSR1"
@@ -237,7 +242,7 @@ impl Resolved {
 }
 
 #[cfg(all(unix, not(loom)))]
-use trace::dump_on;
+use on_signal::dump_on;
 
 #[cfg(not(all(unix, not(loom))))]
 fn dump_on(_: i32, _: &Arc<Shared>) -> io::Result<()> {

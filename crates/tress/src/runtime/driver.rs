@@ -2,7 +2,8 @@
 
 #[cfg(all(feature = "fs", target_os = "linux"))]
 use super::RuntimeFlavor;
-use super::{Shared, context, no_runtime};
+use super::{Shared, no_runtime};
+use crate::context;
 use crate::words;
 use std::io;
 #[cfg(all(unix, feature = "process"))]

@@ -1,10 +1,12 @@
 use super::blocking_task::SpawnBlockingError;
 use super::metrics::RuntimeMetrics;
-use super::{Shared, context, enter_driving, park_thread};
+use super::section::{Section, SectionGuard};
+use super::trace::Trace;
+use super::{Shared, enter_driving, park_thread};
+use crate::context;
 use crate::sys::atomic::Ordering;
 use crate::sys::plain::AtomicU64;
 use crate::task::{Batch, JoinHandle};
-use crate::trace::{Section, SectionGuard, Trace};
 use crate::words;
 use std::fmt;
 use std::future::Future;

@@ -8,8 +8,8 @@ mod tests;
 pub use samples::Samples;
 
 use super::Shared;
+use crate::identity::Name;
 use crate::scheduler::{Io, WorkerStats};
-use crate::task::Name;
 use std::fmt;
 use std::sync::Arc;
 use std::thread::ThreadId;

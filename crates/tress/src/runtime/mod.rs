@@ -19,17 +19,19 @@
 pub(crate) mod block_thread;
 mod blocking_task;
 mod builder;
-pub(crate) mod context;
 mod diagnostics;
 #[cfg(feature = "driver")]
 pub(crate) mod driver;
+mod dump;
 mod handle;
 pub(crate) mod local_runtime;
 mod metrics;
 pub(crate) mod park_thread;
 #[allow(clippy::module_inception)]
 mod runtime;
+pub(crate) mod section;
 mod shutdown;
+pub(crate) mod trace;
 
 pub use builder::Builder;
 pub use handle::{EnterGuard, Handle, Id, RuntimeFlavor, TryCurrentError};
@@ -46,13 +48,14 @@ pub(crate) use blocking_task::Busy;
 pub use blocking_task::SpawnBlockingError;
 
 use crate::blocking::Pool;
+use crate::context::{self, Enter};
+use crate::identity::Names;
 use crate::scheduler::{Current, Multi, Rest, Scheduler, Worker};
 use crate::sys::{Counter, SeedGenerator};
-use crate::task::{self, Batch, Counted, JoinHandle, Names, Origin, Ready, TaskRef};
+use crate::task::{self, Batch, Counted, JoinHandle, Origin, Ready, TaskRef};
 use crate::timer::{Armed, Clock, Timers};
-use crate::trace::Sections;
 use crate::words;
-use context::Enter;
+use section::Sections;
 use std::fmt;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};

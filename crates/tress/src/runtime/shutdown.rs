@@ -1,8 +1,8 @@
 //! The end of a runtime. The order is documented at `Runtime::shutdown_timeout`.
 
 use super::Shared;
-use super::context::{self, Enter};
 use super::diagnostics;
+use crate::context::{self, Enter};
 use crate::sys::clock;
 use crate::{task, words};
 use std::fmt;

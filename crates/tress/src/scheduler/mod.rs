@@ -15,7 +15,9 @@ mod outside;
 mod pinned;
 mod place;
 mod queue;
+mod recorder;
 mod rest;
+pub(crate) mod slow_poll;
 mod spin;
 mod stats;
 mod turn;
@@ -31,7 +33,6 @@ mod worker;
 #[cfg(all(test, loom))]
 mod model;
 
-pub(crate) use adapt::MAX_TICK;
 pub(crate) use current::{Current, Driving};
 pub(crate) use frame::{Loop, Seat, Station};
 pub(crate) use multi::Multi;
@@ -49,7 +50,8 @@ use crate::runtime::Shared;
 use crate::sys::guarded;
 use crate::task::{Parent, Roaming, Woken};
 use crate::timer::{Armed, Timers};
-use crate::trace::{SlowPolls, Tracer};
+use crate::trace::Tracer;
+use slow_poll::SlowPolls;
 use std::io;
 use std::ops::Deref;
 use std::sync::Arc;

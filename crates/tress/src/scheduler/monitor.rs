@@ -14,11 +14,11 @@
 //! runtime, which has none otherwise.
 
 use super::multi::Multi;
+use super::slow_poll::{Detector, SlowPolls};
 use crate::runtime::Shared;
 use crate::sys::atomic::Ordering;
 use crate::sys::plain::AtomicBool;
 use crate::sys::{Ticker, clock, full_fence, thread};
-use crate::trace::{Detector, SlowPolls};
 use std::io;
 use std::sync::{Arc, Weak};
 use std::time::Duration;

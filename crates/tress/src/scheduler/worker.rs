@@ -12,7 +12,8 @@ pub(super) use thread::thread_main;
 
 use super::multi::{Multi, Remote};
 use super::turn::LONG_TICK;
-use crate::runtime::{Shared, context};
+use crate::context;
+use crate::runtime::Shared;
 use crate::sys::atomic::Ordering;
 use crate::sys::{self, clock};
 use crate::task::{Ran, Ready};

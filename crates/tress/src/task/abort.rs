@@ -1,5 +1,5 @@
-use super::id::Id;
 use super::run::TaskRef;
+use crate::identity::Id;
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 

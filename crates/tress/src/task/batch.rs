@@ -2,7 +2,8 @@
 
 use super::error::JoinError;
 use super::join::JoinHandle;
-use crate::runtime::{context, no_runtime};
+use crate::context;
+use crate::runtime::no_runtime;
 use std::fmt;
 use std::future::Future;
 use std::iter::FusedIterator;

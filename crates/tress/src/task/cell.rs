@@ -2,10 +2,10 @@
 
 use super::error::JoinError;
 use super::header::{Header, Origin, VTable};
-use super::id::Id;
 use super::owner::AnyOwner;
 use super::slab::Class;
 use super::state::State;
+use crate::identity::Id;
 use crate::sys::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sys::plain::{AtomicU16, AtomicU32};
 use crate::sys::{UnsafeCell, guarded};

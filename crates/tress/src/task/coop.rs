@@ -8,7 +8,7 @@
 //! its queue. Futures of your own take part by calling [`poll_proceed`] or [`consume_budget`];
 //! [`unconstrained`] opts out.
 
-use crate::runtime::context;
+use crate::context;
 use pin_project_lite::pin_project;
 use std::cell::Cell;
 use std::future::{Future, poll_fn};

@@ -1,9 +1,9 @@
 //! A task in words, for dumps.
 
 use super::header::Header;
-use super::id::Id;
 use super::run::TaskRef;
 use super::state::{SHIELDS_APART, Snapshot};
+use crate::identity::Id;
 use std::fmt;
 use std::time::Duration;
 

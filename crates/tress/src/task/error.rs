@@ -1,4 +1,4 @@
-use super::id::Id;
+use crate::identity::Id;
 use crate::sys::plain::Mutex;
 use std::any::Any;
 use std::fmt;

@@ -13,17 +13,16 @@
 //! | `join_waker` | the `JoinHandle` or the completer, as `JOIN_WAKER` says |
 //! | the stage behind the header | the thread that runs the task; the join side once COMPLETE |
 
-use super::id::Id;
-use super::name::Name;
 use super::owner::AnyOwner;
 use super::state::State;
-use crate::runtime::context;
+use crate::context;
+use crate::identity::{Id, Label, Name};
 use crate::sys::UnsafeCell;
 use crate::sys::atomic::{AtomicBool, Ordering};
 use crate::sys::clock::{Clock, Scale};
 use crate::sys::plain::{AtomicU16, AtomicU32, AtomicU64};
 use std::panic::Location;
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::task::{Context, Waker};
 use std::time::Duration;
@@ -190,7 +189,6 @@ impl Origin {
     pub(crate) fn unnamed(location: &'static Location<'static>) -> Origin {
         const {
             assert!(align_of::<Location<'_>>() > NAMED && align_of::<Named>() > NAMED);
-            assert!(align_of::<Name>() > NAMED);
         };
         Origin(NonNull::from(location).cast())
     }
@@ -249,48 +247,14 @@ impl Origin {
     }
 }
 
-/// What stands for a task in an event ring: its name if the runtime's table has that, else where it was
-/// spawned. Unlike an [`Origin`] it is worth something after the task's end.
-#[derive(Clone, Copy)]
-pub(crate) struct Label(u64);
-
-impl Label {
-    pub(crate) fn word(self) -> u64 {
-        self.0
-    }
-
-    /// What a label's word says; nothing of 0.
-    ///
-    /// # Safety
-    /// The word is 0 or a label's, and the table of names that the task was named in is alive.
-    pub(crate) unsafe fn read<'a>(
-        word: u64,
-    ) -> (Option<&'a str>, Option<&'static Location<'static>>) {
-        let address = word as usize & !NAMED;
-        if address == 0 {
-            return (None, None);
-        }
-        if word as usize & NAMED != 0 {
-            // SAFETY: a listed name, which its table keeps.
-            let name = unsafe { &*ptr::with_exposed_provenance::<Name>(address) };
-            (Some(name.text()), None)
-        } else {
-            // SAFETY: the address of a static location.
-            let location = unsafe { &*ptr::with_exposed_provenance::<Location<'static>>(address) };
-            (None, Some(location))
-        }
-    }
-}
-
 impl Origin {
     pub(crate) fn label(&self) -> Label {
         // SAFETY: as in `name`.
         let name = self.boxed().map(|named| unsafe { &(*named).name });
-        let address = match name.filter(|name| name.is_listed()) {
-            Some(name) => Arc::as_ptr(name).expose_provenance() | NAMED,
-            None => ptr::from_ref(self.location()).expose_provenance(),
-        };
-        Label(address as u64)
+        match name.filter(|name| name.is_listed()) {
+            Some(name) => Label::named(name),
+            None => Label::spawned_at(self.location()),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Values that belong to a task, wherever it runs.
 
-use crate::runtime::context::{self, Frame, Held};
+use crate::context::{self, Frame, Held};
 use futures::TaskLocalFuture;
 use std::cell::RefCell;
 use std::fmt;

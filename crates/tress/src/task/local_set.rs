@@ -8,7 +8,8 @@ mod set;
 pub(crate) use set::Set;
 
 use super::join::JoinHandle;
-use crate::runtime::{self, Runtime, context, local_runtime};
+use crate::context;
+use crate::runtime::{self, Runtime, local_runtime};
 use pin_project_lite::pin_project;
 use set::{InContext, entered};
 use std::fmt;

@@ -25,6 +25,7 @@ pub mod batch;
 mod builder;
 mod cell;
 pub mod coop;
+mod counted;
 mod describe;
 mod error;
 mod header;
@@ -34,7 +35,6 @@ mod join;
 pub mod join_set;
 mod local;
 mod local_set;
-mod name;
 mod owner;
 mod parent;
 mod ready;
@@ -49,12 +49,13 @@ mod yield_now;
 #[cfg(all(test, loom))]
 pub(crate) mod model;
 
+pub use crate::identity::Id;
 pub use abort::AbortHandle;
 pub use batch::{Batch, spawn_batch};
 pub use builder::Builder;
 pub use coop::{consume_budget, unconstrained};
 pub use error::JoinError;
-pub use id::{Id, id, try_id};
+pub use id::{id, try_id};
 pub use join::JoinHandle;
 pub use join_set::JoinSet;
 pub use local::{AccessError, LocalKey, futures};
@@ -65,12 +66,10 @@ pub use spawn::{block_in_place, spawn, spawn_blocking};
 pub use yield_now::{YieldNow, yield_now};
 
 pub(crate) use cell::Source;
-pub(crate) use header::{Header, Label, Origin};
+pub(crate) use counted::Counted;
+pub(crate) use header::{Header, Origin};
 pub(crate) use home::Home;
 pub(crate) use local_set::Set as LocalSetShared;
-#[cfg(all(test, not(loom)))]
-pub(crate) use name::MAX_NAMES;
-pub(crate) use name::{Counted, Name, Names};
 pub(crate) use owner::{AnyOwner, Owner};
 pub(crate) use parent::{Parent, Roaming, Woken};
 pub(crate) use ready::Ready;
@@ -121,7 +120,7 @@ pub(crate) unsafe fn borrowed_waker(task: NonNull<Header>) -> waker::Borrowed {
 #[cfg(all(feature = "coroutine", unix, not(loom)))]
 #[inline]
 pub(crate) fn requeue_after_poll() {
-    crate::runtime::context::with(|cx| cx.yielded.set(true));
+    crate::context::with(|cx| cx.yielded.set(true));
 }
 
 /// # Safety

@@ -927,7 +927,7 @@ fn pin_vs_wake_vs_shutdown() {
         let event = Event::new();
         let wait = event.wait();
         let handle = depot.spawn(async move {
-            crate::runtime::context::with(|cx| {
+            crate::context::with(|cx| {
                 // SAFETY: the running task is alive.
                 unsafe { cx.task.get().unwrap().as_ref() }.state.pin(0);
             });

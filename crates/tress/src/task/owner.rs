@@ -11,7 +11,7 @@ use super::parent::{Parent, Woken};
 use super::ready::Ready;
 use super::shield::Further;
 use super::slab::{Class, Keep, Slab};
-use crate::runtime::context;
+use crate::context;
 use crate::sys::atomic::Ordering;
 use crate::sys::plain::AtomicPtr;
 use crate::sys::{Mutex, MutexGuard};

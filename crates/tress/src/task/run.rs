@@ -6,7 +6,7 @@ use super::owner::AnyOwner;
 use super::ready::Ready;
 use super::state::{Complete, Park, ShutDown, Start, Wake};
 use super::waker;
-use crate::runtime::context;
+use crate::context;
 use crate::sys::atomic::Ordering;
 use crate::sys::guarded;
 use std::ptr::NonNull;

@@ -3,7 +3,7 @@ use super::owner::AnyOwner;
 use super::ready::Ready;
 use super::run::TaskRef;
 use super::state::{SHIELDS_APART, Shielding, Wake};
-use crate::runtime::context;
+use crate::context;
 use crate::sys::Mutex;
 use pin_project_lite::pin_project;
 use std::collections::BTreeMap;

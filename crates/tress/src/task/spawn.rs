@@ -30,7 +30,7 @@ where
 {
     let at = std::panic::Location::caller();
     let mut future = Some(future);
-    let spawned = crate::runtime::context::with_runtime(|shared| {
+    let spawned = crate::context::with_runtime(|shared| {
         future.take().map(|future| shared.spawn(future, None, at))
     });
     match spawned.flatten() {

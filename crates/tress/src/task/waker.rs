@@ -1,10 +1,10 @@
 //! Wakers: a task's address and a vtable, 16 bytes, counted in the state word.
 
 use super::header::Header;
-use super::id::Id;
 use super::owner::AnyOwner;
 use super::ready::Ready;
 use super::state::Wake;
+use crate::identity::Id;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::ptr::NonNull;

@@ -1,5 +1,5 @@
 use super::waker;
-use crate::runtime::context;
+use crate::context;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};

@@ -1,4 +1,4 @@
-use crate::runtime::context;
+use crate::context;
 use crate::sys;
 use crate::timer;
 use std::fmt;

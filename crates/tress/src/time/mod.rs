@@ -55,7 +55,7 @@ use std::sync::Arc;
 // panics.
 #[track_caller]
 fn current_runtime() -> Arc<runtime::Shared> {
-    match runtime::context::runtime() {
+    match crate::context::runtime() {
         Some(shared) => shared,
         None => runtime::no_runtime("changing the clock"),
     }

@@ -21,7 +21,7 @@ impl fmt::Display for Micros {
     }
 }
 
-pub(super) fn write(
+pub(crate) fn write(
     out: &mut dyn io::Write,
     process: &str,
     workers: usize,

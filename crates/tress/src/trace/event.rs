@@ -1,8 +1,8 @@
 //! What is recorded, as the ring stores it and as a reader gets it.
 
 use super::ring::Words;
+use crate::identity::{Id, Label};
 use crate::sys::clock::Scale;
-use crate::task::{self, Label};
 use std::panic::Location;
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub struct Event {
     /// What happened.
     pub kind: EventKind,
     /// The task it is about, if it is about one.
-    pub task: Option<task::Id>,
+    pub task: Option<Id>,
     /// That task's name, if it has one.
     pub name: Option<String>,
     /// Where that task was spawned, if it has no name.
@@ -79,7 +79,7 @@ const HIGH: u64 = (1 << (KIND_BITS - HIGH_BITS)) - 1;
 /// The kind as a number, a small value (16 bits) and a large one (40): counts of the clock, mostly.
 /// What does not fit is cut off at the greatest that does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct What {
+pub(crate) struct What {
     kind: u8,
     high: u64,
     low: u64,
@@ -98,36 +98,36 @@ impl What {
         What { kind, high, low }
     }
 
-    pub(super) fn poll(took: u64, every: u32) -> What {
+    pub(crate) fn poll(took: u64, every: u32) -> What {
         What::new(POLL, u64::from(every), took)
     }
 
-    pub(super) fn ready() -> What {
+    pub(crate) fn ready() -> What {
         What::new(READY, 0, 0)
     }
 
-    pub(super) fn steal(tasks: u32, from: usize) -> What {
+    pub(crate) fn steal(tasks: u32, from: usize) -> What {
         What::new(STEAL, from as u64, u64::from(tasks))
     }
 
-    pub(super) fn park(took: u64) -> What {
+    pub(crate) fn park(took: u64) -> What {
         What::new(PARK, 0, took)
     }
 
-    pub(super) fn io(events: u64) -> What {
+    pub(crate) fn io(events: u64) -> What {
         What::new(IO, 0, events)
     }
 
-    pub(super) fn timers(fired: u64) -> What {
+    pub(crate) fn timers(fired: u64) -> What {
         What::new(TIMERS, 0, fired)
     }
 
-    pub(super) fn slow_poll(so_far: u64, worker: usize) -> What {
+    pub(crate) fn slow_poll(so_far: u64, worker: usize) -> What {
         What::new(SLOW_POLL, worker as u64, so_far)
     }
 
     #[inline]
-    pub(super) fn pack(self) -> u64 {
+    pub(crate) fn pack(self) -> u64 {
         u64::from(self.kind) << KIND_BITS | self.high.min(HIGH) << HIGH_BITS | self.low.min(LOW)
     }
 
@@ -170,7 +170,7 @@ impl What {
 impl Event {
     /// The ring's entry for an event.
     #[inline]
-    pub(super) fn words(at: u64, what: What, task: Option<(task::Id, Label)>) -> Words {
+    pub(crate) fn words(at: u64, what: What, task: Option<(Id, Label)>) -> Words {
         let (id, label) = match task {
             Some((id, label)) => (id.get(), label.word()),
             None => (0, 0),
@@ -182,7 +182,7 @@ impl Event {
     ///
     /// # Safety
     /// The words came out of a ring whole, and the names of the tasks of that ring's runtime are alive.
-    pub(super) unsafe fn read(track: usize, words: Words, scale: &Scale) -> Option<Event> {
+    pub(crate) unsafe fn read(track: usize, words: Words, scale: &Scale) -> Option<Event> {
         let [at, what, id, label] = words;
         // SAFETY: by the caller's promise it is the word of a label.
         let (name, spawned_at) = unsafe { Label::read(label) };
@@ -190,7 +190,7 @@ impl Event {
             track,
             at: Duration::from_nanos(scale.at(at)),
             kind: What::unpack(what).kind(scale)?,
-            task: task::Id::from_raw(id),
+            task: Id::from_raw(id),
             name: name.map(str::to_owned),
             spawned_at,
         })

@@ -3,115 +3,15 @@
 //! Nothing here is on unless asked for, and while it is off a worker pays one look at a flag per tick.
 
 mod chrome;
-mod dump;
 mod event;
-#[cfg(all(unix, not(loom)))]
-mod on_signal;
-mod recorder;
 mod ring;
-mod section;
-mod slow;
 mod tracer;
 
+pub use crate::runtime::section::{Section, SectionGuard};
+pub use crate::runtime::trace::Trace;
+pub use crate::scheduler::slow_poll::{Backtrace, SlowPoll};
 pub use event::{Event, EventKind};
-pub use section::{Section, SectionGuard};
-pub use slow::{Backtrace, SlowPoll};
 
-#[cfg(all(unix, not(loom)))]
-pub(crate) use on_signal::{dump_on, parse as parse_signal};
-pub(crate) use recorder::Recorder;
-pub(crate) use section::Sections;
-pub(crate) use slow::{Callback as SlowPollCallback, Detector, SlowPolls};
+pub(crate) use chrome::write as write_chrome;
+pub(crate) use event::What;
 pub(crate) use tracer::{Config, Tracer};
-
-use crate::runtime::Shared;
-use std::fmt;
-use std::io;
-use std::sync::Arc;
-
-/// The record of what a runtime's workers do, from [`Handle::trace`](crate::runtime::Handle::trace).
-///
-/// Each worker writes into a ring of its own: polls, what they made ready, sleeps, steals, I/O and timers.
-/// The newest events overwrite the oldest. Of polls as many are recorded as take a hundredth of the
-/// time, and all if they take eight microseconds or more; [`Builder::trace_every`] fixes the number.
-///
-/// ```
-/// let rt = tress::runtime::Runtime::new()?;
-/// let trace = rt.handle().trace();
-/// trace.start();
-/// rt.block_on(async {
-///     let task = tress::task::Builder::new().name("adder").spawn(async { 1 + 1 }).unwrap();
-///     task.await.unwrap();
-/// });
-/// trace.stop();
-/// // For ui.perfetto.dev or chrome://tracing.
-/// let mut json = Vec::new();
-/// trace.write_chrome(&mut json)?;
-/// assert!(json.starts_with(b"{\"displayTimeUnit\""));
-/// # Ok::<(), std::io::Error>(())
-/// ```
-///
-/// [`Builder::trace_every`]: crate::runtime::Builder::trace_every
-#[derive(Clone)]
-pub struct Trace {
-    shared: Arc<Shared>,
-}
-
-impl Trace {
-    pub(crate) fn new(shared: Arc<Shared>) -> Trace {
-        Trace { shared }
-    }
-
-    fn tracer(&self) -> &Tracer {
-        &self.shared.config().tracer
-    }
-
-    /// Begins to record. The rings are made when this is first called.
-    ///
-    /// Workers that are awake notice at their next tick; those that sleep, when they wake up.
-    pub fn start(&self) {
-        self.tracer().start();
-    }
-
-    /// Ends recording. What was recorded stays.
-    pub fn stop(&self) {
-        self.tracer().stop();
-    }
-
-    /// Is it recording?
-    pub fn is_on(&self) -> bool {
-        self.tracer().is_on()
-    }
-
-    /// What is in the rings: track by track, each in the order of time.
-    ///
-    /// Workers go on meanwhile; what they overwrite is left out.
-    pub fn events(&self) -> Vec<Event> {
-        // SAFETY: the names live in the runtime, which we hold.
-        unsafe { self.tracer().events() }
-    }
-
-    /// Writes what is in the rings as a trace that Perfetto's UI and Chrome's `about:tracing` open.
-    ///
-    /// A track for each worker, and one for the monitor if it saw anything: polls as slices named by
-    /// their task, or by where that was spawned; sleeps as slices; what was made ready, steals, I/O and
-    /// timers as instants. Each event is a write of its own, so a file wants a
-    /// [`BufWriter`](std::io::BufWriter) around it.
-    ///
-    /// # Errors
-    /// Those of the writer.
-    pub fn write_chrome(&self, out: &mut dyn io::Write) -> io::Result<()> {
-        let workers = self.shared.config().workers;
-        let name = self.shared.name.as_deref().unwrap_or("tress");
-        chrome::write(out, name, workers, &self.events())
-    }
-}
-
-impl fmt::Debug for Trace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Trace")
-            .field("runtime", &self.shared.id)
-            .field("is_on", &self.is_on())
-            .finish()
-    }
-}

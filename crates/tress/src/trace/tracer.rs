@@ -2,11 +2,11 @@
 
 use super::event::{Event, What};
 use super::ring::Ring;
+use crate::identity::{Id, Label};
 use crate::sys::CachePadded;
 use crate::sys::atomic::Ordering;
 use crate::sys::clock::{self, Clock, Scale};
 use crate::sys::plain::{AtomicBool, AtomicU64};
-use crate::task::{self, Label};
 use std::sync::OnceLock;
 use std::time::Instant;
 
@@ -25,21 +25,21 @@ pub(crate) struct Config {
 
 pub(crate) struct Tracer {
     config: Config,
-    pub(super) clock: Clock,
+    pub(crate) clock: Clock,
     /// One for each worker, and the monitor's.
-    pub(super) tracks: Box<[CachePadded<Track>]>,
+    pub(crate) tracks: Box<[CachePadded<Track>]>,
     on: AtomicBool,
     start: Instant,
 }
 
 #[derive(Default)]
-pub(super) struct Track {
+pub(crate) struct Track {
     /// Made when recording is first switched on. Written by whoever holds the worker's core.
-    pub(super) ring: OnceLock<Ring>,
+    pub(crate) ring: OnceLock<Ring>,
     /// The id of the task being polled, while somebody wants to know; 0: none.
-    pub(super) running: AtomicU64,
+    pub(crate) running: AtomicU64,
     /// What the kernel calls the worker's thread, while somebody wants to know; 0: not known.
-    pub(super) thread: AtomicU64,
+    pub(crate) thread: AtomicU64,
 }
 
 impl Tracer {
@@ -76,23 +76,23 @@ impl Tracer {
 
     /// Whether somebody wants to know which task a worker runs.
     #[inline]
-    pub(super) fn is_watched(&self) -> bool {
+    pub(crate) fn is_watched(&self) -> bool {
         self.config.watched
     }
 
     /// On, or watched: there is something for a poll to do.
     #[inline]
-    pub(super) fn is_active(&self) -> bool {
+    pub(crate) fn is_active(&self) -> bool {
         self.on.load(Ordering::Relaxed) || self.is_watched()
     }
 
     /// Of how many polls one is recorded, if somebody chose that.
     #[inline]
-    pub(super) fn every(&self) -> Option<u32> {
+    pub(crate) fn every(&self) -> Option<u32> {
         self.config.every
     }
 
-    pub(super) fn ms_at(&self, now: Instant) -> u32 {
+    pub(crate) fn ms_at(&self, now: Instant) -> u32 {
         let since = now.saturating_duration_since(self.start);
         (since.as_secs() as u32)
             .wrapping_mul(1000)
@@ -105,23 +105,18 @@ impl Tracer {
     }
 
     /// The task that a worker is polling, if that is recorded.
-    pub(crate) fn running(&self, worker: usize) -> Option<task::Id> {
-        task::Id::from_raw(self.tracks[worker].running.load(Ordering::Acquire))
+    pub(crate) fn running(&self, worker: usize) -> Option<Id> {
+        Id::from_raw(self.tracks[worker].running.load(Ordering::Acquire))
     }
 
     /// What the kernel calls the worker's thread.
-    pub(super) fn thread(&self, worker: usize) -> Option<u64> {
+    pub(crate) fn thread(&self, worker: usize) -> Option<u64> {
         let thread = self.tracks[worker].thread.load(Ordering::Acquire);
         (thread != 0).then_some(thread)
     }
 
     /// The monitor's function: it found a worker stuck.
-    pub(crate) fn note_slow_poll(
-        &self,
-        worker: usize,
-        since: Instant,
-        task: Option<(task::Id, Label)>,
-    ) {
+    pub(crate) fn note_slow_poll(&self, worker: usize, since: Instant, task: Option<(Id, Label)>) {
         let Some(track) = self.tracks.last().filter(|_| self.is_on()) else {
             return;
         };
@@ -138,7 +133,7 @@ impl Tracer {
     ///
     /// # Safety
     /// The names of the runtime's tasks are alive.
-    pub(super) unsafe fn events(&self) -> Vec<Event> {
+    pub(crate) unsafe fn events(&self) -> Vec<Event> {
         let scale = Scale::measure();
         let mut all = Vec::new();
         for (index, track) in self.tracks.iter().enumerate() {

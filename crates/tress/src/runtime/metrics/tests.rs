@@ -209,7 +209,7 @@ fn a_name_counts_tasks_that_panic_or_are_aborted_as_ended() {
 #[test]
 fn names_beyond_the_limit_are_counted_together() {
     let rt = runtime();
-    let limit = crate::task::MAX_NAMES;
+    let limit = crate::identity::MAX_NAMES;
     rt.block_on(async {
         for n in 0..limit + 3 {
             let name = format!("task-{n:05}");

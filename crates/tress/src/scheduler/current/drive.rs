@@ -1,18 +1,19 @@
 //! The loop: the thread in `block_on` runs the tasks, and its own future among them.
 
 use super::Current;
-use crate::runtime::{Shared, context};
+use crate::context;
+use crate::runtime::Shared;
 use crate::scheduler::Config;
 use crate::scheduler::adapt::{Adapt, WAIT};
 use crate::scheduler::frame::Loop;
 use crate::scheduler::inject::{MIN_BATCH, share};
+use crate::scheduler::recorder::Recorder;
 use crate::scheduler::spin::Spin;
 use crate::scheduler::turn::{GlobalTurn, LONG_TICK};
 use crate::sys::atomic::Ordering;
 use crate::sys::{clock, thread};
 use crate::task::coop;
 use crate::task::{Ran, Ready, Slab};
-use crate::trace::Recorder;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::Future;

@@ -1,7 +1,7 @@
 //! Blocking on a worker's thread: another thread takes over its core.
 
 use super::Worker;
-use crate::runtime::context::{self, Enter, Held};
+use crate::context::{self, Enter, Held};
 use crate::sys::atomic::Ordering;
 use crate::task::coop;
 use crate::words;

@@ -1,7 +1,7 @@
 //! The life of a worker's thread.
 
 use super::Worker;
-use crate::runtime::context;
+use crate::context;
 use crate::runtime::{Shared, enter_driving};
 use crate::scheduler::call;
 use crate::scheduler::multi::Multi;

@@ -12,7 +12,7 @@
 //! cell holds a future. Until then a wake-up from elsewhere only puts the task into `remote`.
 
 use super::remote::Remote;
-use crate::runtime::context::{self, Enter, Held};
+use crate::context::{self, Enter, Held};
 use crate::task::home::Home;
 use crate::task::ready::LocalReady;
 use crate::task::{self, Id, JoinHandle, Origin, Owner, Parent, Ran, Slab, Source, TaskRef, Woken};

@@ -1,22 +1,14 @@
 //! Tasks' names, and what is counted under each.
-//!
-//! Only a task that has a name pays for this: its future is wrapped in one that counts.
 
-use super::header::Header;
-use crate::sys::{Counter, Mutex, clock};
-use pin_project_lite::pin_project;
+use crate::sys::{Counter, Mutex};
 use std::collections::HashMap;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::time::Duration;
 
 /// Names that are told apart. Those who name each task differently get one entry for the rest.
 pub(crate) const MAX_NAMES: usize = 1024;
 /// What the tasks of all further names are counted under.
 const OTHER: &str = "(other)";
-/// One poll of so many is timed.
-const TIMED: u64 = 16;
 
 /// A name, and what tasks of that name have done.
 #[derive(Debug)]
@@ -52,6 +44,14 @@ impl Name {
 
     pub(crate) fn is_listed(&self) -> bool {
         self.listed
+    }
+
+    /// Counts a poll that was timed.
+    pub(crate) fn add_timed(&self, took: Duration) {
+        let ns = took.as_nanos() as u64;
+        self.timed.add_shared(1);
+        self.timed_ns.add_shared(ns);
+        self.max_ns.raise_shared(ns);
     }
 
     /// Mean of the polls that were timed, in nanoseconds.
@@ -104,46 +104,5 @@ impl Names {
             names.push(self.other.clone());
         }
         Some(names)
-    }
-}
-
-pin_project! {
-    /// The future of a task that has a name.
-    pub(crate) struct Counted<F> {
-        #[pin]
-        future: F,
-        name: Arc<Name>,
-    }
-
-    impl<F> PinnedDrop for Counted<F> {
-        fn drop(this: Pin<&mut Self>) {
-            this.name.completed.add_shared(1);
-        }
-    }
-}
-
-impl<F> Counted<F> {
-    pub(crate) fn new(future: F, name: Arc<Name>) -> Counted<F> {
-        name.submitted.add_shared(1);
-        Counted { future, name }
-    }
-}
-
-impl<F: Future> Future for Counted<F> {
-    type Output = F::Output;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        let this = self.project();
-        Header::note_named_poll();
-        if this.name.polled.number() % TIMED != 0 {
-            return this.future.poll(cx);
-        }
-        let start = clock::now();
-        let polled = this.future.poll(cx);
-        let took = clock::elapsed(start).as_nanos() as u64;
-        this.name.timed.add_shared(1);
-        this.name.timed_ns.add_shared(took);
-        this.name.max_ns.raise_shared(took);
-        polled
     }
 }

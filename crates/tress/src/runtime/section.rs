@@ -1,4 +1,4 @@
-use crate::runtime::{Samples, Shared};
+use super::{Samples, Shared};
 use crate::sys::Mutex;
 use std::fmt;
 use std::io;

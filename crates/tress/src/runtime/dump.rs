@@ -3,10 +3,10 @@
 //! No lock is waited for. What is read are counters with one writer each, atomics, and lists behind locks
 //! that are held for moments only; if one cannot be had in 256 looks the dump says so and goes on.
 
-use super::event::EventKind;
-use crate::runtime::Shared;
+use super::Shared;
 use crate::scheduler::{Current, Loop, Multi, Scheduler, Station};
 use crate::task::{TaskRef, task_id};
+use crate::trace::EventKind;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::time::Duration;

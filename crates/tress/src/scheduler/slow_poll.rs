@@ -2,20 +2,20 @@
 
 mod backtrace;
 #[cfg(all(target_os = "linux", target_env = "gnu", not(loom), not(miri)))]
-#[path = "slow/signal.rs"]
+#[path = "slow_poll/signal.rs"]
 mod capture;
 #[cfg(not(all(target_os = "linux", target_env = "gnu", not(loom), not(miri))))]
-#[path = "slow/no_capture.rs"]
+#[path = "slow_poll/no_capture.rs"]
 mod capture;
 
 pub use backtrace::Backtrace;
 
 pub(crate) use capture::thread_id;
 
-use super::tracer::Tracer;
+use crate::identity::Id;
 use crate::runtime::Shared;
 use crate::sys::{clock, guarded};
-use crate::task;
+use crate::trace::Tracer;
 use std::fmt;
 use std::io::Write;
 use std::panic::Location;
@@ -31,7 +31,7 @@ pub struct SlowPoll {
     /// The worker that is stuck in it.
     pub worker: usize,
     /// The task.
-    pub task: task::Id,
+    pub task: Id,
     /// Its name, if it has one.
     pub name: Option<String>,
     /// Where it was spawned; none if that could not be seen before it ended, or soon enough.
@@ -133,14 +133,7 @@ impl Detector {
         self.tell(shared, tracer, worker, task, since);
     }
 
-    fn tell(
-        &self,
-        shared: &Shared,
-        tracer: &Tracer,
-        worker: usize,
-        task: task::Id,
-        since: Instant,
-    ) {
+    fn tell(&self, shared: &Shared, tracer: &Tracer, worker: usize, task: Id, since: Instant) {
         let thread = tracer.thread(worker).filter(|_| self.config.backtrace);
         let backtrace = thread.and_then(capture::capture);
         // It went on meanwhile: the backtrace is of something else.

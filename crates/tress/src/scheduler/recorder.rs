@@ -6,13 +6,14 @@
 //! of the time, all of them if they take eight microseconds or more. What a recorded poll wakes is
 //! recorded too; what happens between polls, as sleeping, stealing and I/O, always is.
 
-use super::event::{Event, What};
-use super::slow::thread_id;
-use super::tracer::Tracer;
-use crate::scheduler::{MAX_TICK, WorkerStats};
+use super::adapt::MAX_TICK;
+use super::slow_poll::thread_id;
+use super::stats::WorkerStats;
+use crate::identity::{Id, Label};
 use crate::sys::atomic::Ordering;
 use crate::sys::clock;
-use crate::task::{self, Header, Label, Ready};
+use crate::task::{Header, Ready};
+use crate::trace::{Event, Tracer, What};
 use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -50,7 +51,7 @@ pub(crate) struct Recorder {
 /// A poll that is to be recorded.
 pub(crate) struct Begun {
     at: u64,
-    id: task::Id,
+    id: Id,
     label: Label,
 }
 
@@ -227,7 +228,7 @@ impl Recorder {
         self.push(self.tracer.clock.now(), what, None);
     }
 
-    fn push(&self, at: u64, what: What, task: Option<(task::Id, Label)>) {
+    fn push(&self, at: u64, what: What, task: Option<(Id, Label)>) {
         if let Some(ring) = self.tracer.tracks[self.track].ring.get() {
             ring.push(Event::words(at, what, task));
         }
