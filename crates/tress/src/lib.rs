@@ -61,6 +61,14 @@
 #![warn(missing_docs, missing_debug_implementations, rust_2018_idioms)]
 
 mod blocking;
+#[cfg(feature = "net")]
+mod buffers;
+// The part of it that has models, which need no I/O.
+#[cfg(all(test, loom, not(feature = "net")))]
+mod buffers {
+    #[allow(dead_code, reason = "buffers are filled by what is not modelled")]
+    mod shelf;
+}
 pub mod channel;
 mod context;
 #[cfg(all(feature = "coroutine", unix, not(loom)))]
@@ -79,14 +87,6 @@ pub mod macros;
 mod model;
 #[cfg(feature = "net")]
 pub mod net;
-// The part of it that has models, which need no I/O.
-#[cfg(all(test, loom, not(feature = "net")))]
-mod net {
-    mod pooled {
-        #[allow(dead_code, reason = "buffers are filled by what is not modelled")]
-        mod shelf;
-    }
-}
 #[cfg(all(any(unix, windows), feature = "process"))]
 pub mod process;
 mod queue;

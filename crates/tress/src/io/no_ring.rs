@@ -91,29 +91,17 @@ pub(crate) use self::{refuse as recv, refuse as send};
 pub(crate) use self::{refuse as read, refuse as write};
 
 #[cfg(feature = "net")]
-pub(crate) use pooled::{Next, Pool, PoolBuffer, Receive};
+pub(crate) use pooled::{Next, PoolBuffer, Receive};
 
 #[cfg(feature = "net")]
 mod pooled {
+    use crate::buffers::RingPool;
     use crate::io::source::Source;
     use std::io;
     use std::ops::Deref;
-    use std::sync::Arc;
     use std::task::{Context, Poll};
-    use tress_driver::Driver;
 
-    #[derive(Debug)]
-    pub(crate) enum Pool {}
-
-    impl Pool {
-        pub(crate) fn new(_: &Arc<Driver>, _: u16, _: usize) -> Option<Pool> {
-            None
-        }
-
-        pub(crate) fn available(&self) -> usize {
-            match *self {}
-        }
-
+    impl RingPool {
         pub(crate) fn begin<T: tress_driver::Source>(
             &self,
             _: &Source<T>,

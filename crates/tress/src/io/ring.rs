@@ -12,7 +12,7 @@ use held::Lent;
 pub(crate) use held::{Descriptor, Held};
 use reading::Reading;
 #[cfg(feature = "net")]
-pub(crate) use receive::{Next, Pool, Receive};
+pub(crate) use receive::{Next, Receive};
 pub(crate) use tress_driver::Leftover;
 #[cfg(feature = "net")]
 pub(crate) use tress_driver::PoolBuffer;

@@ -1,19 +1,16 @@
 //! Streams whose bytes arrive in buffers of a pool.
 
 mod buf;
-mod pool;
-mod shelf;
 mod source;
 
 pub use buf::PooledBuf;
-pub(crate) use pool::{Pool, Sizes};
 pub use source::PooledSource;
 
+use crate::buffers::{Pool, Shelf, ShelfBuffer};
 use crate::io::source::Source;
 use crate::io::{AsyncBufRead, AsyncRead, AsyncWrite, ReadBuf, ring};
 use crate::net::readiness::{Socket, receive};
 use crate::task::coop;
-use shelf::{Shelf, ShelfBuffer};
 use source::Kind;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};

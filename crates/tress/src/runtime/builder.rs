@@ -181,7 +181,7 @@ impl Builder {
     /// ```
     #[cfg(feature = "net")]
     pub fn io_pool(&mut self, buffers: u16, bytes: usize) -> &mut Self {
-        self.io.pool = crate::net::pooled::Sizes { buffers, bytes };
+        self.io.pool = crate::buffers::Sizes { buffers, bytes };
         self
     }
 

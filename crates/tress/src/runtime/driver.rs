@@ -17,7 +17,7 @@ pub(super) struct Options {
     pub(super) enabled: bool,
     pub(super) config: Config,
     #[cfg(feature = "net")]
-    pub(super) pool: crate::net::pooled::Sizes,
+    pub(super) pool: crate::buffers::Sizes,
 }
 
 /// Calls `f` with a driver of the current runtime, as `IoHandle::with_driver` does. `None` if there
@@ -92,10 +92,7 @@ impl IoHandle {
     ///
     /// # Errors
     /// If the driver cannot be made, or the runtime has shut down.
-    pub(crate) fn with_pool<R>(
-        &self,
-        f: impl FnOnce(&crate::net::pooled::Pool) -> R,
-    ) -> io::Result<R> {
+    pub(crate) fn with_pool<R>(&self, f: impl FnOnce(&crate::buffers::Pool) -> R) -> io::Result<R> {
         let shared = &*self.0;
         shared
             .scheduler

@@ -1,33 +1,14 @@
 //! Receives that go on, into the pool of a driver.
 
 use super::{Descriptor, Lent};
+use crate::buffers::RingPool;
 use crate::io::source::Source;
 use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use tress_driver::{Driver, Multishot, PoolBuffer, RecvMulti};
+use tress_driver::{Multishot, PoolBuffer, RecvMulti};
 
-/// The buffer pool of one driver, from which its kernel takes buffers.
-#[derive(Debug)]
-pub(crate) struct Pool {
-    driver: Arc<Driver>,
-    pool: tress_driver::Pool,
-}
-
-impl Pool {
-    /// Creates a pool. `None` if the driver has no ring, or the kernel refuses the pool.
-    pub(crate) fn new(driver: &Arc<Driver>, buffers: u16, size: usize) -> Option<Pool> {
-        let pool = tress_driver::Pool::new(driver, buffers, size).ok()?;
-        Some(Pool {
-            driver: Arc::clone(driver),
-            pool,
-        })
-    }
-
-    pub(crate) fn available(&self) -> usize {
-        self.pool.available()
-    }
-
+impl RingPool {
     /// Begins to receive. To be called by the thread that has the driver, or that will wake the one that
     /// has it.
     pub(crate) fn begin<T: Descriptor>(

@@ -1,4 +1,4 @@
-use super::shelf::ShelfBuffer;
+use crate::buffers::ShelfBuffer;
 use crate::io::{Buffer, ring};
 use std::fmt;
 use std::ops::Deref;

@@ -5,7 +5,7 @@
 //! closed all the same.
 
 #[cfg(feature = "net")]
-use crate::net::pooled::{Pool, Sizes};
+use crate::buffers::{Pool, Sizes};
 use crate::sys::atomic::Ordering;
 use crate::sys::plain::AtomicBool;
 use crate::sys::{Mutex, thread};

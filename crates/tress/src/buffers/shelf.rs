@@ -31,7 +31,7 @@ struct State {
 }
 
 impl Shelf {
-    pub(super) fn new(count: usize, size: usize) -> Shelf {
+    pub(crate) fn new(count: usize, size: usize) -> Shelf {
         Shelf(Arc::new(Shared {
             count,
             size,
@@ -39,16 +39,16 @@ impl Shelf {
         }))
     }
 
-    pub(super) fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         self.0.size
     }
 
-    pub(super) fn available(&self) -> usize {
+    pub(crate) fn available(&self) -> usize {
         self.0.count - self.0.state.lock().out
     }
 
     /// Returns an empty buffer, if there is one left.
-    pub(super) fn take(&self) -> Option<ShelfBuffer> {
+    pub(crate) fn take(&self) -> Option<ShelfBuffer> {
         let mut state = self.0.state.lock();
         if state.out == self.0.count {
             return None;
@@ -65,7 +65,7 @@ impl Shelf {
 
     /// Polls until there is a buffer. A stream, identified by `who`, is registered once, no matter how
     /// often it polls, until it is woken or calls `leave`.
-    pub(super) fn poll_available(&self, who: usize, cx: &mut Context<'_>) -> Poll<()> {
+    pub(crate) fn poll_available(&self, who: usize, cx: &mut Context<'_>) -> Poll<()> {
         let waker = cx.waker().clone();
         let mut state = self.0.state.lock();
         if state.out < self.0.count {
@@ -78,7 +78,7 @@ impl Shelf {
     }
 
     /// Removes the stream `who` from those that wait.
-    pub(super) fn leave(&self, who: usize) {
+    pub(crate) fn leave(&self, who: usize) {
         let left = self.0.state.lock().starving.remove(&who);
         drop(left);
     }
@@ -113,7 +113,7 @@ impl fmt::Debug for Shelf {
 }
 
 /// A buffer of a shelf. Dropping it puts it back.
-pub(super) struct ShelfBuffer {
+pub(crate) struct ShelfBuffer {
     shelf: Shelf,
     memory: Memory,
     filled: usize,
@@ -124,7 +124,7 @@ impl ShelfBuffer {
     ///
     /// # Safety
     /// `fill` initializes the bytes whose number it returns.
-    pub(super) unsafe fn fill<E>(
+    pub(crate) unsafe fn fill<E>(
         &mut self,
         fill: impl FnOnce(&mut [MaybeUninit<u8>]) -> Result<usize, E>,
     ) -> Result<usize, E> {

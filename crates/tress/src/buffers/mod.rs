@@ -1,5 +1,33 @@
-use super::shelf::Shelf;
-use crate::io::ring;
+//! The buffers of a worker that pooled streams are read into.
+
+#[cfg(all(
+    target_os = "linux",
+    any(
+        target_arch = "x86_64",
+        target_arch = "aarch64",
+        target_arch = "riscv64",
+        target_arch = "loongarch64",
+        target_arch = "powerpc64"
+    )
+))]
+mod ring;
+#[cfg(not(all(
+    target_os = "linux",
+    any(
+        target_arch = "x86_64",
+        target_arch = "aarch64",
+        target_arch = "riscv64",
+        target_arch = "loongarch64",
+        target_arch = "powerpc64"
+    )
+)))]
+#[path = "no_ring.rs"]
+mod ring;
+mod shelf;
+
+pub(crate) use ring::RingPool;
+pub(crate) use shelf::{Shelf, ShelfBuffer};
+
 use std::sync::Arc;
 use tress_driver::Driver;
 
@@ -40,13 +68,13 @@ impl Sizes {
 /// The pool of one worker, created when the first stream needs it.
 #[derive(Debug)]
 pub(crate) enum Pool {
-    Ring(ring::Pool),
+    Ring(RingPool),
     Shelf(Shelf),
 }
 
 impl Pool {
     pub(crate) fn new(driver: &Arc<Driver>, sizes: Sizes) -> Pool {
-        match ring::Pool::new(driver, sizes.buffers, sizes.bytes) {
+        match RingPool::new(driver, sizes.buffers, sizes.bytes) {
             Some(pool) => Pool::Ring(pool),
             None => Pool::Shelf(Shelf::new(usize::from(sizes.buffers), sizes.bytes)),
         }
