@@ -1,6 +1,6 @@
 //! `block_on` for a thread that drives nothing but its own future.
 
-use crate::scheduler::Spin;
+use crate::scheduler::{Crowd, Spin};
 use crate::sys::{Parker, clock};
 use crate::task::coop;
 use std::future::Future;
@@ -31,20 +31,22 @@ pub(crate) fn block_on<F: Future>(
     let thread = Arc::new(ParkedThread(Parker::new()));
     let waker = Waker::from(thread.clone());
     let mut cx = Context::from_waker(&waker);
-    let spin = Spin::new(spin, cores);
+    let (spin, crowd) = (Spin::new(spin, cores), Crowd::new());
     loop {
         let polled = coop::with_fresh_budget(|| future.as_mut().poll(&mut cx));
         if let Poll::Ready(output) = polled {
             return output;
         }
         let start = clock::now();
-        spin.look_around(start);
-        if spin.wait(start, || thread.0.is_notified()) {
+        crowd.look(start);
+        if crowd.may_spin() && spin.wait(start, || thread.0.is_notified()) {
             thread.0.park(Some(Duration::ZERO));
         } else {
             let parked = clock::now();
             while !thread.0.park(None) {}
-            spin.record_park(start, parked, clock::now());
+            let now = clock::now();
+            spin.record_park(start, now);
+            crowd.slept(now - parked);
         }
     }
 }

@@ -2,7 +2,6 @@
 
 mod adapt;
 mod batch;
-mod crowd;
 mod current;
 mod frame;
 mod idle;
@@ -14,6 +13,7 @@ mod outside;
 #[cfg(all(feature = "coroutine", unix, not(loom)))]
 mod pinned;
 mod place;
+mod pressure;
 mod queue;
 mod recorder;
 mod rest;
@@ -39,6 +39,7 @@ pub(crate) use multi::Multi;
 #[cfg(all(feature = "coroutine", unix, not(loom)))]
 pub(crate) use pinned::{Pinned, Spread, spread};
 pub(crate) use place::Place;
+pub(crate) use pressure::Crowd;
 pub(crate) use rest::{Io, Rest};
 pub(crate) use spin::Spin;
 pub(crate) use stats::WorkerStats;

@@ -11,6 +11,7 @@ use super::monitor;
 #[cfg(all(feature = "coroutine", unix, not(loom)))]
 use super::pinned::Pinned;
 use super::place::Place;
+use super::pressure::Restraint;
 use super::queue::{self, Steal};
 use super::rest::{Io, Rest};
 use super::worker::{Core, Worker};
@@ -18,7 +19,7 @@ use super::{Config, Scheduler};
 use crate::runtime::Shared;
 use crate::sys::atomic::Ordering;
 use crate::sys::plain::{AtomicBool, AtomicPtr, AtomicUsize};
-use crate::sys::{CachePadded, Counter, Mutex, SeedGenerator, thread};
+use crate::sys::{CachePadded, Counter, SeedGenerator, thread};
 use crate::task::{Ready, Woken};
 use crate::timer::Timers;
 use std::io;
@@ -39,11 +40,7 @@ pub(crate) struct Multi {
     pub(super) in_place: AtomicUsize,
     /// Next worker whose timers or I/O a thread from outside uses.
     next_turn: AtomicUsize,
-    /// Tasks that may wait in the global queue before a thread that is no worker wakes another worker
-    /// for them, although one is awake. None, where there are cores to spare.
-    pub(super) patience: AtomicUsize,
-    /// Held while a worker lends its driver.
-    lending: Mutex<()>,
+    pub(super) restraint: Restraint,
     threads: Threads,
 }
 
@@ -164,30 +161,16 @@ impl Multi {
             cores_left: AtomicUsize::new(config.workers),
             in_place: AtomicUsize::new(0),
             next_turn: AtomicUsize::new(0),
-            patience: AtomicUsize::new(0),
-            lending: Mutex::new(()),
+            restraint: Restraint::new(),
             threads: Threads::new(),
             frame: Frame::new(config, true)?,
         })
     }
 
-    /// Sees to it that another worker looks after this one's I/O, if one can. For the worker itself.
-    pub(super) fn lends(&self, index: usize) -> bool {
-        let rest = &self.remotes[index].rest;
-        if rest.is_lent() {
-            return true;
-        }
-        if !rest.had_io() {
-            return false;
-        }
-        let _one_at_a_time = self.lending.lock();
-        // A keeper does not lend, so that somebody is left who sleeps in a driver.
-        !rest.keeps_others()
-            && (1..self.remotes.len())
-                .map(|further| (index + further) % self.remotes.len())
-                .map(|other| (other, &self.remotes[other].rest))
-                .find(|(_, other)| other.has_io() && !other.is_lent())
-                .is_some_and(|(number, keeper)| rest.lend(keeper, number))
+    /// Has another worker look after this one's I/O, if one can. For the worker itself.
+    pub(super) fn lend(&self, index: usize) -> bool {
+        let rest_of = |worker: usize| &*self.remotes[worker].rest;
+        self.restraint.lend(index, self.remotes.len(), rest_of)
     }
 
     /// Wakes a worker for work that was just made visible, unless one is already looking.
@@ -201,11 +184,10 @@ impl Multi {
     /// As [`notify`](Multi::notify), for a thread that is no worker and has added to the global queue.
     #[inline]
     pub(super) fn notify_from_outside(&self) {
-        let held_back = self.inject.len() < self.patience.load(Ordering::Relaxed);
-        let claimed = if held_back {
-            self.idle.claim_if_none_is_awake()
-        } else {
+        let claimed = if self.restraint.may_wake(self.inject.len()) {
             self.idle.claim_for_work()
+        } else {
+            self.idle.claim_if_none_is_awake()
         };
         if let Some(worker) = claimed {
             self.wake(worker);

@@ -1,7 +1,6 @@
 //! A worker: a thread, and the core that makes it one.
 
 mod core;
-mod help;
 mod in_place;
 mod search;
 mod thread;
@@ -147,7 +146,12 @@ impl Worker {
             // Yielding tasks notify nobody when they are queued again.
             // D-SCHED-05
             let queued = core.ring.len();
-            if queued > 0 && multi.config.stealing && !core.copes_alone(multi, queued) {
+            if queued > 0
+                && multi.config.stealing
+                && !core
+                    .pressure
+                    .copes_alone(queued, &core.adapt, &multi.restraint)
+            {
                 core.call_for_help(multi, now);
             }
         }

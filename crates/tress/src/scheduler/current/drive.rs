@@ -7,6 +7,7 @@ use crate::scheduler::Config;
 use crate::scheduler::adapt::{Adapt, WAIT};
 use crate::scheduler::frame::Loop;
 use crate::scheduler::inject::{MIN_BATCH, share};
+use crate::scheduler::pressure::Crowd;
 use crate::scheduler::recorder::Recorder;
 use crate::scheduler::spin::Spin;
 use crate::scheduler::turn::{GlobalTurn, LONG_TICK};
@@ -33,6 +34,7 @@ const CLOCK_AT: u64 = 1 << 4 | 1 << 16;
 pub(super) struct Core {
     pub(super) queue: RefCell<VecDeque<Ready>>,
     pub(super) spin: Spin,
+    pub(super) crowd: Crowd,
     pub(super) adapt: Adapt,
     /// The turns of the tasks from outside.
     pub(super) global: GlobalTurn,
@@ -56,6 +58,7 @@ impl Core {
         Core {
             queue: RefCell::new(VecDeque::new()),
             spin: Spin::new(config.spin, config.cores),
+            crowd: Crowd::new(),
             adapt: Adapt::at_most(
                 config.global_interval,
                 config.event_interval,
@@ -171,7 +174,7 @@ impl Current {
         self.station.stats.busy_ns.add(ns);
         let polled = self.station.stats.polled.get();
         let polls = polled - core.noted.replace(polled);
-        core.spin.record_polls(&core.adapt, polls as u32, took);
+        core.adapt.record(polls as u32, core.crowd.on_core(took));
         self.station.stats.mean_poll_ns.set(core.adapt.average_ns());
         // Of one poll, or else no more than the longest of them.
         let mean = if polls > 1 { ns / polls } else { ns };

@@ -48,7 +48,7 @@ impl Current {
             None => None,
         };
         let start = clock::now();
-        core.spin.look_around(start);
+        core.crowd.look(start);
         self.station.stats.park_unpark.bump();
         let short = timeout.is_some_and(|t| t < Duration::from_millis(1));
         if short || !self.spin(core, start) {
@@ -59,7 +59,9 @@ impl Current {
             self.set_awake(false);
             core.recorder.park(|| rest.park(timeout));
             self.set_awake(true);
-            core.spin.record_park(start, parked, clock::now());
+            let now = clock::now();
+            core.spin.record_park(start, now);
+            core.crowd.slept(now - parked);
         } else {
             self.station.stats.spin_hits.bump();
             rest.take_token();
@@ -71,15 +73,16 @@ impl Current {
     fn spin(&self, core: &Core, start: Instant) -> bool {
         let rest = &self.station.rest;
         let mut looks = 0u32;
-        core.spin.wait(start, || {
-            looks += 1;
-            if looks % LOOKS_PER_TURN == 0 && rest.has_io() {
-                rest.turn();
-                if self.has_work(core) {
-                    return true;
+        core.crowd.may_spin()
+            && core.spin.wait(start, || {
+                looks += 1;
+                if looks % LOOKS_PER_TURN == 0 && rest.has_io() {
+                    rest.turn();
+                    if self.has_work(core) {
+                        return true;
+                    }
                 }
-            }
-            rest.is_notified()
-        })
+                rest.is_notified()
+            })
     }
 }

@@ -1,4 +1,3 @@
-use super::*;
 use crate::runtime::Builder;
 use std::sync::mpsc;
 
@@ -19,7 +18,7 @@ fn what_waits_for_a_stuck_worker_is_run_by_another() {
         wait_for_others.iter().take(10).count()
     });
     is_stuck.recv().unwrap();
-    multi.patience.store(usize::MAX, Ordering::Relaxed);
+    multi.restraint.tolerate(usize::MAX);
     for _ in 0..10 {
         let others_ran = others_ran.clone();
         drop(handle.spawn(async move { others_ran.send(()).unwrap() }));

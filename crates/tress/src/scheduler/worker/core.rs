@@ -1,10 +1,11 @@
 //! The core: what makes a thread a worker, and the order in which it takes tasks out of its queues.
 
-use super::{Worker, help};
+use super::Worker;
 use crate::scheduler::Config;
 use crate::scheduler::adapt::Adapt;
 use crate::scheduler::inject::MIN_BATCH;
 use crate::scheduler::multi::{Multi, Remote};
+use crate::scheduler::pressure::Pressure;
 use crate::scheduler::queue::{Local, Steal};
 use crate::scheduler::recorder::Recorder;
 use crate::scheduler::spin::Spin;
@@ -45,11 +46,7 @@ pub(crate) struct Core {
     pub(super) global: GlobalTurn,
     /// When it last looked after its I/O.
     pub(super) last_turn: Cell<Instant>,
-    /// There is no core for another worker, and polls are short: one is woken for a long queue only.
-    pub(super) holds_back: Cell<bool>,
-    /// When it last woke another one all the same, and how long it waits before it does so again.
-    pub(super) last_help: Cell<Instant>,
-    pub(super) help_every: Cell<Duration>,
+    pub(super) pressure: Pressure,
     /// Counted in the idle set's searching number.
     pub(super) searching: Cell<bool>,
     /// Tasks alive that are pinned to this worker, and with it to its thread.
@@ -78,9 +75,7 @@ impl Core {
             lifo_streak: Cell::new(0),
             global: GlobalTurn::after(0),
             last_turn: Cell::new(clock::now()),
-            holds_back: Cell::new(false),
-            last_help: Cell::new(clock::now()),
-            help_every: Cell::new(help::FIRST_HELP),
+            pressure: Pressure::new(),
             // Its thread is started by whoever claimed it from the idle set.
             searching: Cell::new(true),
             pinned: Cell::new(0),
@@ -135,16 +130,30 @@ impl Core {
         };
         if self.ring.push(pushed, &multi.inject) {
             self.has_overflowed(multi, remote);
-        } else if multi.config.stealing && !self.holds_back.get() {
+        } else if multi.config.stealing && self.pressure.may_wake_for_push() {
             // Where there is no core to spare another worker would only take this one's place: the tick's
             // end notifies.
             multi.notify();
         }
     }
 
+    /// Half of the ring has moved to the global queue.
+    #[cold]
+    fn has_overflowed(&self, multi: &Multi, remote: &Remote) {
+        remote.stats.overflows.bump();
+        self.call_for_help(multi, clock::now());
+    }
+
+    /// Wakes another worker for a long queue, unless the pressure forbids it.
+    pub(super) fn call_for_help(&self, multi: &Multi, now: Instant) {
+        if self.pressure.may_wake_for_queue(now) {
+            multi.notify();
+        }
+    }
+
     #[inline(always)]
     pub(super) fn record(&self, polls: u32, took: Duration) {
-        self.spin.record_polls(&self.adapt, polls, took);
+        self.adapt.record(polls, self.pressure.crowd.on_core(took));
     }
 
     /// Queues a task that ran here and is to run again: behind the others. It adds no work that was not

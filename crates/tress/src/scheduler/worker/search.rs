@@ -34,7 +34,8 @@ impl Worker {
         let start = clock::now();
         let awake = start - awake_since;
         remote.stats.busy_ns.add(awake.as_nanos() as u64);
-        self.look_around(core, remote, start);
+        core.pressure
+            .look(start, &remote.rest, &core.adapt, &multi.restraint);
         if remote.rest.has_io() {
             // Its own I/O before others' tasks.
             remote.rest.turn();
@@ -74,26 +75,27 @@ impl Worker {
         let due = remote.timers.next_due();
         let mut looks = 0;
         let mut task = None;
-        let found = core.spin.wait(start, || {
-            let mail = !multi.inject.is_empty() || !remote.mail.is_empty();
-            if mail || remote.rest.is_notified() || multi.is_closing() {
-                return true;
-            }
-            // Its own I/O each time: there is nobody whom that slows down.
-            if remote.rest.has_io() {
-                remote.rest.turn();
-                if remote.queue_depth() > 0 {
+        let found = core.pressure.crowd.may_spin()
+            && core.spin.wait(start, || {
+                let mail = !multi.inject.is_empty() || !remote.mail.is_empty();
+                if mail || remote.rest.is_notified() || multi.is_closing() {
                     return true;
                 }
-            }
-            looks += 1;
-            if looks % LOOKS_PER_SCAN != 0 {
-                return false;
-            }
-            let now = clock::now();
-            task = core.scan(multi, remote, now, &mut seen);
-            task.is_some() || due.is_some_and(|due| now >= due)
-        });
+                // Its own I/O each time: there is nobody whom that slows down.
+                if remote.rest.has_io() {
+                    remote.rest.turn();
+                    if remote.queue_depth() > 0 {
+                        return true;
+                    }
+                }
+                looks += 1;
+                if looks % LOOKS_PER_SCAN != 0 {
+                    return false;
+                }
+                let now = clock::now();
+                task = core.scan(multi, remote, now, &mut seen);
+                task.is_some() || due.is_some_and(|due| now >= due)
+            });
         match (found, task) {
             (_, Some(task)) => {
                 remote.stats.spin_hits.bump();
@@ -128,8 +130,8 @@ impl Worker {
         // The hook may have made something ready. In our own slot nobody else would see it.
         if remote.queue_depth() == 0 {
             let mut due = remote.timers.next_due();
-            if let Some(until) = core.spin.crowded_until() {
-                if multi.lends(core.index) {
+            if let Some(until) = core.pressure.crowd.rest_until() {
+                if multi.lend(core.index) {
                     // Then it is time to look again.
                     due = Some(due.map_or(until, |due| due.min(until)));
                 }
@@ -146,7 +148,8 @@ impl Worker {
         }
         multi.watch();
         let now = clock::now();
-        core.spin.record_park(start, parked, now);
+        core.spin.record_park(start, now);
+        core.pressure.crowd.slept(now - parked);
         now
     }
 }

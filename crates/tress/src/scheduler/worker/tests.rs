@@ -1,5 +1,4 @@
 use super::super::multi::current_worker;
-use super::help::FIRST_HELP;
 use super::*;
 use crate::runtime::{Builder, Handle};
 
@@ -28,8 +27,14 @@ fn help_is_called_for_seldom_where_there_is_no_core_for_it() {
             core.call_for_help(multi, Instant::now());
             wait_until_parked(before);
         }
-        core.hold_back(multi, true);
-        let mut last = core.last_help.get();
+        let hold_back = |hold| {
+            core.pressure.hold_back(hold, &core.adapt, &multi.restraint);
+        };
+        hold_back(true);
+        let mut last = Instant::now() + Duration::from_secs(1);
+        let before = parks();
+        core.call_for_help(multi, last);
+        wait_until_parked(before);
         let mut call_after = |wait: Duration| {
             let before = parks();
             core.call_for_help(multi, last + wait - Duration::from_nanos(1));
@@ -39,13 +44,13 @@ fn help_is_called_for_seldom_where_there_is_no_core_for_it() {
             wait_until_parked(before);
         };
         // More and more seldom.
-        for ms in [5, 10, 20, 40, 80, 80] {
+        for ms in [10, 20, 40, 80, 80] {
             call_after(Duration::from_millis(ms));
         }
-        core.hold_back(multi, false);
-        core.hold_back(multi, true);
-        call_after(FIRST_HELP);
-        core.hold_back(multi, false);
+        hold_back(false);
+        hold_back(true);
+        call_after(Duration::from_millis(5));
+        hold_back(false);
     });
     runtime.block_on(test).unwrap();
 }

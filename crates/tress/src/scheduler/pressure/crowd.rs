@@ -1,30 +1,28 @@
-//! Whether others want the core that this thread runs on.
+//! Whether other threads want the CPU that this thread runs on.
 //!
-//! A thread that spins takes time from whoever else could have run there, which may be the very one
-//! that it waits for; so does a worker that is woken for what another one could have done. Both are for
-//! machines with cores to spare. Whether there are any shows in how long this thread, when it is ready to
-//! run, has to wait for a core. Linux counts that; elsewhere it is the time awake that is more than the
-//! CPU time, which leaves out how long it waits after it was woken.
+//! That shows in how long this thread, when it is ready to run, has to wait for a CPU. Linux counts that; elsewhere
+//! it is the time awake that is more than the CPU time, which leaves out how long it waits after it was woken.
 //!
-//! Once it has found so it stays away from spinning for a while, and for longer each time that a new
-//! attempt finds the same, because a thread that does not spin has less to wait for. The first while is
-//! short: what took the core for a few milliseconds was mostly a passer-by.
+//! Once it has found so it is taken to stay so for a while, and for longer each time that a new attempt finds the
+//! same, because a thread that does not spin has less to wait for. The first while is short: a process that took the
+//! CPU for a few milliseconds has mostly passed by.
 
+use crate::scheduler::turn::LONG_TICK;
 use crate::sys::{ThreadTimes, clock, preemptions, thread_times};
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 /// The time awake that is looked at.
 const SAMPLE: Duration = Duration::from_millis(5);
-/// The share of it, one in so many, that a thread may wait for a core.
+/// A thread may wait for a CPU for one eighth of it.
 // D-PRES-01
 const WAITING: u32 = 8;
 /// How long a crowd is believed to stay, the first time.
 // D-PRES-02
 const FIRST: Duration = Duration::from_millis(40);
-/// Each time so many times as long, and less by as much for each sample without one,
+/// The factor by which that grows each time, and shrinks with each sample without a crowd.
 const LONGER: u32 = 4;
-/// and at most so long.
+/// The longest time that a crowd is believed to stay.
 const LONGEST: Duration = Duration::from_millis(2560);
 
 pub(crate) struct Crowd {
@@ -56,9 +54,16 @@ impl Crowd {
         }
     }
 
-    /// A stretch of time, until now, without that in which others had the core. That may have been in an
-    /// earlier one, if none was asked about since the last: then what is said is too little, once.
+    /// How long polls took that have lasted for `took` until now. From what seems long, the time in which other
+    /// threads had the CPU is taken off: a worker that is kept waiting would wake others, which keep it waiting.
+    ///
+    /// That time may belong to an earlier stretch, if none was asked about since the last: then the result is too
+    /// small, once.
+    #[inline(always)]
     pub(crate) fn on_core(&self, took: Duration) -> Duration {
+        if took < LONG_TICK {
+            return took;
+        }
         self.on_core_with(took, preemptions(), || thread_times()?.waited)
     }
 
@@ -83,24 +88,24 @@ impl Crowd {
         self.slept.set(self.slept.get() + duration);
     }
 
-    /// Do others want the core?
+    /// Is there a CPU for a thread that only looks around?
     #[inline]
-    pub(crate) fn is_crowded(&self) -> bool {
-        self.until.get().is_some()
+    pub(crate) fn may_spin(&self) -> bool {
+        self.until.get().is_none()
     }
 
-    /// Until when they are believed to.
-    pub(crate) fn until(&self) -> Option<Instant> {
+    /// Until when other threads are believed to want the CPU, if they do.
+    pub(crate) fn rest_until(&self) -> Option<Instant> {
         self.until.get()
     }
 
-    /// There is one fewer of them: finds out again.
+    /// One of the other threads has gone to sleep: finds out again.
     pub(crate) fn forget(&self, now: Instant) {
         self.until.set(None);
         self.begin(now, thread_times());
     }
 
-    /// Finds out, now and then, whether others want the core.
+    /// Finds out, now and then, whether other threads want the CPU.
     pub(crate) fn look(&self, now: Instant) {
         self.look_with(now, thread_times);
     }
@@ -166,7 +171,7 @@ mod tests {
             play
         }
 
-        /// So much time passes, in which the thread has a core for `cpu`.
+        /// `time` passes, in which the thread has a core for `cpu`.
         fn after(&mut self, time: Duration, cpu: Duration) -> bool {
             self.now += time;
             self.cpu += cpu;
@@ -175,7 +180,7 @@ mod tests {
                 waited: None,
             };
             self.crowd.look_with(self.now, || Some(times));
-            self.crowd.is_crowded()
+            !self.crowd.may_spin()
         }
     }
 
@@ -189,7 +194,7 @@ mod tests {
             waited += more;
             let waited = Some(waited);
             crowd.look_with(now, || Some(ThreadTimes { cpu, waited }));
-            crowd.is_crowded()
+            !crowd.may_spin()
         };
         assert!(!after(Duration::ZERO));
         assert!(!after(SAMPLE / WAITING));
@@ -249,7 +254,7 @@ mod tests {
         for _ in 0..10 {
             now += SAMPLE;
             crowd.look_with(now, || None);
-            assert!(!crowd.is_crowded());
+            assert!(crowd.may_spin());
         }
     }
 
