@@ -101,8 +101,8 @@ impl Token {
         self.state.load(Ordering::Acquire) == PARKED || self.is_away()
     }
 
-    /// For one who found it asleep. Returns whether the caller has to ring the bell: the owner hears it, or
-    /// whoever looks after the driver.
+    /// For a thread that found the owner asleep. Returns whether the caller has to ring the bell: the owner hears it,
+    /// or the thread that looks after the driver.
     #[allow(dead_code, reason = "used where there is a ring")]
     #[must_use]
     pub(crate) fn summon(&self) -> bool {

@@ -45,7 +45,7 @@ pub(super) struct Control {
 /// start dozens of them.
 // D-CORO-03
 const PATIENCE: u8 = 16;
-/// So many of these times does it count if nobody is.
+/// How many of these times one counts for if no thread is on the way.
 const UNAWAITED: u8 = 4;
 
 /// What is said where a coroutine would change threads.

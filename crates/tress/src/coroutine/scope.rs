@@ -404,7 +404,7 @@ impl Drop for Shell {
     }
 }
 
-/// A child's result, and who waits for it.
+/// A child's result, and the waker of the task that joins it.
 struct Outcome<T> {
     state: RefCell<State<T>>,
     panics: Rc<Panics>,
@@ -438,7 +438,7 @@ impl<T> Outcome<T> {
     }
 }
 
-/// A result of any type, for one who can only give a panic.
+/// A result of any type, for code that can only give a panic.
 trait Fail {
     fn fail(&self, payload: Payload);
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Names that are told apart. Those who name each task differently get one entry for the rest.
+/// Maximum number of names that are told apart. All further ones share an entry.
 pub(crate) const MAX_NAMES: usize = 1024;
 /// What the tasks of all further names are counted under.
 const OTHER: &str = "(other)";

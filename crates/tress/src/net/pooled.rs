@@ -22,8 +22,8 @@ use tress_driver::Direction;
 ///
 /// With io_uring (Linux 6.0 or newer) the kernel is asked once and then puts everything that arrives into
 /// buffers by itself: a read needs no system call, nor does finding out that there is nothing. A connection
-/// that waits owns no buffer, so many connections can share a few. Elsewhere the buffers are ordinary
-/// memory, which is taken when there is something to read.
+/// that waits owns no buffer: a few are enough for many connections. Elsewhere the buffers are ordinary memory, which
+/// is taken when there is something to read.
 ///
 /// [`read_pooled`](Pooled::read_pooled) returns the buffers themselves. A pooled stream is also an
 /// [`AsyncBufRead`], which shows them, and an [`AsyncRead`], which copies out of them; and an

@@ -3,26 +3,26 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-/// Polls between two looks at the clock, at most (seed 002's `BUDGET_PER_TICK`).
+/// Maximum number of polls in a tick.
 // D-SCHED-08
 pub(crate) const MAX_TICK: u32 = 128;
-/// Whoever is not in the local queue should not wait longer than this behind what is: a task in the global queue, or
-/// the future of a current-thread `block_on`.
+/// A task in the global queue, or the future of a current-thread `block_on`, should not wait longer than this behind
+/// the local queue.
 pub(super) const WAIT: Duration = Duration::from_millis(1);
-/// A tick should not last longer than 200 µs, a fifth of that: timers and I/O wait for its end.
+/// A tick should not last longer than a fifth of that, 200 µs: timers and I/O wait for its end.
 const TICKS_IN_A_WAIT: u64 = 5;
-/// The seed's least is 8: with polls of a millisecond that would be eight milliseconds, not one.
+/// Maximum number of polls between two turns of the global queue. The minimum is 1: polls may take a millisecond.
 const MAX_INTERVAL: u32 = 255;
-/// Before anything was measured (seed 002's `DEFAULT_AVG_TASK_NS`): an interval of 20.
+/// Average assumed before anything was measured, for an interval of 20.
 const INITIAL_NS: u64 = 50_000;
 
-/// How long short polls must go on until long ones are forgotten.
+/// How long polls must stay short until long ones are forgotten.
 const HORIZON_NS: u64 = 5_000_000;
-/// The least that a tick counts for when the average falls.
+/// The least time that a tick counts for when the average falls.
 const LEAST_NS: u64 = 1_000;
-/// The most that a tick counts for: ten seconds.
+/// The most time that a tick counts for: ten seconds.
 const LONGEST_NS: u64 = 10_000_000_000;
-/// The mean is that of about so many polls.
+/// The number of polls, roughly, that the mean is taken over.
 const MEAN_OF: u64 = 256;
 
 pub(crate) struct Adapt {
@@ -30,7 +30,7 @@ pub(crate) struct Adapt {
     average_ns: Cell<u64>,
     /// The plain mean.
     mean_ns: Cell<u64>,
-    /// What follows from the average, unless it is fixed: see `in_a_wait` and `tick`.
+    /// What follows from the average where nothing is fixed: see the functions of the same names.
     in_a_wait: Cell<u32>,
     tick: Cell<u32>,
     fixed_interval: Option<u32>,
@@ -44,7 +44,7 @@ impl Adapt {
         Adapt::at_most(fixed_interval, fixed_tick, MAX_INTERVAL, MAX_TICK)
     }
 
-    /// As `new`, for a scheduler that keeps what is not fixed at or below these.
+    /// As `new`, for a scheduler that keeps values that are not fixed at or below these.
     pub(crate) fn at_most(
         fixed_interval: Option<u32>,
         fixed_tick: Option<u32>,
@@ -65,7 +65,7 @@ impl Adapt {
         adapt
     }
 
-    /// The average has changed.
+    /// Derives interval and tick from the average, which has changed.
     fn follow(&self) {
         let polls = WAIT.as_nanos() as u64 / self.average_ns.get();
         let in_a_wait = polls.clamp(1, u64::from(MAX_INTERVAL));
@@ -74,14 +74,14 @@ impl Adapt {
         self.tick.set(tick as u32);
     }
 
-    /// Takes in a tick of `polls` polls: `new = 0.1 * sample + 0.9 * old`, but a short tick lets the
-    /// average fall only by its share of `HORIZON_NS`. Otherwise a burst of forty tiny tasks among
-    /// others that take a millisecond would make the next tick forty of those.
+    /// Records a tick of `polls` polls: `new = 0.1 * sample + 0.9 * old`, but a short tick lowers the average only by
+    /// its share of `HORIZON_NS`. Otherwise a burst of forty tiny tasks among others that take a millisecond would
+    /// make the next tick forty of those.
     pub(crate) fn record(&self, polls: u32, took: Duration) {
         if polls == 0 {
             return;
         }
-        // The longest are all the same here, and must not overflow what follows.
+        // Caps the time, so that nothing overflows below.
         let took = took.as_nanos().min(u128::from(LONGEST_NS)) as u64;
         let sample = if polls == 1 {
             took
@@ -105,19 +105,19 @@ impl Adapt {
         self.mean_ns.set(mean.max(1));
     }
 
-    /// Polls after which the global queue is asked before the local one.
+    /// Polls after which the global queue goes before the local one.
     // D-SCHED-15
     pub(crate) fn global_interval(&self) -> u32 {
         self.fixed_interval
             .unwrap_or_else(|| self.in_a_wait().min(self.most_interval))
     }
 
-    /// Polls that somebody may have to wait for who is not in the queue: about a [`WAIT`]'s worth.
+    /// Polls that a task outside of the local queue may have to wait for: about a [`WAIT`]'s worth.
     fn in_a_wait(&self) -> u32 {
         self.in_a_wait.get()
     }
 
-    /// Polls until the worker looks at the clock again.
+    /// Polls in a tick.
     pub(crate) fn tick(&self) -> u32 {
         self.fixed_tick.unwrap_or(self.tick.get())
     }
@@ -127,12 +127,12 @@ impl Adapt {
         self.average_ns.get()
     }
 
-    /// How long a poll may well take: a few long ones count for more than many short ones.
+    /// Estimates how long the next poll may take: a few long ones count for more than many short ones.
     pub(crate) fn average(&self) -> Duration {
         Duration::from_nanos(self.average_ns.get())
     }
 
-    /// How long a poll takes, to tell how long many will.
+    /// Estimates how long a poll takes on average, to tell how long many will.
     pub(crate) fn mean(&self) -> Duration {
         Duration::from_nanos(self.mean_ns.get())
     }
@@ -142,7 +142,7 @@ impl Adapt {
 mod tests {
     use super::*;
 
-    /// After polls of this length for as long as that changes anything.
+    /// Returns one that has recorded polls of this length until they changed nothing.
     fn settled(poll: Duration) -> Adapt {
         settle(Adapt::new(None, None), poll)
     }
@@ -196,8 +196,8 @@ mod tests {
         assert!(adapt.average() <= Duration::from_micros(21));
     }
 
-    /// Short tasks come in bursts among tasks that take a millisecond: the next tick must not be made
-    /// of many of those.
+    /// Short tasks come in bursts among tasks that take a millisecond: the next tick must not consist of many of the
+    /// long ones.
     #[test]
     #[cfg_attr(miri, ignore = "arithmetic only, thirty thousand times")]
     fn a_burst_of_tiny_polls_does_not_make_long_ones_forgotten() {
@@ -206,14 +206,14 @@ mod tests {
             adapt.record(1, Duration::from_micros(1));
         }
         assert_eq!(adapt.tick(), 1);
-        // When nothing else comes for a while they are.
+        // They are forgotten once only short ones have come for a while.
         for _ in 0..30_000 {
             adapt.record(1, Duration::from_micros(1));
         }
         assert_eq!(adapt.tick(), 128);
     }
 
-    /// Nor do they make many tiny ones seem long altogether.
+    /// A few long polls do not make many tiny ones seem long on the whole.
     #[test]
     fn the_mean_is_not_moved_by_a_few_long_polls() {
         let adapt = settled(Duration::from_micros(2));

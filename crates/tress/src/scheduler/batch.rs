@@ -1,12 +1,12 @@
-//! Many tasks at once, queued under one lock, and one worker woken for them.
+//! Queues many tasks at once, under one lock, and wakes one worker for them.
 
 use super::queue::CAPACITY;
 use super::worker::{Core, Worker};
 use crate::task::Ready;
 
 impl Core {
-    /// Queues new tasks on this worker, oldest first; what would fill more than half of its ring goes to the global
-    /// queue.
+    /// Queues new tasks on this worker, oldest first; those that would fill more than half of its ring go to the
+    /// global queue.
     pub(super) fn schedule_batch(&self, worker: &Worker, tasks: &mut Vec<Ready>) {
         let multi = worker.multi();
         let remote = &multi.remotes[self.index()];

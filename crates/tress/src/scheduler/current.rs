@@ -32,12 +32,12 @@ use std::vec::Drain;
 
 pub(crate) struct Current {
     frame: Frame,
-    /// That of the driving thread.
+    /// The driving thread's station.
     station: Station,
     root: Arc<Root>,
     queue_depth: Counter,
     slot: Mutex<CoreSlot>,
-    /// Somebody drives the runtime and is not asleep.
+    /// A thread drives the runtime and is not asleep.
     awake: AtomicBool,
 }
 
@@ -56,7 +56,7 @@ struct Root {
 }
 
 impl Root {
-    /// Has it been woken since the last time this was asked?
+    /// Returns whether it has been woken since the last call.
     fn take_woken(&self) -> bool {
         self.woken.load(Ordering::Relaxed) && self.woken.swap(false, Ordering::AcqRel)
     }
@@ -90,7 +90,7 @@ pub(super) fn schedule(task: Woken<Scheduler>) {
     }
 }
 
-/// How this thread drives that runtime, if it does.
+/// Returns how this thread drives that runtime, if it does.
 fn driving<'a>(shared: *const Shared) -> Option<&'a Driving> {
     let driving = context::with(|cx| cx.driving.get());
     // SAFETY: set by `block_on` of this thread for as long as the value is on its stack, below everything that
@@ -135,18 +135,18 @@ impl Current {
         }
     }
 
-    /// Refuses new tasks and drops all there are, on this thread.
+    /// Refuses new tasks and drops all existing ones, on this thread.
     fn close(&self) {
         if !self.begin_closing() {
             return;
         }
-        // Nobody drives any more: the runtime is being dropped.
+        // No thread drives it any more: the runtime is being dropped.
         let Some(core) = self.take_core() else { return };
         // Tasks that wake each other while they are dropped must not queue locally.
         while self.alive() > 0 {
             for task in self.live_tasks() {
-                // SAFETY: nobody drives, so this thread may drop the tasks; those that are not
-                // `Send` belong to a runtime that cannot leave its thread.
+                // SAFETY: no thread drives the runtime, so this one may drop the tasks; those that are not `Send`
+                // belong to a runtime that cannot leave its thread.
                 if unsafe { task.shut_down() } {
                     self.outside_completed.add_shared(1);
                 }
@@ -162,7 +162,7 @@ impl Current {
             thread::yield_now();
         }
         self.station.timers.close();
-        // SAFETY: nobody drives, and the caller holds the runtime.
+        // SAFETY: no thread drives the runtime, and the caller holds it.
         unsafe { self.station.owner.retire() };
         self.retire();
     }
@@ -251,7 +251,7 @@ impl Loop for Current {
     }
 
     fn look_after_the_stuck(&self, _: &mut Vec<Option<u64>>) {
-        // Nobody else could run what waits.
+        // No other thread could run what waits.
     }
 
     fn stop(&self, _: &Arc<Shared>, _: Option<Instant>) -> bool {

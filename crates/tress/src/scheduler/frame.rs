@@ -2,10 +2,10 @@
 //!
 //! A scheduler is a [`Frame`], a [`Station`] for each worker, and a *loop* that decides which task runs where and
 //! when. There are two loops: [`Multi`](super::Multi), whose workers are threads that steal from each other, and
-//! [`Current`](super::Current), whose one worker is the thread in `block_on`. What a loop has to provide is the trait
-//! [`Loop`]; whatever can be answered from frame and stations is answered there once, for all of them.
+//! [`Current`](super::Current), whose one worker is the thread in `block_on`. A loop implements the trait [`Loop`];
+//! whatever can be answered from the frame and the stations is answered there, once for all loops.
 //!
-//! A loop knows tasks only as [`Ready`](crate::task::Ready). To make one of a future is the caller's business: it asks
+//! A loop knows tasks only as [`Ready`](crate::task::Ready). Making one from a future is up to the caller: it asks
 //! for a [`Place`] and gives the task to that.
 
 use super::inject::Inject;
@@ -31,18 +31,18 @@ use std::vec::Drain;
 pub(crate) struct Frame {
     pub(crate) config: Config,
     pub(crate) inject: Inject,
-    /// Tasks spawned by threads that run none of this scheduler.
+    /// Tasks spawned by threads that run no tasks of this scheduler.
     pub(super) outside: Outside,
-    /// Tasks of the blocking pool: shutdown leaves them to the pool.
+    /// Tasks of the blocking pool, to which shutdown leaves them.
     blocking: Outside,
-    /// Completed outside of a worker. Many writers.
+    /// Tasks completed outside of a worker. Many threads write it.
     pub(crate) outside_completed: Counter,
     closing: AtomicBool,
     monitor: Option<Monitor>,
 }
 
 impl Frame {
-    /// `monitored`: also if slow polls need not be told of.
+    /// Creates a frame. With `monitored` it has a monitor even if slow polls need not be reported.
     pub(super) fn new(config: Config, monitored: bool) -> io::Result<Frame> {
         let slow_polls = config.slow_polls.as_ref();
         let monitor = (monitored || slow_polls.is_some()).then(|| Monitor::new(slow_polls));
@@ -62,7 +62,7 @@ impl Frame {
         self.closing.load(Ordering::Acquire)
     }
 
-    /// Refuses new tasks from outside, and stops the monitor. False if that has been done before.
+    /// Refuses new tasks from outside, and stops the monitor. Returns false if that was done before.
     pub(super) fn begin_closing(&self) -> bool {
         if self.closing.swap(true, Ordering::AcqRel) {
             return false;
@@ -74,7 +74,7 @@ impl Frame {
         true
     }
 
-    /// All tasks are over: ends the ownership of what no worker owns. The caller holds the runtime.
+    /// Ends the ownership of what no worker owns, once all tasks are over. The caller holds the runtime.
     pub(super) fn retire(&self) {
         self.outside.retire();
         self.blocking.retire();
@@ -84,14 +84,14 @@ impl Frame {
         self.monitor.is_some()
     }
 
-    /// Starts the monitor's thread, if there is to be one.
+    /// Starts the monitor's thread, if there is a monitor.
     pub(crate) fn start_monitor(&self, shared: &Arc<Shared>) {
         if let Some(monitor) = &self.monitor {
             monitor.start(shared);
         }
     }
 
-    /// A worker is awake.
+    /// Notes that a worker is awake.
     #[inline]
     pub(super) fn watch(&self) {
         if let Some(monitor) = &self.monitor {
@@ -99,7 +99,7 @@ impl Frame {
         }
     }
 
-    /// Where a task of the blocking pool is made. If the pool is closed it says so itself.
+    /// Returns where a task of the blocking pool is made. If the pool is closed, the pool reports it.
     pub(crate) fn place_blocking(&self) -> Door<'_> {
         self.blocking.enter(1)
     }
@@ -109,7 +109,7 @@ impl Frame {
     }
 }
 
-/// What everybody may see of a worker, whatever loop it runs.
+/// What all threads may see of a worker, whatever loop it runs.
 pub(crate) struct Station {
     pub(super) owner: Owner<Scheduler>,
     pub(crate) rest: Arc<Rest>,
@@ -131,7 +131,7 @@ impl Station {
     }
 }
 
-/// The worker whose timers and I/O a thread uses: its own, or else one that is told of what is added.
+/// The worker whose timers and I/O a thread uses: its own, or another one, which has to be told of additions.
 pub(crate) struct Seat<'a> {
     pub(super) station: &'a Station,
     pub(super) is_here: bool,
@@ -153,7 +153,7 @@ impl<'a> Seat<'a> {
     }
 }
 
-/// What a loop has to provide, and what then is known of any.
+/// What a loop has to provide, and what can be derived from that.
 pub(crate) trait Loop {
     fn frame(&self) -> &Frame;
 
@@ -161,25 +161,26 @@ pub(crate) trait Loop {
 
     fn station(&self, worker: usize) -> &Station;
 
-    /// Ready tasks that a worker has queued for itself.
+    /// Returns how many ready tasks a worker has queued for itself.
     fn queue_depth(&self, worker: usize) -> usize;
 
     fn is_awake(&self, worker: usize) -> bool;
 
-    /// The monitor's question: is there nobody to watch?
+    /// Returns whether no worker is awake, for the monitor.
     fn all_are_asleep(&self) -> bool;
 
-    /// Does this thread run tasks of this scheduler?
+    /// Returns whether this thread runs tasks of this scheduler.
     #[cfg(any(not(loom), feature = "driver"))]
     fn runs_here(&self, shared: &Shared) -> bool;
 
-    /// Where this thread makes that many tasks.
+    /// Returns where this thread makes that many tasks.
     fn place<'a>(&'a self, shared: &Shared, tasks: usize) -> Place<'a>;
 
-    /// As `place`, as if this thread ran no tasks of this scheduler.
+    /// As `place`, but treats this thread as one that runs no tasks of this scheduler.
     fn place_outside(&self, tasks: usize) -> Place<'_>;
 
-    /// As `place`, for a task that must stay with the worker that this thread is; none if it is none.
+    /// As `place`, for a task that must stay with this thread's worker. Returns `None` on a thread that is not a
+    /// worker.
     #[cfg(all(feature = "coroutine", unix, not(loom)))]
     fn place_bound<'a>(
         &'a self,
@@ -189,38 +190,38 @@ pub(crate) trait Loop {
     /// Queues a task that another thread has made ready.
     fn push_outside(&self, task: Ready);
 
-    /// The same for many.
+    /// As `push_outside`, for many tasks.
     fn push_batch_outside(&self, tasks: Drain<'_, Ready>);
 
-    /// Whose timers and I/O this thread uses.
+    /// Returns the worker whose timers and I/O this thread uses.
     ///
     /// # Errors
     /// There is no worker that could look after them.
     fn seat<'a>(&'a self, shared: &Shared) -> io::Result<Seat<'a>>;
 
-    /// Starts the workers' threads now, those that can be. Otherwise they start when they are needed.
+    /// Starts the workers' threads now, as many as can be. Otherwise they start when they are needed.
     ///
     /// # Errors
-    /// There is none at all.
+    /// No thread could be started at all.
     fn start(&self) -> io::Result<()>;
 
-    /// Worker threads that could not be started.
+    /// Returns how many times a worker thread could not be started.
     fn start_failures(&self) -> u64;
 
-    /// Fires what a change of the clock has made due.
+    /// Fires the timers that a change of the clock has made due.
     fn fire_timers(&self, shared: &Shared);
 
-    /// Helps workers that have been in one poll since the last look. `polled` is what that saw.
+    /// Helps workers that have been in one poll since the last look. `polled` is what that look saw.
     fn look_after_the_stuck(&self, polled: &mut Vec<Option<u64>>);
 
-    /// Refuses new tasks, drops all that can be, and waits for the worker threads until the deadline. True if they have
-    /// done their work.
+    /// Refuses new tasks, drops all that it can, and waits for the worker threads until the deadline. Returns true if
+    /// they have finished.
     fn stop(&self, shared: &Arc<Shared>, deadline: Option<Instant>) -> bool;
 
-    /// Waits until threads that have done their work are gone.
+    /// Waits until threads that have finished are gone.
     fn join_threads(&self);
 
-    /// Everything that owns tasks that a worker may run.
+    /// Returns everything that owns tasks which a worker may run.
     fn owners(&self) -> Vec<&Owner<Scheduler>> {
         let workers = (0..self.workers()).map(|worker| &self.station(worker).owner);
         workers.chain([self.frame().outside.owner()]).collect()
@@ -234,7 +235,7 @@ pub(crate) trait Loop {
         self.frame().blocking.owner().set_whole(shared);
     }
 
-    /// Workers that are not asleep.
+    /// Returns how many workers are not asleep.
     fn awake(&self) -> usize {
         let awake = |worker: &usize| self.is_awake(*worker);
         (0..self.workers()).filter(awake).count()
@@ -260,7 +261,8 @@ pub(crate) trait Loop {
             .collect()
     }
 
-    /// As `live_tasks`, with those of the blocking pool, for one who must not wait: false if some could not be had.
+    /// As `live_tasks`, with those of the blocking pool, without waiting for a lock: returns false if some are
+    /// missing.
     fn try_live_tasks(&self, tasks: &mut Vec<TaskRef>) -> bool {
         let blocking = self.frame().blocking.owner();
         let mut whole = true;

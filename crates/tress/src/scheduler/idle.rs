@@ -1,10 +1,9 @@
 //! Which workers sleep, and how many look for work.
 //!
-//! One bit per worker says that it is parked, or about to be, and may be claimed by whoever has
-//! work for it. A second word counts the parked and the searching ones. A worker's bit changes
-//! hands by `fetch_or` / `fetch_and`, and whoever's operation changed it adjusts the counts: every
-//! decision is taken from the value that a read-modify-write returned. `README.md` in this folder
-//! tells the protocol and why it loses no wake-up.
+//! One bit per worker says that it is parked, or about to be, and may be claimed by a thread that has work for it. A
+//! second word counts the parked and the searching workers. A bit changes by `fetch_or` / `fetch_and`, and the thread
+//! whose operation changed it adjusts the counts: every decision is made on the value that a read-modify-write
+//! returned. `README.md` in this folder describes the protocol and why it loses no wake-up.
 
 use crate::sys::atomic::{AtomicU64, Ordering};
 use crate::sys::{CachePadded, full_fence};
@@ -18,9 +17,9 @@ pub(crate) struct IdleSet {
 const SEARCHING: u64 = 1 << 32;
 const PARKED: u64 = 1;
 
-/// Signed: a worker that wakes up for another reason while it is being claimed may stop searching
-/// before its claimer has counted it. The number is then too low for a moment, never too high, and
-/// too low only makes somebody look or wake once more than needed.
+/// Signed: a worker that wakes up for another reason while it is being claimed may stop searching before its claimer
+/// has counted it. The number is then too low for a moment, never too high, and too low only causes one look or
+/// wake-up more than needed.
 fn searching(counts: u64) -> i32 {
     (counts >> 32) as i32
 }
@@ -33,14 +32,14 @@ fn parked(counts: u64) -> usize {
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unparked {
-    /// Somebody claimed it to look for work: it is counted as searching.
+    /// Another thread claimed it to look for work: it is counted as searching.
     Claimed,
     /// It took itself out.
     ByItself,
 }
 
 impl IdleSet {
-    /// All workers start out parked: their threads do not exist yet, and are started when claimed.
+    /// Creates a set in which all workers are parked: their threads do not exist yet, and are started when claimed.
     pub(crate) fn all_parked(workers: usize) -> IdleSet {
         let words = (0..workers.div_ceil(64))
             .map(|word| {
@@ -55,10 +54,9 @@ impl IdleSet {
         }
     }
 
-    /// A worker to wake for work that was just made visible, unless others will see it.
+    /// Claims a worker to wake for work that was just made visible, unless another one will see it.
     ///
-    /// The fence makes this a Dekker pair with the one in `Worker::park`: either we see the worker's
-    /// bit or it sees our work.
+    /// The fence makes this a Dekker pair with the one in `park`: either we see the worker's bit or it sees our work.
     #[inline]
     pub(crate) fn claim_for_work(&self) -> Option<usize> {
         full_fence();
@@ -69,8 +67,8 @@ impl IdleSet {
         self.claim()
     }
 
-    /// As [`claim_for_work`](IdleSet::claim_for_work), but only if no worker is awake. One that is looks
-    /// at every queue before it parks.
+    /// As [`claim_for_work`](IdleSet::claim_for_work), but only if no worker is awake: an awake one looks at every
+    /// queue before it parks.
     #[inline]
     pub(crate) fn claim_if_none_is_awake(&self) -> Option<usize> {
         full_fence();
@@ -99,7 +97,7 @@ impl IdleSet {
         None
     }
 
-    /// Is anybody on the way to look for work, or looking?
+    /// Returns whether a worker is looking for work, or on its way to.
     #[cfg(all(feature = "coroutine", unix, not(loom)))]
     pub(crate) fn is_searching(&self) -> bool {
         searching(self.counts.load(Ordering::Relaxed)) > 0
@@ -116,8 +114,8 @@ impl IdleSet {
         true
     }
 
-    /// A searcher found work. True if it was the last one: it must look whether there is more
-    /// that nobody was woken for because it was searching. Includes the fence for that look.
+    /// Notes that a searcher found work. Returns true if it was the last one: it must then look for more work for
+    /// which no worker was woken because it was searching. Includes the fence for that look.
     pub(crate) fn stop_searching(&self) -> bool {
         let last = searching(self.counts.fetch_sub(SEARCHING, Ordering::AcqRel)) <= 1;
         if last {
@@ -140,7 +138,7 @@ impl IdleSet {
         full_fence();
     }
 
-    /// A worker woke up, or found work after `park`.
+    /// Notes that a worker woke up, or found work after `park`.
     pub(crate) fn unpark(&self, worker: usize) -> Unparked {
         let (word, mask) = self.bit(worker);
         if word.fetch_and(!mask, Ordering::AcqRel) & mask == 0 {
@@ -150,8 +148,8 @@ impl IdleSet {
         Unparked::ByItself
     }
 
-    /// Takes a worker out of the parked set to start or wake it for a reason of its own. True if
-    /// it was in; it then counts as searching.
+    /// Takes a worker out of the parked set to start or wake it for a reason of its own. Returns true if it was in
+    /// the set; it then counts as searching.
     pub(crate) fn claim_worker(&self, worker: usize) -> bool {
         let (word, mask) = self.bit(worker);
         let claimed = word.fetch_and(!mask, Ordering::AcqRel) & mask != 0;
@@ -162,19 +160,19 @@ impl IdleSet {
         claimed
     }
 
-    /// Puts a claimed worker back that cannot run, and claims another one instead of those that can. Whoever saw
-    /// the first one search has woken nobody, and relies on it.
+    /// Puts a claimed worker that cannot run back, and claims one that can instead. Threads that saw the first one
+    /// searching woke no worker and rely on it.
     ///
-    /// It goes back first, with a fence, and then the others are looked at. Who relied on it has made its work
-    /// visible before. So one of the others that has not published its park by then sees the work after it has;
-    /// one that has published it is claimed here.
+    /// It goes back first, with a fence, and then the others are looked at. A thread that relied on it made its work
+    /// visible before that. So a worker that has not published its park by then sees the work when it does; one that
+    /// has published it is claimed here.
     pub(crate) fn replace(&self, worker: usize, can_run: impl Fn(usize) -> bool) -> Option<usize> {
         self.park(worker, true);
         (0..self.workers).find(|&other| can_run(other) && self.claim_worker(other))
     }
 
-    /// Claims the one worker that may run a task which was just made visible to it. False if it is
-    /// awake: it looks at its mail after it has published that it parks. The fence is the other half.
+    /// Claims the one worker that may run a task which was just made visible to it. Returns false if it is awake: it
+    /// looks at its mail after it has published its park. The fence is the other half.
     pub(crate) fn claim_for_mail(&self, worker: usize) -> bool {
         full_fence();
         self.is_parked(worker) && self.claim_worker(worker)
@@ -209,7 +207,7 @@ mod tests {
         assert!(idle.all_are_parked());
         for i in 0..200 {
             assert_eq!(idle.claim_for_work(), Some(i));
-            // While it searches nobody else is claimed.
+            // While it searches no other is claimed.
             assert_eq!(idle.claim_for_work(), None);
             assert!(idle.stop_searching());
         }
@@ -242,7 +240,7 @@ mod tests {
         assert_eq!(idle.claim_for_work(), Some(0));
         assert_eq!(idle.replace(0, can_run), Some(2));
         assert!(idle.is_parked(0) && !idle.is_parked(2) && idle.is_parked(3));
-        // It searches now, so nobody else is claimed.
+        // It searches now, so no other is claimed.
         assert_eq!(idle.claim_for_work(), None);
         assert!(idle.claim_worker(1));
         assert_eq!(idle.replace(1, can_run), Some(3));

@@ -1,9 +1,8 @@
 //! The global queue: tasks from outside, and what overflows from the rings.
 //!
-//! Blocks of pointers behind a lock, with an atomic length so that finding it empty costs a load.
-//! Blocks and not a list through the tasks: a batch is then copied from a few cache lines, where a
-//! list would fetch every task's own, cold from the thread that made it, while others wait for the
-//! lock.
+//! Blocks of pointers behind a lock, with an atomic length so that finding it empty costs one load. Blocks rather
+//! than a list through the tasks: a batch is then copied from a few cache lines, where a list would fetch each task's
+//! own line, cold from the thread that made it, while others wait for the lock.
 
 use super::queue::Local;
 use crate::sys::atomic::{AtomicUsize, Ordering};
@@ -13,34 +12,34 @@ use std::collections::VecDeque;
 use std::ptr::NonNull;
 use std::vec::Drain;
 
-/// Fewest tasks fetched at once, to be worth the lock (seed 002's `MIN_GLOBAL_QUEUE_BATCH_SIZE`).
+/// Minimum of a worker's share, to be worth the lock.
 pub(super) const MIN_BATCH: u32 = 4;
-/// Most tasks fetched at once (seed 002's `MAX_GLOBAL_QUEUE_BATCH_SIZE`).
+/// Maximum of a worker's share.
 const MAX_BATCH: usize = 64;
-/// Tasks in a block; few under the model, so that blocks come and go.
+/// Tasks in a block; only 2 under the model, so that blocks come and go.
 // D-SCHED-11
 const BLOCK: usize = if cfg!(loom) { 2 } else { 256 };
 
-/// In this order and on a line of its own: a push touches the first line, and the block that it pushes into.
+/// In this order and on a line of its own: a push touches the first line, and the block that it pushes to.
 #[repr(C, align(64))]
 pub(crate) struct Inject {
     len: AtomicUsize,
-    /// Tasks pushed by threads that are no workers. Written under the lock.
+    /// Tasks pushed by threads that are not workers. Written under the lock.
     from_outside: Counter,
     list: Mutex<List>,
 }
 
-/// First in, first out, in blocks: it never moves what it holds, and a burst's memory goes back.
+/// First in, first out, in blocks: tasks in it are never moved, and the memory of a burst is given back.
 #[repr(C)]
 struct List {
-    /// The block that is filled.
+    /// The block being filled.
     last: Vec<NonNull<Header>>,
-    /// The block that is emptied, and how many tasks have been taken from it.
+    /// The block being emptied, and how many tasks have been taken from it.
     first: Vec<NonNull<Header>>,
     taken: usize,
     /// The full blocks between them.
     between: VecDeque<Vec<NonNull<Header>>>,
-    /// An empty block, so that a queue at rest between two lengths allocates nothing.
+    /// An empty block, so that a queue whose length goes up and down allocates nothing.
     spare: Vec<NonNull<Header>>,
 }
 
@@ -72,12 +71,12 @@ impl Inject {
         self.len() == 0
     }
 
-    /// How many tasks came from threads that are no workers.
+    /// Returns how many tasks came from threads that are not workers.
     pub(crate) fn outside_pushes(&self) -> u64 {
         self.from_outside.get()
     }
 
-    /// Adds a task that a thread which is no worker made ready.
+    /// Adds a task that was made ready by a thread that is not a worker.
     pub(crate) fn push_outside(&self, task: Ready) {
         let mut list = self.list.lock();
         self.from_outside.bump();
@@ -128,7 +127,7 @@ impl Inject {
         Some(task)
     }
 
-    /// Takes all, in order.
+    /// Takes all tasks, in order.
     #[cold]
     pub(crate) fn pop_all(&self, into: &mut VecDeque<Ready>) {
         let mut list = self.list.lock();
@@ -138,8 +137,8 @@ impl Inject {
         self.len.store(0, Ordering::Release);
     }
 
-    /// Takes one worker's fair share, but no more than `most`: the oldest task is returned, with the
-    /// number taken, the others go to `into`.
+    /// Takes one worker's fair share, but at most `most` tasks: returns the oldest one and the number taken; the
+    /// others go to `into`.
     pub(crate) fn pop_batch(
         &self,
         into: &Local,
@@ -156,7 +155,7 @@ impl Inject {
         let share = share(len, workers).min(most) as usize;
         let share = share.min(len);
         let mut taken = 1;
-        // The ring only gains room while we fill it: nobody else pushes.
+        // The ring only gains room while we fill it: no other thread pushes to it.
         while taken < share && taken <= room {
             let Some(task) = list.pop() else { break };
             let overflowed = into.push(task, self);
@@ -168,7 +167,7 @@ impl Inject {
     }
 }
 
-/// How many of so many tasks are one worker's fair share, to be worth the lock and no more than a few.
+/// Returns one worker's fair share of `len` tasks: enough to be worth the lock, and not too many.
 pub(super) fn share(len: usize, workers: usize) -> u32 {
     (len / workers).clamp(MIN_BATCH as usize, MAX_BATCH) as u32
 }
@@ -182,7 +181,7 @@ impl List {
         self.last.push(task.into_raw());
     }
 
-    /// The last block is full, or there is none yet.
+    /// Begins a new block: the last one is full, or there is none yet.
     #[cold]
     fn begin_block(&mut self) {
         let mut block = std::mem::take(&mut self.spare);
@@ -200,11 +199,11 @@ impl List {
         }
         let task = *self.first.get(self.taken)?;
         self.taken += 1;
-        // SAFETY: `push` put it there, and it will not be looked at again.
+        // SAFETY: `push` put it there, and it will not be read again.
         Some(unsafe { Ready::from_raw(task) })
     }
 
-    /// The first block is empty.
+    /// Drops the first block, which is empty, and goes on to the next.
     fn end_block(&mut self) {
         self.first.clear();
         self.taken = 0;
@@ -226,7 +225,7 @@ mod tests {
     }
 
     fn task(n: usize) -> Ready {
-        // SAFETY: no task at all, and nothing looks into it.
+        // SAFETY: not a task at all, but nothing looks into it.
         unsafe { Ready::from_raw(address(n)) }
     }
 
@@ -240,7 +239,7 @@ mod tests {
     fn keeps_the_order_over_blocks() {
         let inject = Inject::new();
         let (mut pushed, mut popped) = (0, 0);
-        // Lengths on both sides of a block's, and back to empty in between.
+        // Lengths on both sides of the block size, and back to empty in between.
         for (push, pop) in [
             (1, 1),
             (BLOCK, BLOCK),

@@ -1,9 +1,9 @@
-//! The slot for the task that became ready last: its data are warm, so it runs next.
+//! The slot for the task that became ready last: its data is warm, so it runs next.
 //!
-//! Only the owner puts tasks in; the owner, a late thief and the monitor take them out. That is
-//! why the owner may fill an empty slot with a plain store: nobody else can have filled it. Where
-//! there is one worker there are no thieves, the monitor leaves the slot alone because nobody else
-//! could run its task, and the owner may empty it with a plain store too.
+//! Only the owner puts tasks in; the owner, a late thief and the monitor take them out. So the owner may fill an
+//! empty slot with a plain store: no other thread can have filled it. With a single worker there are no thieves, the
+//! monitor leaves the slot alone because no other worker could run its task, and the owner may empty it with a plain
+//! store too.
 
 use crate::sys::atomic::{AtomicPtr, Ordering};
 use crate::task::{Header, Ready};
@@ -17,7 +17,7 @@ impl LifoSlot {
         LifoSlot(AtomicPtr::new(ptr::null_mut()))
     }
 
-    /// Puts the newest task in, returning the one it displaces. The owner's function.
+    /// Puts the newest task in, and returns the one it displaces. Only the owner may call it.
     #[inline]
     pub(crate) fn replace(&self, task: Ready) -> Option<Ready> {
         let task = task.into_raw().as_ptr();
@@ -29,7 +29,8 @@ impl LifoSlot {
         unsafe { taken(self.0.swap(task, Ordering::AcqRel)) }
     }
 
-    /// Takes the task out. `alone`: there is no other worker, and so nobody else who takes.
+    /// Takes the task out, on the owner's thread. `alone`: there is no other worker, so no other thread takes from
+    /// it.
     // D-SCHED-13
     #[inline]
     pub(crate) fn take_own(&self, alone: bool) -> Option<Ready> {
@@ -40,7 +41,7 @@ impl LifoSlot {
         if !task.is_null() {
             self.0.store(ptr::null_mut(), Ordering::Relaxed);
         }
-        // SAFETY: nobody else takes, and it is out.
+        // SAFETY: no other thread takes, and it is out.
         unsafe { taken(task) }
     }
 
@@ -61,7 +62,7 @@ impl LifoSlot {
 }
 
 /// # Safety
-/// The pointer is null, or what `replace` put into the slot and the caller alone has taken out.
+/// The pointer is null, or `replace` put it into the slot and only the caller has taken it out.
 #[inline(always)]
 unsafe fn taken(task: *mut Header) -> Option<Ready> {
     // SAFETY: by the caller's promise.

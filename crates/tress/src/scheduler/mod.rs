@@ -1,4 +1,4 @@
-//! Who runs which task, where and when. `README.md` beside this file tells the protocol.
+//! Decides which thread runs which task, and when. `README.md` beside this file describes the protocol.
 
 mod adapt;
 mod batch;
@@ -58,7 +58,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A scheduler, by its loop. What all of them can answer is asked of the [`Loop`] that this derefs to.
+/// A scheduler, by its loop. What all of them can answer is in the [`Loop`] that this derefs to.
 pub(crate) enum Scheduler {
     Multi(Multi),
     Current(Current),
@@ -87,8 +87,8 @@ impl Parent for Scheduler {
     }
 }
 
-// SAFETY: what is spawned on a runtime is `Send`; or it is bound to a worker, in whose own queue alone it then is; or the
-// runtime is a `LocalRuntime`, which takes tasks out of its queues on its own thread only.
+// SAFETY: what is spawned on a runtime is `Send`; or it is bound to a worker and is then only in that worker's own
+// queue; or the runtime is a `LocalRuntime`, which takes tasks out of its queues on its own thread only.
 unsafe impl Roaming for Scheduler {}
 
 impl Scheduler {
@@ -110,7 +110,7 @@ impl Scheduler {
         }
     }
 
-    /// Calls `f` with the timers that this thread should use: its own worker's, or another's.
+    /// Calls `f` with the timers that this thread should use: its own worker's, or those of another one.
     pub(crate) fn with_timers(
         &self,
         shared: &Shared,
@@ -125,10 +125,10 @@ impl Scheduler {
         armed
     }
 
-    /// Calls `f` with the I/O that this thread should use: its own worker's, or another's.
+    /// Calls `f` with the I/O that this thread should use: its own worker's, or that of another one.
     ///
     /// # Errors
-    /// There is no worker with a thread, and none can be started; or as `f`.
+    /// No worker has a thread, and none can be started; or any error of `f`.
     #[cfg(feature = "driver")]
     pub(crate) fn with_io<R>(
         &self,
@@ -139,7 +139,7 @@ impl Scheduler {
         use_io(&seat, seat.station, f)
     }
 
-    /// As `with_io`, but if that worker has lent its driver it is the keeper's.
+    /// As `with_io`, but uses the keeper's if that worker has lent its driver.
     #[cfg(feature = "net")]
     pub(crate) fn with_kept_io<R>(
         &self,
@@ -164,7 +164,7 @@ fn use_io<R>(
 ) -> io::Result<R> {
     let result = f(&station.rest.io);
     if !seat.is_here {
-        // It may have to move to its driver.
+        // The worker may have to go to sleep in its driver instead.
         station.rest.unpark();
     }
     result
@@ -192,7 +192,7 @@ pub(crate) struct Config {
     pub(crate) slow_polls: Option<SlowPolls>,
 }
 
-/// Calls a user's hook. If it panics, the panic hook has reported that, and the thread goes on.
+/// Calls a user's hook. A panic has been reported by the panic hook, and the thread goes on.
 fn call(hook: &Option<Hook>) {
     if let Some(hook) = hook {
         guarded(|| hook());

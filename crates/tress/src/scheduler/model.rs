@@ -1,8 +1,8 @@
 //! The races of the queues and of the parking protocol, in every order (`ci/loom`).
 //!
-//! `README.md` in this folder names them. The ring has four slots here, so that two pushes wrap it
-//! and five overflow it. Queue entries are real tasks, which are never run but cancelled when a
-//! queue has given them back: every one exactly once, or their cells are not all freed.
+//! `README.md` in this folder names them. The ring has four slots here, so that two pushes wrap it and five overflow
+//! it. Queue entries are real tasks, which are never run but cancelled once a queue has given them back: each of them
+//! exactly once, or not all cells are freed.
 //!
 //! The last part runs the real `IdleSet`, `Parker` and `Inject` under a worker loop that follows
 //! `worker.rs` step by step. A lost wake-up shows as a deadlock, which loom reports.
@@ -21,7 +21,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
-/// A number of tasks to queue, and the proof that each came out once.
+/// A number of tasks to queue, and the proof that each came out exactly once.
 struct Tasks {
     depot: Arc<Depot>,
     made: Vec<(NonNull<Header>, JoinHandle<()>)>,
@@ -50,7 +50,7 @@ impl Tasks {
 
     /// A task, to be queued once.
     fn get(&self, index: usize) -> Ready {
-        // SAFETY: nobody else asks for it.
+        // SAFETY: no other thread asks for it.
         unsafe { Ready::from_raw(self.made[index].0) }
     }
 
@@ -67,7 +67,7 @@ impl Tasks {
         self.seen.lock().unwrap().push(index);
     }
 
-    /// Each of them came out exactly once.
+    /// Checks that each of them came out exactly once.
     fn finish(self: Arc<Self>) {
         let tasks = Arc::into_inner(self).expect("the threads have ended");
         let mut seen = tasks.seen.lock().unwrap().clone();
@@ -97,7 +97,7 @@ fn empty_inject(inject: &Inject, tasks: &Tasks) {
     assert_eq!(inject.len(), 0);
 }
 
-/// Steals `times`, and what was stolen comes out of the thief's own ring.
+/// Steals `times` times, and takes what was stolen out of the thief's own ring.
 fn thief(steal: Arc<Steal>, tasks: Arc<Tasks>, times: usize) -> thread::JoinHandle<()> {
     thread::spawn(move || {
         let (own, _) = queue::ring();
@@ -235,7 +235,7 @@ fn thieves_of_each_other() {
     });
 }
 
-/// Writes to a task as whoever took it out of a queue may: loom finds what is not ordered.
+/// Writes to a task as a thread that took it out of a queue may: loom finds what is not ordered.
 fn touch(task: Ready) -> Ready {
     let task = task.into_raw();
     // SAFETY: the caller has just taken it out of its queue, or not yet put it into one.
@@ -399,14 +399,14 @@ struct Floor {
     inject: Inject,
     idle: IdleSet,
     parkers: Vec<Parker>,
-    /// Empty where nothing is pushed into them: looks at them would only slow down the model.
+    /// Empty where nothing is pushed to them: looking at them would only slow down the model.
     rings: Vec<Steal>,
-    /// Of each worker, its own.
+    /// The mail of each worker.
     mail: Vec<Inject>,
     closing: AtomicBool,
     /// The worker that cannot have a thread, if there is one.
     threadless: Option<usize>,
-    /// Tasks run so far. Not loom's: it decides only when to close.
+    /// Tasks run so far. Not loom's: it only decides when to close.
     done: AtomicUsize,
 }
 
@@ -415,7 +415,7 @@ struct Hand {
     index: usize,
     ring: Option<Local>,
     searching: Cell<bool>,
-    /// It begins in the middle of a park.
+    /// The worker begins in the middle of a park.
     parked: bool,
 }
 
@@ -434,7 +434,7 @@ enum Rings {
 }
 
 impl Floor {
-    /// Workers that are awake: claimed, as the threads of all are that ever began.
+    /// Returns workers that are awake: claimed, as are all whose threads ever began.
     fn awake(workers: usize, rings: Rings, tasks: usize) -> (Arc<Floor>, Vec<Hand>) {
         let (floor, mut hands) = Floor::parked(workers, rings, tasks);
         for hand in &mut hands {
@@ -445,7 +445,7 @@ impl Floor {
         (floor, hands)
     }
 
-    /// Workers that sleep.
+    /// Returns workers that sleep.
     fn parked(workers: usize, rings: Rings, tasks: usize) -> (Arc<Floor>, Vec<Hand>) {
         let (locals, steals): (Vec<_>, Vec<_>) = match rings {
             Rings::Used => (0..workers).map(|_| queue::ring()).unzip(),
@@ -535,7 +535,7 @@ impl Floor {
         !self.inject.is_empty() || self.rings.iter().any(|ring| !ring.is_empty())
     }
 
-    /// `Worker::run_task`, with `run` for the poll. The one that runs the last task closes.
+    /// `Worker::run_task`, with `run` for the poll. The worker that runs the last task closes.
     fn run_task(&self, hand: &Hand, task: Ready, run: &impl Fn(&Floor, &Hand, usize)) {
         if hand.searching.take() && self.idle.stop_searching() && self.work_in_sight() {
             self.notify();
@@ -566,7 +566,7 @@ impl Floor {
     fn work(&self, hand: &Hand, run: impl Fn(&Floor, &Hand, usize)) {
         self.work_until(hand, run, || false);
         if hand.searching.take() {
-            // For the count at the end; a real worker does not care any more.
+            // For the count at the end; a real worker would not care.
             let _ = self.idle.stop_searching();
         }
     }
@@ -609,7 +609,7 @@ impl Floor {
         }
     }
 
-    /// Nothing is left, and nobody is counted as anything.
+    /// Checks that nothing is left, and that no worker is counted as anything.
     fn finish(self: Arc<Self>) {
         let floor = Arc::into_inner(self).expect("the threads have ended");
         assert_eq!(floor.idle.num_searching(), 0, "the searching count drifted");
@@ -707,7 +707,7 @@ fn push_vs_two_parking_workers() {
     });
 }
 
-/// A producer that wakes nobody while one is awake, which may be about to sleep.
+/// A producer wakes no worker while one is awake, which may be about to sleep.
 #[test]
 fn push_for_one_vs_two_parking_workers() {
     explore(2, || {
@@ -718,7 +718,7 @@ fn push_for_one_vs_two_parking_workers() {
     });
 }
 
-/// As above, of two that sleep.
+/// As above, with two workers that sleep.
 #[test]
 fn push_for_one_vs_two_parked_workers() {
     explore(2, || {
@@ -729,7 +729,7 @@ fn push_for_one_vs_two_parked_workers() {
     });
 }
 
-/// A producer sees a searcher and wakes nobody: the searcher must, when it finds something else.
+/// A producer sees a searcher and wakes no worker: the searcher must, when it finds something else.
 #[test]
 fn push_vs_last_searcher() {
     explore(2, || {
@@ -778,11 +778,11 @@ fn close_vs_park() {
     });
 }
 
-/// One worker, which is stuck for good in the poll of task 0, beside one that sleeps. Unless the
-/// first one ran task 1 before, the second one must have been woken for it.
+/// One worker, which is stuck for good in the poll of task 0, beside one that sleeps. Unless the first one ran task 1
+/// before, the second one must have been woken for it.
 ///
-/// The second worker is nothing but its bit and its parker: a thread more would make the model too
-/// large for the preemptions that these races take.
+/// The second worker is nothing but its bit and its parker: another thread would make the model too large for the
+/// preemptions that these races take.
 fn stuck_beside_sleeper(produce: impl FnOnce(&Arc<Floor>)) {
     let (floor, hands) = Floor::parked(2, Rings::Unused, 2);
     let hand = hands.into_iter().next().expect("two");
@@ -796,8 +796,8 @@ fn stuck_beside_sleeper(produce: impl FnOnce(&Arc<Floor>)) {
                 || stuck.get(),
             );
             if !stuck.get() {
-                // Closed before it was told, or the other one has been told instead: what is left
-                // would have been found.
+                // Closed before it was woken, or the other one has been woken instead: what is left would have been
+                // found.
                 empty_inject(&floor.inject, &floor.tasks);
             }
         })
@@ -845,7 +845,7 @@ fn claim_vs_wake_up_for_another_reason() {
     });
 }
 
-/// A pinned task comes while its worker parks or sleeps: it alone may run it, and does.
+/// A pinned task comes while its worker parks or sleeps: only that worker may run it, and it does.
 #[test]
 fn mail_vs_park() {
     for awake in [true, false] {
@@ -865,8 +865,8 @@ fn mail_vs_park() {
     }
 }
 
-/// The worker with mail is claimed for other work at the same moment, and another sleeps: both tasks
-/// run, the pinned one where it must.
+/// The worker with mail is claimed for other work at the same moment, and another one sleeps: both tasks run, the
+/// pinned one where it must.
 #[test]
 fn mail_vs_a_claim_for_other_work() {
     explore(2, || {
@@ -902,7 +902,7 @@ fn with_a_threadless(is_parked: bool, tasks: usize) -> (Arc<Floor>, Vec<Hand>) {
     (floor, hands)
 }
 
-/// The claim of a worker that cannot run holds back another producer, and the one that can run may be about to
+/// The claim of a worker that cannot run holds another producer back, and the worker that can run may be about to
 /// sleep.
 #[test]
 fn two_producers_vs_a_worker_without_a_thread() {

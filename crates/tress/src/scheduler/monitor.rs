@@ -1,17 +1,15 @@
-//! One cold thread that notices when a poll takes too long, so that it hurts only itself.
+//! A thread off the hot path that notices when a poll takes too long, so that it harms only itself.
 //!
-//! While some worker is awake the monitor looks at each of them every few milliseconds. A worker
-//! that is awake but has not begun a poll since the last look is stuck in one. What it sits on is
-//! then given to others: the task in its LIFO slot goes to the global queue, its I/O is looked after
-//! and its due timers are fired from here, and a worker is woken if there is anything to steal.
+//! While some worker is awake the monitor looks at each of them every few milliseconds. A worker that is awake but
+//! has not begun a poll since the last look is stuck in one. The monitor then gives what it sits on to others: the
+//! task in its LIFO slot goes to the global queue, its I/O is looked after and its due timers are fired from here,
+//! and a worker is woken if there is anything to steal.
 //!
-//! While all workers are parked the monitor sleeps without a timeout. A worker that wakes up only
-//! sets the monitor's alarm; the monitor's thread runs when that goes off, if the worker is still
-//! awake then it stays around. No protocol depends on it: it bounds the harm that a misbehaving
-//! poll does, nothing else.
+//! While all workers are parked the monitor sleeps without a timeout. A worker that wakes up only sets the monitor's
+//! alarm. When that goes off the monitor's thread runs, and keeps running if the worker is still awake. No protocol
+//! depends on it: it only bounds the harm that a misbehaving poll does.
 //!
-//! Where slow polls are to be told of, the monitor does that too, and then also for a current-thread
-//! runtime, which has none otherwise.
+//! If slow polls are to be reported, the monitor does that too, and then a current-thread runtime has one as well.
 
 use super::multi::Multi;
 use super::slow_poll::{Detector, SlowPolls};
@@ -26,14 +24,14 @@ use std::time::Duration;
 /// Time between two looks.
 // D-SCHED-09
 const PERIOD: Duration = Duration::from_millis(5);
-/// Enough to look around; and to find names for addresses and run a user's function.
+/// Stack sizes: to look around; and to resolve symbols and run a user's function too.
 const STACK: usize = 64 * 1024;
 const STACK_TO_TELL: usize = 2 * 1024 * 1024;
 
 pub(crate) struct Monitor {
     ticker: Arc<Ticker>,
     started: AtomicBool,
-    /// The monitor waits without an alarm: whoever wakes a worker must set one.
+    /// The monitor waits without an alarm: a worker that wakes up must set one.
     asleep: Arc<AtomicBool>,
     stopped: Arc<AtomicBool>,
     period: Duration,
@@ -52,8 +50,8 @@ impl Monitor {
         })
     }
 
-    /// Starts the thread with the first worker. Without it the runtime still works: a stuck poll
-    /// then also holds what its worker sits on.
+    /// Starts the thread with the first worker. The runtime works without it, but then a stuck poll also holds up
+    /// what its worker sits on.
     pub(super) fn start(&self, shared: &Arc<Shared>) {
         if self.started.swap(true, Ordering::AcqRel) {
             return self.watch();
@@ -70,16 +68,16 @@ impl Monitor {
             .stack_size(self.stack_size)
             .spawn(move || watch.run());
         if spawned.is_err() {
-            // The next worker to begin tries again.
+            // The next worker to start tries again.
             self.started.store(false, Ordering::Release);
         }
     }
 
-    /// A worker is awake.
+    /// Notes that a worker is awake.
     #[inline]
     pub(super) fn watch(&self) {
-        // Pairs with the monitor's fence: it falls asleep first and then looks at the workers
-        // once more, while we left the parked set first and then look whether it sleeps.
+        // Pairs with the monitor's fence: it marks itself asleep and then looks at the workers once more, while we
+        // left the parked set first and then look whether it sleeps.
         full_fence();
         if self.asleep.load(Ordering::Relaxed) && self.asleep.swap(false, Ordering::AcqRel) {
             self.ticker.arm(self.period);
@@ -122,7 +120,7 @@ impl Watch {
                     continue;
                 }
                 if !self.asleep.swap(false, Ordering::AcqRel) {
-                    // Somebody has set the alarm already.
+                    // A worker has set the alarm already.
                     continue;
                 }
             } else {
@@ -131,7 +129,7 @@ impl Watch {
                     tell_of_slow_polls(&shared, detector);
                 }
                 let now = clock::now();
-                // Slow polls may have to be noticed sooner than it is worth helping them.
+                // Slow polls may have to be noticed earlier than it is worth helping them.
                 if last.is_none_or(|last| now - last >= PERIOD) {
                     last = Some(now);
                     shared.scheduler.look_after_the_stuck(&mut polled);

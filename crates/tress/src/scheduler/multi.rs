@@ -38,7 +38,7 @@ pub(crate) struct Multi {
     cores_left: AtomicUsize,
     /// Tasks polled by threads that gave their core away.
     pub(super) in_place: AtomicUsize,
-    /// Next worker whose timers or I/O a thread from outside uses.
+    /// The next worker whose timers or I/O a thread from outside uses.
     next_turn: AtomicUsize,
     pub(super) restraint: Restraint,
     threads: Threads,
@@ -53,12 +53,12 @@ impl Deref for Multi {
     }
 }
 
-/// What the others see of a worker: its station, and what they can steal from or wake.
+/// What other threads see of a worker: its station, and what they can steal from or wake.
 pub(crate) struct Remote {
     station: Station,
     pub(super) steal: Steal,
     pub(super) lifo: LifoSlot,
-    /// Tasks pinned to this worker that others made ready. Nobody steals from here.
+    /// Tasks pinned to this worker that other threads made ready. No worker steals from here.
     pub(super) mail: Inject,
     /// How many more of them the worker itself has queued; see `Core::pinned_ready`.
     pub(super) pinned_ready: Counter,
@@ -67,7 +67,7 @@ pub(crate) struct Remote {
     pub(super) pinned: Counter,
     /// The core, while no thread has it: before the worker first runs, and in `block_in_place`.
     pub(super) core: AtomicPtr<Core>,
-    /// A thread runs it, or is about to. See `threads.rs`.
+    /// A thread runs it, or is about to; see `threads.rs`.
     started: AtomicBool,
 }
 
@@ -81,7 +81,7 @@ impl Deref for Remote {
 }
 
 impl Remote {
-    /// Tasks in the worker's queue.
+    /// Returns how many tasks are in the worker's queues.
     pub(crate) fn queue_depth(&self) -> usize {
         self.steal.len() as usize
             + usize::from(!self.lifo.is_empty())
@@ -89,7 +89,7 @@ impl Remote {
             + self.pinned_ready.get() as usize
     }
 
-    /// What is where, for people.
+    /// Returns a human-readable summary of the worker's queues.
     pub(crate) fn queues(&self) -> String {
         let lifo = if self.lifo.is_empty() {
             "empty"
@@ -104,7 +104,7 @@ impl Remote {
     }
 }
 
-/// Queues a task that was woken, on the current worker if this thread is one that may run it.
+/// Queues a task that was woken, on this thread's worker if that may run it.
 #[inline]
 pub(super) fn schedule(task: Woken<Scheduler>) {
     let pinned = task.header().pinned();
@@ -122,7 +122,7 @@ pub(super) fn schedule(task: Woken<Scheduler>) {
     }
 }
 
-/// The worker of this runtime that the calling thread is.
+/// Returns the calling thread's worker, if it is one of this runtime.
 #[inline]
 pub(super) fn current_worker<'a>(shared: *const Shared) -> Option<&'a Worker> {
     Worker::here().filter(|worker| ptr::eq(worker.shared(), shared))
@@ -181,7 +181,7 @@ impl Multi {
         }
     }
 
-    /// As [`notify`](Multi::notify), for a thread that is no worker and has added to the global queue.
+    /// As [`notify`](Multi::notify), for a thread that is not a worker and has added to the global queue.
     #[inline]
     pub(super) fn notify_from_outside(&self) {
         let claimed = if self.restraint.may_wake(self.inject.len()) {
@@ -194,14 +194,14 @@ impl Multi {
         }
     }
 
-    /// Wakes the worker whose mail was just added to, unless it will see that before it sleeps.
+    /// Wakes a worker whose mail was just added to, unless it will see that before it sleeps.
     fn notify_worker(&self, worker: usize) {
         if self.idle.claim_for_mail(worker) {
             self.wake(worker);
         }
     }
 
-    /// Refuses new tasks and sends the workers home. Steps 1 to 3 of `runtime/shutdown.rs`.
+    /// Refuses new tasks and sends the workers home: steps 1 to 3 of `Runtime::shutdown_timeout`.
     pub(super) fn close(&self) {
         if !self.begin_closing() {
             return;
@@ -221,23 +221,23 @@ impl Multi {
         }
     }
 
-    /// A worker has stopped running tasks. Whoever puts the last core away drops all that is left.
+    /// Puts away the core of a worker that has stopped running tasks. The thread that puts away the last core drops
+    /// all that is left.
     pub(super) fn put_away(&self, core: Box<Core>) {
         let remote = &self.remotes[core.index()];
         if remote.stats.parked.get() == 0 {
-            // Started late, never, or busy to the last: its end is its first rest.
+            // It started late or never, or was busy to the end: its end is its first rest.
             remote.stats.parked.bump();
             remote.stats.park_unpark.add(2);
         }
-        // SAFETY: holding the core makes us the owner of its slab; nobody will have it again.
+        // SAFETY: holding the core makes us the owner of its slab; no thread will have it again.
         unsafe { remote.owner.retire() };
         drop(core);
         if self.cores_left.fetch_sub(1, Ordering::AcqRel) != 1 {
             return;
         }
-        // Nothing can be added, and nothing runs but what blocks in place: such a thread cleans up
-        // after itself. What is left are wake-ups that made a task READY and are about to
-        // push it.
+        // Nothing can be added, and nothing runs but what blocks in place: such a thread cleans up after itself. What
+        // is left are wake-ups that made a task READY and are about to push it.
         loop {
             self.drop_everything(true);
             if self.alive() <= self.in_place.load(Ordering::Acquire) as u64 {
@@ -251,9 +251,8 @@ impl Multi {
         self.retire();
     }
 
-    /// Cancels every task that is not running right now. `settled`: the caller holds a core, or
-    /// nobody does any more. Otherwise a lone worker's slot is left to that worker, which takes from
-    /// it without asking.
+    /// Cancels every task that is not running right now. `settled`: the caller holds a core, or no thread does any
+    /// more. Otherwise a lone worker's slot is left to that worker, which takes from it with plain stores.
     pub(super) fn drop_everything(&self, settled: bool) {
         self.drop_shared();
         if settled || self.remotes.len() > 1 {
@@ -275,8 +274,8 @@ impl Multi {
     /// Cancels every task that waits for a wake-up or in the global queue.
     pub(super) fn drop_shared(&self) {
         for task in self.live_tasks() {
-            // SAFETY: tasks of this scheduler may be dropped on any thread, except for pinned ones,
-            // which this leaves to theirs.
+            // SAFETY: tasks of this scheduler may be dropped on any thread, except for pinned ones, which are left to
+            // their worker.
             if unsafe { task.shut_down() } {
                 self.outside_completed.add_shared(1);
             }
@@ -339,7 +338,7 @@ impl Loop for Multi {
     }
 
     fn place_outside(&self, tasks: usize) -> Place<'_> {
-        // Before the task can run: whoever wakes it later must find one.
+        // Before the task can run: a thread that wakes it later must find one.
         self.need_a_thread();
         Place::outside(self.outside.enter(tasks), self)
     }
@@ -388,7 +387,7 @@ impl Loop for Multi {
     }
 
     fn fire_timers(&self, _: &Shared) {
-        // Its clock cannot be changed.
+        // The clock of a multi-thread runtime cannot be changed.
     }
 
     fn look_after_the_stuck(&self, polled: &mut Vec<Option<u64>>) {
@@ -398,12 +397,12 @@ impl Loop for Multi {
     fn stop(&self, shared: &Arc<Shared>, deadline: Option<Instant>) -> bool {
         self.close();
         if current_worker(Arc::as_ptr(shared)).is_some() {
-            // It would wait for itself.
+            // A worker would wait for itself.
             return false;
         }
         let stopped = self.wait_closed(deadline);
         if !stopped {
-            // The workers are stuck, but what waits behind them need not be.
+            // The workers are stuck, but the tasks that wait behind them need not be.
             self.drop_everything(false);
         }
         stopped

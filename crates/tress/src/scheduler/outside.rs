@@ -1,19 +1,19 @@
-//! Tasks made by threads that own no slab of the runtime: other threads' spawns, blocking closures.
+//! Tasks made by threads that own no slab of the runtime: spawns from other threads, and blocking closures.
 
 use super::Scheduler;
 use crate::sys::{Counter, Mutex, MutexGuard};
 use crate::task::{AnyOwner, Owner, Source};
 
-/// An owner that any thread may use, one at a time.
+/// An owner that any thread may use, one thread at a time.
 pub(super) struct Outside {
     owner: Owner<Scheduler>,
-    /// Guards the owner's slab; true once no task may be added any more.
+    /// Guards the owner's slab; true once no more tasks may be added.
     closed: Mutex<bool>,
     /// Tasks accepted. Written under the lock.
     spawned: Counter,
 }
 
-/// Lets one thread at a time make tasks of an [`Outside`].
+/// Lets one thread at a time make tasks in an [`Outside`].
 pub(crate) struct Door<'a> {
     owner: &'a Owner<Scheduler>,
     closed: MutexGuard<'a, bool>,
@@ -27,12 +27,12 @@ impl<'a> Door<'a> {
     pub(crate) fn source(&self) -> Source {
         match *self.closed {
             false => Source::Page,
-            // The slab has been retired, or will be: the system allocator serves any thread.
+            // The slab is retired, or will be: the system allocator serves any thread.
             true => Source::System,
         }
     }
 
-    /// Lets the next one in. False: the tasks came too late, and must be refused instead of queued.
+    /// Lets the next thread in. Returns false if the tasks came too late: they must be refused instead of queued.
     pub(super) fn leave(self) -> bool {
         !*self.closed
     }
@@ -55,7 +55,7 @@ impl Outside {
         self.spawned.get()
     }
 
-    /// Comes in to make that many tasks.
+    /// Locks the owner to make that many tasks.
     pub(super) fn enter(&self, tasks: usize) -> Door<'_> {
         let closed = self.closed.lock();
         if !*closed {

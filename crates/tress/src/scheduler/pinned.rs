@@ -1,10 +1,9 @@
-//! Tasks that one worker alone may run: those that have a stack of their own.
+//! Tasks that only one worker may run: those that have a stack of their own.
 //!
-//! A started coroutine must not change threads: what it has read of thread-local storage is cached on
-//! its stack. So its task is *pinned*, which the state word says from then on; when it is ready it goes
-//! to its worker's own queue of such tasks, or into its mail if somebody else made it ready. While a
-//! worker has such tasks it keeps its thread (`block_in_place` does not hand its core over), and when the
-//! runtime closes it drops them itself.
+//! A started coroutine must not change threads: what it has read from thread-local storage is cached on its stack. So
+//! its task is *pinned*, and its state word says so from then on; when it is ready it goes to its worker's own queue
+//! of such tasks, or into the worker's mail if another thread made it ready. While a worker has such tasks it keeps
+//! its thread (`block_in_place` does not hand over its core), and when the runtime closes it drops them itself.
 
 use super::multi::current_worker;
 use super::worker::{Core, Worker};
@@ -12,7 +11,7 @@ use crate::runtime::Shared;
 use crate::task::{Header, Ready};
 use std::ptr::NonNull;
 
-/// A pin's place in its worker's count. As long as it lives the worker keeps its thread, and a runtime
+/// One count in a worker's number of pinned tasks. As long as it lives the worker keeps its thread, and a runtime
 /// that closes waits for it. Owned by the pinned task's future, and dropped with it.
 #[derive(Debug)]
 pub(crate) struct Pinned {
@@ -30,13 +29,13 @@ impl Pinned {
         }
     }
 
-    /// Pins a task to the worker that runs it. None if that is no worker: the task's runtime has none.
+    /// Pins a task to the worker that runs it. Returns `None` if that thread is not a worker of the task's runtime.
     ///
     /// # Safety
     /// The caller runs the task, which is one of the runtime's.
     pub(crate) unsafe fn running(task: NonNull<Header>, shared: *const Shared) -> Option<Pinned> {
-        // A worker may run another runtime's tasks, inside of `block_in_place`; and what is entered on its
-        // thread says nothing of whose the task is.
+        // A worker may run another runtime's tasks, inside of `block_in_place`; and the runtime entered on its thread
+        // need not be the task's.
         let worker = current_worker(shared)?;
         let core = worker.core()?;
         // SAFETY: by the caller's promise.
@@ -58,18 +57,18 @@ impl Drop for Pinned {
     }
 }
 
-/// So many more pinned tasks than another has are a reason not to pin the next one at once.
+/// A worker with this many more pinned tasks than another has a reason not to pin the next one at once.
 const UNEVEN: usize = 4;
 
-/// Whether a task that is about to be pinned to this worker should wait a little longer, so that one with
-/// far fewer of them can steal it. Where it starts it stays.
+/// Whether a task that is about to be pinned to this worker should wait a little longer, so that a worker with far
+/// fewer of them can steal it. It stays where it starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spread {
-    /// There are no more here than elsewhere.
+    /// This worker has no more of them than others.
     Even,
-    /// Another one has fewer, but is busy.
+    /// Another worker has fewer, but is busy.
     Uneven,
-    /// And somebody is on the way to take some.
+    /// Another worker has fewer, and a thread is on its way to take some.
     Awaited,
 }
 
@@ -102,10 +101,10 @@ impl Core {
             .set(pinned as u64);
     }
 
-    /// Binds a task that was made here to this worker, and queues it. Its future owns a [`Pinned`], so that while the
-    /// runtime closes the worker drops it.
+    /// Binds a task that was made here to this worker, and queues it. Its future owns a [`Pinned`], so that the
+    /// worker drops it when the runtime closes.
     pub(super) fn schedule_bound(&self, worker: &Worker, task: Ready) {
-        // SAFETY: it has been made just now and not been queued.
+        // SAFETY: it has just been made and has not been queued.
         unsafe { task.header().pin(self.index()) };
         self.schedule_pinned(&worker.multi().remotes[self.index()], task);
     }

@@ -8,8 +8,8 @@ use super::worker::{Core, Worker};
 use crate::task::Ran;
 use crate::task::{AnyOwner, Ready, Source};
 
-/// Where this thread may make tasks; they then go to [`queue`](Place::queue). As long as there is one, this thread owns
-/// the owner's slab if the source says so.
+/// Where this thread may make tasks, which then go to [`queue`](Place::queue). While it exists, this thread owns the
+/// owner's slab if the source says so.
 #[must_use]
 pub(crate) struct Place<'a> {
     owner: &'a AnyOwner,
@@ -20,12 +20,12 @@ pub(crate) struct Place<'a> {
 enum To<'a> {
     /// This thread is that worker.
     Core(&'a Worker, &'a Core),
-    /// The same, for a task that stays there.
+    /// As `Core`, for a task that stays there.
     #[cfg(all(feature = "coroutine", unix, not(loom)))]
     Bound(&'a Worker, &'a Core),
     /// This thread drives a current-thread runtime.
     Driving(&'a Driving),
-    /// It has nothing to do with the scheduler.
+    /// This thread runs no tasks of the scheduler.
     Outside(Door<'a>, &'a dyn Loop),
 }
 
@@ -74,8 +74,8 @@ impl<'a> Place<'a> {
         self.source
     }
 
-    /// Queues the task that was made here. If the scheduler is closing it is cancelled: its future may be dropped on
-    /// the thread that it came from.
+    /// Queues the task that was made here. If the scheduler is closing the task is cancelled: its future may be
+    /// dropped on the thread that it came from.
     #[inline]
     pub(crate) fn queue(self, task: Ready) {
         match self.to {
@@ -90,7 +90,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// The same for all that were made here, oldest first.
+    /// As `queue`, for all tasks that were made here, oldest first.
     pub(crate) fn queue_all(self, tasks: &mut Vec<Ready>) {
         match self.to {
             To::Core(worker, core) => core.schedule_batch(worker, tasks),
@@ -108,7 +108,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Runs the task up to its first suspension, here and now. The place is one outside of the scheduler.
+    /// Runs the task here and now, up to its first suspension. The place is one outside of the scheduler.
     #[cfg(not(loom))]
     pub(crate) fn run(self, task: Ready) {
         let To::Outside(door, scheduler) = self.to else {

@@ -12,8 +12,8 @@
 //! `real` are the thief's. *Release*: `steal` catches up with `real`, retried until it succeeds,
 //! since giving up here would block the queue for ever. The owner may pop meanwhile.
 //!
-//! When the ring is full, half of it and the new task move to the inject queue as one batch under
-//! one lock; if a thief is at work, only the new task does.
+//! When the ring is full, half of it and the new task move to the inject queue as one batch under one lock; if a
+//! thief is at work, only the new task moves.
 //!
 //! # Memory ordering
 //! The tail is stored with release after the slot is written, and loaded with acquire by thieves.
@@ -29,11 +29,11 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
-/// Slots in the ring (seed 002). Small under the model, so that it wraps and overflows.
+/// Slots in the ring: few under the model, so that it wraps and overflows.
 pub(crate) const CAPACITY: usize = if cfg!(loom) { 4 } else { 256 };
 const MASK: u32 = CAPACITY as u32 - 1;
 
-/// The task so many places behind the one that is popped is brought into the cache.
+/// How many places behind the popped task a task is prefetched.
 // D-SCHED-01
 const AHEAD: u32 = 2;
 
@@ -43,7 +43,7 @@ struct Ring {
     slots: Box<[UnsafeCell<MaybeUninit<Ready>>]>,
 }
 
-// SAFETY: what the slots hold is `Send`; who may touch which slot follows from head and tail.
+// SAFETY: what the slots hold is `Send`; which thread may touch which slot follows from head and tail.
 unsafe impl Sync for Ring {}
 
 /// The owner's half: may push and pop. Not shareable.
@@ -52,7 +52,7 @@ pub(crate) struct Local {
     _owner: PhantomData<Cell<()>>,
 }
 
-/// Everybody else's half: may look and steal.
+/// The other threads' half: may look and steal.
 pub(crate) struct Steal(Arc<Ring>);
 
 pub(crate) fn ring() -> (Local, Steal) {
@@ -86,10 +86,10 @@ impl Ring {
         unsafe { self.slots[(at & MASK) as usize].with(|slot| (*slot).assume_init_read()) }
     }
 
-    /// The address of the task in a slot, which may be somebody else's by now.
+    /// Returns the address of the task in a slot, which may have been stolen by now.
     ///
     /// # Safety
-    /// The slot has been written, and nobody writes to it now.
+    /// The slot has been written, and no thread writes to it now.
     unsafe fn address(&self, at: u32) -> NonNull<Header> {
         // SAFETY: by the caller's promise. A `Ready` is nothing but that address.
         unsafe {
@@ -118,14 +118,14 @@ impl Local {
         self.ring.len()
     }
 
-    /// Room for tasks before a push overflows.
+    /// Returns how many tasks can be pushed before a push overflows.
     pub(crate) fn room(&self) -> usize {
         let (steal, _) = unpack(self.ring.head.load(Ordering::Acquire));
         let tail = self.ring.tail.load(Ordering::Relaxed);
         CAPACITY - tail.wrapping_sub(steal) as usize
     }
 
-    /// Adds a task at the tail. True if it had to move tasks to the inject queue.
+    /// Adds a task at the tail. Returns true if tasks had to move to the inject queue.
     #[inline]
     pub(crate) fn push(&self, mut task: Ready, inject: &Inject) -> bool {
         let tail = self.ring.tail.load(Ordering::Relaxed);
@@ -169,7 +169,7 @@ impl Local {
         {
             return Err(task);
         }
-        // SAFETY: the exchange took these slots out of everybody's reach, and each is read once.
+        // SAFETY: the exchange took these slots out of every other thread's reach, and each is read once.
         let older = (0..HALF).map(|i| unsafe { self.ring.read(real.wrapping_add(i)) });
         inject.push_batch(older.chain([task]));
         Ok(())
@@ -203,7 +203,7 @@ impl Local {
                         // task may be stolen and gone: the address is all that is used.
                         prefetch(unsafe { self.ring.address(real.wrapping_add(AHEAD)) });
                     }
-                    // SAFETY: `real` was ours to take and nobody else can any more. The slot is not
+                    // SAFETY: `real` was ours to take and no other thread can take it any more. The slot is not
                     // overwritten before we push again.
                     return Some(unsafe { self.ring.read(real) });
                 }
@@ -222,7 +222,8 @@ impl Steal {
         self.len() == 0
     }
 
-    /// Moves half of the queue to `into`, returning the oldest of them, and how many were taken.
+    /// Moves half of the queue to `into`. Returns the oldest of these tasks, which stays out of it, and how many were
+    /// taken.
     pub(crate) fn steal_into(&self, into: &Local) -> Option<(Ready, u32)> {
         let to = &into.ring;
         let to_tail = to.tail.load(Ordering::Relaxed);

@@ -1,14 +1,14 @@
-//! Whether to spin for a moment before parking.
+//! Decides whether to spin for a moment before parking.
 //!
-//! Waking a parked thread costs tens of microseconds on a virtual machine, so a worker whose waits
-//! have been short lately looks around a little longer before it parks. It remembers how its last waits ended; unless half of the last four were short it
-//! does not spin at all, so that an idle runtime uses no CPU, and one that works in bursts little. At
-//! most one thread per two cores spins, over all runtimes of the process.
+//! Waking a parked thread costs tens of microseconds on a virtual machine, so a worker whose waits have been short
+//! lately looks around a little longer before it parks. It remembers how its last waits ended; unless half of the
+//! last four were short it does not spin at all, so that an idle runtime uses no CPU, and one that works in bursts
+//! little. At most one thread per two cores spins, over all runtimes of the process.
 //!
-//! It never yields to the kernel while it spins: on a machine with other work that
-//! gives the core away for a whole time slice (4 ms measured), where a parked thread would have been
-//! woken at once. Nor does it spin on a machine without cores to spare: see `pressure.rs`. A spin that
-//! lasted much longer than its window was preempted, and spinning stops until a wait has been short again.
+//! It never yields to the kernel while it spins: on a machine with other work that gives the core away for a whole
+//! time slice (4 ms measured), where a parked thread would have been woken at once. Nor does it spin on a machine
+//! without cores to spare: see `pressure.rs`. A spin that lasted much longer than its window was preempted, and spinning
+//! stops until two waits have been short again.
 
 use crate::sys::atomic::Ordering;
 use crate::sys::clock;
@@ -16,13 +16,13 @@ use crate::sys::plain::AtomicUsize;
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-/// Looks between two looks at the clock.
+/// Looks at the work between two looks at the clock.
 const LOOKS: u32 = 16;
-/// Processor pauses between two looks, so that what is looked at can also be written.
+/// Processor pauses between two looks, so that other threads can write what is looked at.
 const PAUSES: u32 = 4;
 /// A spin that took this many windows was preempted.
 const PREEMPTED: u32 = 4;
-/// A parked wait that ended within this would have been worth a spin: the window, and what the
+/// A parked wait that ended within this many windows would have been worth a spin: the window, and the time that the
 /// wake-up itself took.
 // D-SCHED-07
 const SHORT_PARK: u32 = 3;
@@ -33,7 +33,7 @@ static SPINNERS: AtomicUsize = AtomicUsize::new(0);
 pub(crate) struct Spin {
     window: Duration,
     max_spinners: usize,
-    /// One bit per wait, newest lowest: 1 = it ended within the window.
+    /// One bit per wait, newest lowest: 1 if it was short.
     history: Cell<u8>,
 }
 
@@ -59,8 +59,8 @@ impl Spin {
         self.record(now - start <= self.window * SHORT_PARK);
     }
 
-    /// Looks with `ready` until it says yes (true) or the window is over (false). Returns false at
-    /// once if spinning does not pay or enough others do.
+    /// Calls `ready` until it returns true, and then returns true, or until the window is over, and then returns
+    /// false. Returns false at once if spinning does not pay or enough other threads spin.
     pub(crate) fn wait(&self, start: Instant, mut ready: impl FnMut() -> bool) -> bool {
         if !self.pays() {
             return false;

@@ -2,8 +2,7 @@
 
 use crate::sys::Counter;
 
-/// What one worker has done (seed 002's per-worker statistics and a few more). Written by the
-/// worker only.
+/// What one worker has done. Written only by the worker, except where noted.
 #[derive(Debug, Default)]
 pub(crate) struct WorkerStats {
     pub(crate) spawned: Counter,

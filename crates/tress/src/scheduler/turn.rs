@@ -1,5 +1,5 @@
-//! Whose turn it is: the local queue's or the global one's. And when a tick has lasted long enough. The same for
-//! both schedulers.
+//! Decides whose turn it is, the local queue's or the global one's, and when a tick has lasted long enough; for both
+//! schedulers.
 
 use super::adapt::Adapt;
 use crate::sys::clock;
@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 /// A tick that took this long is followed by a look at the global queue.
 pub(super) const LONG_TICK: Duration = Duration::from_micros(200);
-/// Where polls are long, the global queue's turn lasts so long: a batch would be over in no time, and what
-/// came in a burst would wait for several long polls.
+/// How long the global queue's turn lasts where polls are long: a batch would soon be over, and tasks that came in a
+/// burst would wait for several long polls.
 // D-SCHED-10
 const GLOBAL_TURN: Duration = LONG_TICK;
 /// Polls that take this long on average are long.
@@ -21,12 +21,12 @@ pub(super) struct GlobalTurn {
     until: Cell<u32>,
     /// Tasks fetched in the present one.
     taken: Cell<u32>,
-    /// When that began; kept where polls are long.
+    /// When the present turn began; kept where polls are long.
     began: Cell<Instant>,
 }
 
 impl GlobalTurn {
-    /// The first one comes after so many polls.
+    /// Creates one whose first turn comes after `polls` polls.
     pub(super) fn after(polls: u32) -> GlobalTurn {
         GlobalTurn {
             until: Cell::new(polls),
@@ -35,7 +35,7 @@ impl GlobalTurn {
         }
     }
 
-    /// Is it the global queue's turn at the next poll? Otherwise that is counted.
+    /// Returns whether the next poll is the global queue's turn. If not, counts that poll.
     #[inline(always)]
     pub(super) fn is_now(&self) -> bool {
         let until = self.until.get();
@@ -46,13 +46,13 @@ impl GlobalTurn {
         false
     }
 
-    /// Has the present turn not begun yet?
+    /// Returns whether the present turn has yet to begin.
     pub(super) fn begins(&self) -> bool {
         self.taken.get() == 0
     }
 
-    /// So many tasks were fetched. The turn ends when they are `least` altogether, and where polls are long with
-    /// its time.
+    /// Notes that `taken` tasks were fetched. The turn ends once it has had `least` of them and, where polls are
+    /// long, its time is over.
     pub(super) fn took(&self, taken: u32, least: u32, adapt: &Adapt) {
         let now = (adapt.average() >= LONG_POLL).then(clock::now);
         let before = self.taken.get();
@@ -67,13 +67,13 @@ impl GlobalTurn {
         }
     }
 
-    /// The turn is over.
+    /// Ends the turn.
     pub(super) fn end(&self, adapt: &Adapt) {
         self.taken.set(0);
         self.until.set(adapt.global_interval());
     }
 
-    /// The global queue has waited long enough, whatever the number of polls.
+    /// Makes it the global queue's turn at once: it has waited long enough, whatever the number of polls.
     pub(super) fn hurry(&self) {
         self.until.set(0);
     }

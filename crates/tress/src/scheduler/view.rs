@@ -219,7 +219,7 @@ pub(crate) fn none_is_current() -> bool {
     CURRENT.get().is_null()
 }
 
-/// Somebody who runs a view's tasks. Counted in the view until it ends.
+/// Runs a view's tasks. Counted in the view until it ends.
 struct Drain(Option<Arc<View>>);
 
 impl Drain {
@@ -264,7 +264,7 @@ impl Drop for Drain {
 #[derive(Default)]
 pub(crate) struct Views {
     all: Mutex<Vec<Weak<View>>>,
-    /// The one that all who ask for `io` share.
+    /// The view that all users of `io` share.
     io: Mutex<Option<Arc<View>>>,
     made: Counter,
 }
@@ -303,7 +303,7 @@ impl Views {
         Some(all.iter().map(|view| view.stats(is_io(view))).collect())
     }
 
-    /// Their tasks, for one who must not wait; false if some could not be had.
+    /// Adds the tasks of all views without waiting for a lock. Returns false if some are missing.
     pub(crate) fn try_live_tasks(&self, tasks: &mut Vec<TaskRef>) -> bool {
         let Some(all) = self.all.lock_soon() else {
             return false;

@@ -22,12 +22,12 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Tasks taken from the LIFO slot in a row before it is flushed to the ring (seed 002).
+/// Tasks taken from the LIFO slot in a row before it is flushed to the ring.
 // D-SCHED-02
 pub(crate) const MAX_LIFO_STREAK: u8 = 3;
-/// A worker that is busy looks after its I/O so often, at the end of a tick.
+/// A busy worker looks after its I/O at this interval, at the end of a tick.
 const TURN_EVERY: Duration = Duration::from_micros(50);
-/// Polls of a tick after which the clock is looked at: 1, 4, 16 and 64.
+/// Polls of a tick after which the clock is read: 1, 4, 16 and 64.
 const CLOCK_AT: u128 = 1 << 1 | 1 << 4 | 1 << 16 | 1 << 64;
 
 /// A thread that runs workers. Reached through the thread-local context.
@@ -37,7 +37,7 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// The worker that the calling thread is, of whichever runtime.
+    /// Returns the calling thread's worker, of whichever runtime.
     #[inline]
     pub(crate) fn here<'a>() -> Option<&'a Worker> {
         // The closure stays this small so that it is inlined: a call through the key costs nanoseconds.
@@ -51,7 +51,7 @@ impl Worker {
         Arc::as_ptr(&self.shared)
     }
 
-    /// The core, unless this thread gave it away to block.
+    /// Returns the core, unless this thread gave it away to block.
     #[inline]
     pub(crate) fn core(&self) -> Option<&Core> {
         // SAFETY: set while this thread owns the box; only this thread unsets it, and never while
@@ -59,7 +59,7 @@ impl Worker {
         self.core.get().map(|core| unsafe { core.as_ref() })
     }
 
-    /// The timers of the worker that this thread is.
+    /// Returns the timers of this worker, unless its core was given away.
     pub(crate) fn timers(&self) -> Option<&Arc<Timers>> {
         let core = self.core()?;
         Some(&self.multi().remotes[core.index].timers)
@@ -128,7 +128,7 @@ impl Worker {
                 .stats
                 .mean_poll_ns
                 .set(core.adapt.average().as_nanos() as u64);
-            // Of one poll, or else no more than the longest of them.
+            // The time of one poll, or the mean of several, which the longest of them took at least.
             let mean = took.as_nanos() as u64 / u64::from(polls);
             remote.stats.max_poll_ns.raise(mean);
             if took >= LONG_TICK {
@@ -157,14 +157,14 @@ impl Worker {
         }
     }
 
-    /// Runs tasks for a tick. Returns how many polls that were, or none if the worker has to stop.
+    /// Runs tasks for a tick. Returns the number of polls, or `None` if the worker has to stop.
     #[inline(always)]
     fn run_tick(&self, core: &Core, multi: &Multi, remote: &Remote, start: Instant) -> Option<u32> {
         let tick = core.adapt.tick();
         let mut recorded = core.begin_recording(remote, start);
         let mut polls = 0;
         loop {
-            // What is between two recorded polls does not ask whether anything is recorded.
+            // Between two recorded polls nothing checks whether anything is recorded.
             let until = match recorded {
                 0 => tick,
                 recorded => tick.min(recorded - 1),
@@ -199,7 +199,8 @@ impl Worker {
         }
     }
 
-    /// Looks at the clock now and then: polls may have become longer since the tick's length was chosen.
+    /// Returns whether the tick has lasted too long, which it checks now and then: polls may have become longer since
+    /// the tick's length was chosen.
     #[inline(always)]
     fn takes_long(remote: &Remote, start: Instant, polls: u32) -> bool {
         if CLOCK_AT & 1 << (polls & 127) == 0 {
@@ -212,8 +213,8 @@ impl Worker {
         took >= LONG_TICK
     }
 
-    /// Runs the next task, with a record of it. As `run_task`; none if there is no task.
-    // Apart, with a copy of all that it calls: what is called from here too would not be inlined there.
+    /// Runs the next task and records it. As `run_task`; `None` if there is no task.
+    // Apart, with a copy of all that it calls: otherwise that would not be inlined in `run_tick`.
     #[cold]
     #[inline(never)]
     fn run_next_recorded(&self, core: &Core, multi: &Multi, remote: &Remote) -> Option<bool> {
@@ -221,7 +222,7 @@ impl Worker {
         Some(self.run_recorded(core, multi, remote, task))
     }
 
-    /// Runs one task. False if the core went away meanwhile: the task blocked in place.
+    /// Runs one task. Returns false if the core was given away meanwhile: the task blocked in place.
     #[inline(always)]
     fn run_task<const RECORDED: bool>(
         &self,
@@ -265,7 +266,7 @@ impl Worker {
         }
     }
 
-    /// The same, with a record of it.
+    /// As `run_task`, and records the poll.
     #[cold]
     fn run_recorded(&self, core: &Core, multi: &Multi, remote: &Remote, task: Ready) -> bool {
         let begun = core.recorder.begin(&task, remote.stats.polled.get());
@@ -276,8 +277,8 @@ impl Worker {
         going_on
     }
 
-    /// Work was found. If this was the last searcher, whoever was not woken because of it must be
-    /// woken now, if there is still something to do.
+    /// Stops searching, because work was found. If this was the last searcher, a worker that was not woken because of
+    /// it must be woken now, if there is still something to do.
     // D-SCHED-06
     #[cold]
     fn stop_searching(&self, core: &Core) {

@@ -41,7 +41,7 @@ where
     }
 }
 
-/// So many tasks later the next cell is needed that is asked for now. Another worker has run it.
+/// How far ahead of its use a task's cell is prefetched: another worker has run the task.
 const AHEAD: usize = 8;
 
 /// The right to the results of tasks that were spawned together; made by [`spawn_batch`].

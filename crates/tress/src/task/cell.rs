@@ -23,7 +23,7 @@ struct Cell<F: Future> {
     stage: UnsafeCell<Stage<F>>,
 }
 
-/// What is in it follows from the lifecycle and, after completion, from the taken mark.
+/// Which field is valid follows from the lifecycle and, after completion, from the taken mark.
 union Stage<F: Future> {
     future: ManuallyDrop<F>,
     output: ManuallyDrop<Result<F::Output, JoinError>>,
@@ -34,7 +34,7 @@ union Stage<F: Future> {
 pub(crate) enum Source {
     /// The caller owns the owner's slab.
     Page,
-    /// It does not: the system allocator.
+    /// It does not: the system allocator is used.
     System,
 }
 
@@ -62,7 +62,7 @@ impl<F: Future> Vtables<F> {
     };
 }
 
-/// Makes a task: READY, with the task's own reference and one for the `JoinHandle`.
+/// Creates a task: READY, with the task's own reference and one for the `JoinHandle`.
 ///
 /// # Safety
 /// The owner is alive and has its whole; for `Source::Page` the caller owns its slab. If the
@@ -118,8 +118,8 @@ pub(super) unsafe fn mark_free(task: NonNull<Header>) {
     unsafe { task.cast::<AtomicU64>().as_ptr().write(AtomicU64::new(0)) }
 }
 
-/// Drops a future when its poll panics, on the way out: its destructor may ask whether the thread is
-/// panicking, as those of lock guards do.
+/// Drops a future whose poll panics, while unwinding: its destructor may ask whether the thread is panicking, as
+/// those of lock guards do.
 struct DropUnwinding<F>(*mut ManuallyDrop<F>);
 
 impl<F> Drop for DropUnwinding<F> {
@@ -146,7 +146,8 @@ unsafe fn poll<F: Future>(task: NonNull<Header>, cx: &mut Context<'_>) -> bool {
                 let polled = Pin::new_unchecked(&mut **future).poll(cx);
                 std::mem::forget(unwinding);
                 if let Poll::Ready(output) = polled {
-                    // Out of the way: dropped while the future's destructor unwinds, it must not panic.
+                    // Moved out first: it must not be dropped, and perhaps panic, while the future's destructor
+                    // unwinds.
                     ready = Some(output);
                     ManuallyDrop::drop(&mut *future);
                 }
@@ -209,14 +210,14 @@ unsafe fn drop_output<F: Future>(task: NonNull<Header>) {
 }
 
 /// # Safety
-/// Nothing refers to the cell and its stage is empty. `IN_PAGE` is as it was allocated.
+/// Nothing refers to the cell and its stage is empty. `IN_PAGE` says how it was allocated.
 unsafe fn free<F: Future, const IN_PAGE: bool>(task: NonNull<Header>) {
     // SAFETY: by the caller's promise. The state word keeps its count of zero for walkers; the
     // header's other fields with destructors are dropped here, for the only time.
     unsafe {
         let header = task.as_ptr();
         let owner = (*header).owner;
-        // Whoever had a waker in it has taken that out: no foreign code runs here.
+        // Any waker in it has been taken out: no foreign code runs here.
         let no_waker = (*header).join_waker.with(|slot| (*slot).is_none());
         assert!(no_waker, "a task that is freed has a waker");
         std::ptr::drop_in_place(&raw mut (*header).join_waker);

@@ -22,9 +22,9 @@ pub(crate) struct Budget(u8);
 
 impl Budget {
     pub(crate) const UNCONSTRAINED: Budget = Budget(u8::MAX);
-    /// Operations per poll (seed 002's `BUDGET_PER_TICK`, applied where Tokio applies it).
+    /// Operations per poll.
     pub(crate) const DEFAULT: Budget = Budget(128);
-    /// The most that can be asked for.
+    /// The largest budget that can be asked for.
     pub(crate) const MAX: u8 = u8::MAX - 1;
 
     /// A budget of 1 to [`MAX`](Budget::MAX) operations.
@@ -66,7 +66,7 @@ pub(crate) fn with_unconstrained<R>(f: impl FnOnce() -> R) -> R {
     with_budget(Budget::UNCONSTRAINED, f)
 }
 
-/// Lifts the budget for the rest of the poll, returning it. For `block_in_place`.
+/// Lifts the budget for the rest of the poll, and returns it. For `block_in_place`.
 pub(crate) fn stop() -> Budget {
     context::with(|cx| cx.budget.replace(Budget::UNCONSTRAINED))
 }
@@ -75,10 +75,10 @@ pub(crate) fn set(budget: Budget) {
     context::with(|cx| cx.budget.set(budget));
 }
 
-/// Takes one unit, to be given back unless progress is made.
+/// Takes one unit, which is given back unless progress is made.
 ///
-/// Returns `Pending` when the budget is used up; the task has then been woken and will be polled
-/// again after the others had their turn.
+/// Returns `Pending` when the budget is used up; the task has then been woken and will be polled again after the
+/// others have had their turn.
 ///
 /// ```
 /// use std::future::{Future, poll_fn};
@@ -123,7 +123,7 @@ fn forced_yield(cx: &mut Context<'_>) {
 pub struct RestoreOnPending(Cell<Budget>, PhantomData<*const ()>);
 
 impl RestoreOnPending {
-    /// The operation did something: the unit is spent.
+    /// Spends the unit: the operation made progress.
     #[inline]
     pub fn made_progress(&self) {
         self.0.set(Budget::UNCONSTRAINED);
@@ -141,12 +141,12 @@ impl Drop for RestoreOnPending {
     }
 }
 
-/// True if the running task may do another operation in this poll. Always true outside of tasks.
+/// Returns true if the running task may do another operation in this poll. Always true outside of tasks.
 pub fn has_budget_remaining() -> bool {
     context::with(|cx| cx.budget.get().take_one().is_some())
 }
 
-/// Is the budget used up? For combinators: asks to be polled again if so, without taking a unit.
+/// Checks for combinators whether any budget is left, without taking a unit; if not, asks to be polled again.
 pub(crate) fn poll_budget_available(cx: &mut Context<'_>) -> Poll<()> {
     if has_budget_remaining() {
         Poll::Ready(())
@@ -193,7 +193,7 @@ pin_project! {
     }
 }
 
-/// Lets a future run without a budget: it will not be made to yield.
+/// Lets a future run without a budget: it is not forced to yield.
 ///
 /// ```
 /// # tress::runtime::Runtime::new().unwrap().block_on(async {

@@ -5,8 +5,8 @@
 //!
 //! | field | touched by |
 //! |---|---|
-//! | `state` | everybody, by the transitions in `state.rs` |
-//! | `vtable`, `owner`, `id`, `origin` | written at spawn, then read by everybody |
+//! | `state` | all threads, by the transitions in `state.rs` |
+//! | `vtable`, `owner`, `id`, `origin` | written at spawn, then read by all threads |
 //! | `polls`, `last_poll` | written by the thread that runs the task, if polls are recorded; read by dumps |
 //! | `output_taken` | the join side, once COMPLETE |
 //! | `polling` | written by the thread that runs the task, read for reports |
@@ -47,7 +47,7 @@ const _: () = assert!(size_of::<Header>() == 64 || cfg!(loom));
 
 /// The functions that know the future's type.
 pub(super) struct VTable {
-    /// Polls the future; on completion or panic stores the output. True if it did.
+    /// Polls the future; on completion or panic stores the output. Returns true if it did.
     pub(super) poll: unsafe fn(NonNull<Header>, &mut Context<'_>) -> bool,
     /// Drops the future and stores the cancellation error as output.
     pub(super) cancel: unsafe fn(NonNull<Header>),
@@ -60,7 +60,7 @@ pub(super) struct VTable {
 }
 
 impl Header {
-    /// The state word of a slot that may hold no task at all.
+    /// Returns the state word of a slot that may hold no task at all.
     ///
     /// # Safety
     /// The memory at `this` is a task cell or a slot whose first word is an initialised state.
@@ -71,7 +71,7 @@ impl Header {
         unsafe { &*state }
     }
 
-    /// A write that only the task's one user may make.
+    /// Makes a write that only the task's one user may make.
     ///
     /// # Safety
     /// The caller has the task to itself.
@@ -93,7 +93,7 @@ impl Header {
         task.map(|task| f(unsafe { task.as_ref() }))
     }
 
-    /// The index of the worker that alone may run the task, if there is one.
+    /// Returns the index of the only worker that may run the task, if there is one.
     #[inline]
     pub(crate) fn pinned(&self) -> Option<usize> {
         self.state.load().pinned()
@@ -106,7 +106,7 @@ impl Header {
         self.state.pin(worker);
     }
 
-    /// Cancellation was asked for.
+    /// Returns whether cancellation was asked for.
     #[cfg(all(feature = "coroutine", unix, not(loom)))]
     pub(crate) fn is_cancelled(&self) -> bool {
         self.state.load().is_cancelled()
@@ -116,7 +116,7 @@ impl Header {
         self.id
     }
 
-    /// What its owner is part of.
+    /// Returns what its owner is part of.
     #[inline(always)]
     pub(crate) fn parent<T>(&self) -> *const T {
         // SAFETY: an owner lives as long as its tasks' cells.
@@ -131,7 +131,7 @@ impl Header {
         self.origin.location()
     }
 
-    /// What an event ring says of the task.
+    /// Returns what stands for the task in an event ring.
     pub(crate) fn label(&self) -> Label {
         self.origin.label()
     }
@@ -141,12 +141,12 @@ impl Header {
         Header::with_running(|task| task.origin.note_poll());
     }
 
-    /// What kind of future it is.
+    /// Returns the type name of its future.
     pub(crate) fn type_name(&self) -> &'static str {
         (self.vtable.type_name)()
     }
 
-    /// Counts a poll that stands for so many, and begins in the given millisecond of the tracer's life.
+    /// Counts a poll that stands for `polls` polls and began in the given millisecond of the tracer's life.
     pub(crate) fn note_polls(&self, polls: u32, ms: u32) {
         let polls = u16::try_from(polls).unwrap_or(u16::MAX);
         let polls = self.polls.load(Ordering::Relaxed).saturating_add(polls);
@@ -154,14 +154,15 @@ impl Header {
         self.last_poll.store(ms, Ordering::Relaxed);
     }
 
-    /// Polls that were counted, up to 65,535, and when the last recorded one began; none if there were none.
+    /// Returns the polls that were counted, up to 65,535, and when the last recorded one began; `None` if there were
+    /// none.
     pub(crate) fn polls(&self) -> Option<(u16, u32)> {
         let polls = self.polls.load(Ordering::Relaxed);
         (polls > 0).then(|| (polls, self.last_poll.load(Ordering::Relaxed)))
     }
 }
 
-/// Where a task was spawned and, if it has one, its name, in one word.
+/// Where a task was spawned and its name, if it has one, in one word.
 ///
 /// Nearly all tasks have no name: they carry the bare location. A named one carries a tagged
 /// pointer to a boxed pair.
@@ -178,7 +179,7 @@ struct Named {
 const NAMED: usize = 1;
 
 impl Origin {
-    /// For tasks of no runtime's table: those of a `LocalSet`.
+    /// Creates the origin of a task that is in no runtime's table: one of a `LocalSet`.
     pub(crate) fn new(location: &'static Location<'static>, name: Option<&str>) -> Origin {
         match name {
             None => Origin::unnamed(location),
@@ -225,7 +226,7 @@ impl Origin {
         }
     }
 
-    /// Polls of a task that has a name, and the time since the last one began; none before the first.
+    /// Returns the polls of a task that has a name, and the time since the last one began; `None` before the first.
     pub(super) fn polls(&self) -> Option<(u64, Duration)> {
         // SAFETY: as in `name`.
         let named = unsafe { &*self.boxed()? };
@@ -261,7 +262,7 @@ impl Origin {
 impl Drop for Origin {
     fn drop(&mut self) {
         if let Some(named) = self.boxed() {
-            // SAFETY: made by `Box::into_raw` in `new`, and dropped only here.
+            // SAFETY: made by `Box::into_raw` in `named`, and dropped only here.
             drop(unsafe { Box::from_raw(named) });
         }
     }

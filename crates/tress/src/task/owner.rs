@@ -1,10 +1,9 @@
-//! Who a task belongs to: where its cell lives, and who queues it when it is woken.
+//! What a task belongs to: where its cell lives, and what queues it when it is woken.
 //!
-//! Every worker has an owner, every runtime one more for spawns from outside, every current-thread
-//! runtime and every `LocalSet` one. A task stays with its owner for life; wake-ups always go back
-//! through it. An owner is part of a larger structure held in an `Arc` ([`Parent::Whole`]) and keeps
-//! that alive as long as it has cells: per page for small cells, per cell for large ones, so that
-//! an ordinary spawn touches no shared count.
+//! Every worker has an owner, every runtime one more for spawns from outside, every current-thread runtime and every
+//! `LocalSet` one. A task stays with its owner for life; wake-ups always go back through it. An owner is part of a
+//! larger structure held in an `Arc` ([`Parent::Whole`]) and keeps that alive as long as it has cells: per page for
+//! small cells, per cell for large ones, so that an ordinary spawn touches no shared count.
 
 use super::header::Header;
 use super::parent::{Parent, Woken};
@@ -57,7 +56,7 @@ struct LargeList {
     head: *mut Large,
 }
 
-/// Stands before the header of a cell that lives in no page.
+/// Precedes the header of a cell that is not in a page.
 struct Large {
     prev: *mut Large,
     next: *mut Large,
@@ -88,13 +87,13 @@ impl<P: Parent> Owner<P> {
         }
     }
 
-    /// Says what the owner is part of, before the first task comes.
+    /// Sets what the owner is part of, before the first task comes.
     pub(crate) fn set_whole(&self, whole: &Arc<P::Whole>) {
         let whole = Arc::as_ptr(whole).cast_mut().cast();
         self.any.whole.store(whole, Ordering::Relaxed);
     }
 
-    /// What the owner is part of; null before that is said.
+    /// Returns what the owner is part of; null before `set_whole`.
     pub(crate) fn whole(&self) -> *const P::Whole {
         self.any.whole()
     }
@@ -116,9 +115,9 @@ unsafe fn schedule<P: Parent>(task: Ready) {
 }
 
 /// # Safety
-/// The slab is an `Owner<P>`'s, which has its whole.
+/// The slab is that of an `Owner<P>` which has its whole.
 unsafe fn retain<P: Parent>(slab: NonNull<Slab>) {
-    // SAFETY: whoever asks an owner for memory keeps what it is part of.
+    // SAFETY: a caller that asks an owner for memory keeps what the owner is part of.
     unsafe { P::retain(AnyOwner::of_slab(slab).as_ref().whole()) }
 }
 
@@ -134,7 +133,7 @@ impl AnyOwner {
         self.whole.load(Ordering::Relaxed).cast_const().cast()
     }
 
-    /// The owner whose slab this is.
+    /// Returns the owner whose slab this is.
     fn of_slab(slab: NonNull<Slab>) -> NonNull<AnyOwner> {
         slab.cast()
     }
@@ -154,7 +153,7 @@ impl AnyOwner {
         }
     }
 
-    /// Memory for a cell, from a page where the class allows it.
+    /// Allocates a cell, from a page where the class allows it.
     ///
     /// # Safety
     /// The owner has its whole, and the caller owns its slab.
@@ -173,7 +172,7 @@ impl AnyOwner {
         }
     }
 
-    /// Memory for a cell from the system allocator; any thread may ask.
+    /// Allocates a cell from the system allocator; any thread may call it.
     ///
     /// # Safety
     /// The owner has its whole.
@@ -250,7 +249,7 @@ impl AnyOwner {
         }
     }
 
-    /// Every task that can still be referenced, each with a reference that the caller owns.
+    /// Returns every task that can still be referenced, each with a reference that the caller owns.
     pub(crate) fn live_tasks(&self) -> Vec<super::TaskRef> {
         let mut tasks = Vec::new();
         // SAFETY: the counts were raised for us.
@@ -260,7 +259,7 @@ impl AnyOwner {
         tasks
     }
 
-    /// The same, for one who must not wait: false if a list could not be had, and what is in it is
+    /// As `live_tasks`, without waiting for a lock: returns false if a list could not be had, whose tasks are then
     /// missing.
     pub(crate) fn try_live_tasks(&self, tasks: &mut Vec<super::TaskRef>) -> bool {
         // SAFETY: the counts were raised for us.

@@ -1,8 +1,8 @@
-//! The entry of a run queue: a task that is READY, in somebody's hands.
+//! The entry of a run queue: a task that is READY, and its one holder.
 //!
-//! From the step that makes a task READY (its making, a wake-up, an abort) to the end of the run that
-//! follows, exactly one holder has it: the thread that made that step, then a queue, then the thread that took it
-//! out. [`Ready`] is that hold as a value. It cannot be copied, and it is given up in three ways only:
+//! From the step that makes a task READY (its creation, a wake-up, an abort) to the end of the run that follows,
+//! exactly one holder has it: the thread that made that step, then a queue, then the thread that took it out.
+//! [`Ready`] is that hold as a value. It cannot be copied, and it is given up in three ways only:
 //! [`run`](Ready::run), [`refuse`](Ready::refuse), or by handing it on.
 //!
 //! Tasks whose futures are not `Send` have a twin that stays on its thread, [`LocalReady`].
@@ -14,19 +14,19 @@ use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
-/// A task that is READY and in the holder's hands, who may run it on the thread that it is on.
+/// A task that is READY and belongs to the holder, which may run it on the thread that it is on.
 #[repr(transparent)]
 #[must_use = "a task that is READY has to be run, refused or queued: no other wake-up will come"]
 pub(crate) struct Ready(NonNull<Header>);
 
-// SAFETY: a `Ready` is made of a task whose future is `Send`, or by one who answers for the threads that it gets to
-// (`task::new`).
+// SAFETY: a `Ready` is made from a task whose future is `Send`, or by a caller that answers for the threads that it
+// gets to (`task::new`).
 unsafe impl Send for Ready {}
 
 impl Ready {
     /// # Safety
-    /// The task is READY, and nobody else has it in a queue or in hand. The thread that gets the result may run
-    /// the task, or only queues it.
+    /// The task is READY, and nothing else holds it, neither a queue nor a thread. The thread that gets the result
+    /// may run the task, or only queues it.
     #[inline(always)]
     pub(crate) unsafe fn from_raw(task: NonNull<Header>) -> Ready {
         Ready(task)
@@ -40,8 +40,8 @@ impl Ready {
 
     #[inline(always)]
     pub(crate) fn header(&self) -> &Header {
-        // SAFETY: a READY task is not COMPLETE, so that its own reference keeps it alive; and nobody but us can
-        // run it to its end.
+        // SAFETY: a READY task is not COMPLETE, so its own reference keeps it alive; and only we can run it to its
+        // end.
         unsafe { self.0.as_ref() }
     }
 }
@@ -66,7 +66,7 @@ impl fmt::Debug for Ready {
     }
 }
 
-/// As [`Ready`], of a task that stays on this thread.
+/// As [`Ready`], for a task that stays on this thread.
 #[must_use = "a task that is READY has to be run, refused or queued: no other wake-up will come"]
 pub(crate) struct LocalReady {
     task: Ready,
@@ -120,7 +120,7 @@ mod tests {
     fn one_that_is_lost_says_so() {
         let (task, _handle, runtime) = a_ready_task();
         let raw = task.into_raw();
-        // SAFETY: in our hands since it was made.
+        // SAFETY: ours since it was made.
         let lost = unsafe { Ready::from_raw(raw) };
         let panicked = catch_unwind(AssertUnwindSafe(|| drop(lost))).unwrap_err();
         let text = panicked.downcast::<String>().unwrap();

@@ -1,4 +1,4 @@
-//! What happens between taking a task out of a queue and letting go of it.
+//! What happens between taking a task out of a queue and giving it up.
 
 use super::coop;
 use super::header::Header;
@@ -29,8 +29,8 @@ impl Ready {
     #[inline(always)]
     pub(crate) fn run(self) -> Ran {
         let task = self.into_raw();
-        // SAFETY: not COMPLETE, so the task's own reference keeps it alive; whoever has it in hand
-        // has the stage until `park` or `complete`.
+        // SAFETY: not COMPLETE, so the task's own reference keeps it alive; its holder has the stage until `park` or
+        // `complete`.
         unsafe {
             let header = task.as_ref();
             match header.state.start() {
@@ -66,7 +66,7 @@ impl Ready {
 
     /// Cancels the task instead of running it.
     pub(crate) fn refuse(self) {
-        // It is ours, so that nobody else has to be told. A shield that was up is gone afterwards.
+        // The task is ours, so no other thread has to be told. A shield that was up is gone afterwards.
         let _ = self.header().state.shut_down();
         let ran = self.run();
         assert!(matches!(ran, Ran::Complete), "a refused task has run");
@@ -118,8 +118,8 @@ unsafe fn complete(task: NonNull<Header>) {
 /// A counted reference to a task.
 pub(crate) struct TaskRef(NonNull<Header>);
 
-// SAFETY: through a reference only the state word and the immutable fields can be reached, and
-// `shut_down`'s callers promise to be on the right thread.
+// SAFETY: through a reference only the state word and the immutable fields can be reached, and callers of `shut_down`
+// promise to be on the right thread.
 unsafe impl Send for TaskRef {}
 // SAFETY: as above.
 unsafe impl Sync for TaskRef {}
@@ -152,11 +152,11 @@ impl TaskRef {
         self.header().polling.load(Ordering::Relaxed)
     }
 
-    /// Cancels the task for good. True if it was idle and has been torn down here and now;
-    /// otherwise whoever runs or dequeues it will see to that. A pinned one is left to its worker.
+    /// Cancels the task for good. Returns true if it was idle and has been torn down here and now; otherwise the
+    /// thread that runs or dequeues it will do that. A pinned one is left to its worker.
     ///
     /// # Safety
-    /// On this thread the task's future may be dropped.
+    /// The task's future may be dropped on this thread.
     pub(crate) unsafe fn shut_down(&self) -> bool {
         // SAFETY: the transition hands us the task.
         unsafe {
@@ -174,7 +174,7 @@ impl TaskRef {
         }
     }
 
-    /// The task itself: a pointer to the whole cell, where `header` only borrows its first part.
+    /// Returns the task itself: a pointer to the whole cell, where `header` only borrows its first part.
     pub(super) fn as_raw(&self) -> NonNull<Header> {
         self.0
     }

@@ -19,9 +19,9 @@ use std::task::{Context, Poll};
 /// the other or side by side: the abort waits for the last of them. Shutdown of the runtime ignores
 /// them: it drops every task. Outside of a task (`block_on`) a shield does nothing.
 ///
-/// A shield protects the task that polled it last. One that is moved to another task and polled there
-/// protects that one from then on, and the former no more. A shield that has been polled and is then
-/// forgotten ([`mem::forget`](std::mem::forget)) keeps the task that polled it from being aborted.
+/// A shield protects the task that polled it last. One that is moved to another task and polled there protects that
+/// task from then on, and no longer the former. A shield that has been polled and is then forgotten
+/// ([`mem::forget`](std::mem::forget)) keeps the task that polled it from being aborted.
 ///
 /// ```
 /// use tress::task;
@@ -66,9 +66,9 @@ impl<F: Future> Future for Shield<F> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
         let here = context::with(|cx| cx.task.get());
-        // The reference in `raised` keeps the address from being another task's.
+        // The reference in `raised` keeps the address from being reused for another task.
         if this.raised.as_ref().map(|raised| raised.task.as_raw()) != here {
-            // The new one is up before the former goes down.
+            // The new one is raised before the former is lowered.
             *this.raised = Raised::on_current();
         }
         let polled = this.inner.poll(cx);
@@ -87,8 +87,7 @@ impl<F> std::fmt::Debug for Shield<F> {
     }
 }
 
-/// One shield of a task. Holds a reference: the future may be moved to another task and outlive the one
-/// it shields.
+/// One shield of a task. Holds a reference: the future may be moved to another task and outlive the one it shields.
 pub(crate) struct Raised {
     task: TaskRef,
     /// Counted in the state word by itself, not by the owner.
@@ -96,7 +95,7 @@ pub(crate) struct Raised {
 }
 
 impl Raised {
-    /// None outside of a task, and in one that is being shut down.
+    /// Raises a shield. Returns `None` outside of a task, and in one that is being shut down.
     pub(crate) fn on_current() -> Option<Raised> {
         let task: NonNull<Header> = context::with(|cx| cx.task.get())?;
         // SAFETY: the running task is alive, and so is its owner; the reference raised here is the
@@ -133,8 +132,8 @@ impl Drop for Raised {
     }
 }
 
-/// How many shields the tasks of one owner have beyond those that their state words count. For each
-/// task in the map the word counts one more.
+/// How many shields the tasks of one owner have beyond those that their state words count. For each task in the map
+/// its word counts one more.
 pub(super) struct Further(Mutex<BTreeMap<NonNull<Header>, usize>>);
 
 impl Further {
@@ -142,7 +141,7 @@ impl Further {
         Further(Mutex::new(BTreeMap::new()))
     }
 
-    /// False if the task is being shut down. The caller runs it.
+    /// Counts one more. Returns false if the task is being shut down. The caller runs the task.
     fn raise(&self, task: NonNull<Header>) -> bool {
         let mut counts = self.0.lock();
         let count = counts.entry(task).or_insert(0);
@@ -158,8 +157,8 @@ impl Further {
         true
     }
 
-    /// Undoes a `raise`. As for the state's `unshield`, the caller may have to queue the task; it
-    /// holds a reference to it.
+    /// Undoes a `raise`. As with the state's `unshield`, the caller may have to queue the task; it holds a reference
+    /// to it.
     fn lower(&self, task: NonNull<Header>) -> Wake {
         let mut counts = self.0.lock();
         let Some(count) = counts.get_mut(&task) else {
@@ -170,7 +169,7 @@ impl Further {
             return Wake::Nothing;
         }
         counts.remove(&task);
-        // With the lock: another one raised meanwhile would find the count of the word as it was.
+        // Under the lock: a shield raised meanwhile would still find the word's former count.
         // SAFETY: the caller holds a reference.
         unsafe { &task.as_ref().state }.unshield()
     }

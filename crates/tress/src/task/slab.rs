@@ -1,4 +1,4 @@
-//! Memory for task cells: per-owner pages of equal slots, with remote frees (seed 004 §1.5).
+//! Memory for task cells: per-owner pages of equal slots, with remote frees.
 //!
 //! A worker allocates and frees its own tasks' cells without an atomic operation. A cell freed on
 //! another thread is pushed onto its page's remote list with one compare-exchange and collected
@@ -11,17 +11,16 @@
 //!
 //! # The life of a page
 //! - *listed*: it may have a free slot; its owner allocates from the first listed page of a class.
-//! - *full*: found without a free slot, it leaves the list with the FULL tag in its remote word.
-//!   The first remote free takes the tag off and pushes the page onto the owner's reclaim stack;
-//!   the first local free lists it again.
+//! - *full*: found without a free slot, it leaves the list with the FULL tag in its remote word. The first remote
+//!   free takes the tag off and pushes the page onto the owner's reclaim stack; the first local free lists it again.
 //! - *empty*: released to the system, except for a few that stay with their owner.
 //! - *orphaned*: the owner retired (its runtime has shut down) while cells were still referenced.
 //!   The remote word carries the ORPHAN tag for ever, and the last free releases the page.
 //!
 //! # Memory ordering
-//! A remote free releases and the owner's collecting swap acquires, so whatever the last user of
-//! a cell did happens before its reuse. The reclaim stack hands over pages the same way. The FULL tag hands
-//! the page's link in that stack from the owner to whoever takes the tag off.
+//! A remote free releases and the owner's collecting swap acquires, so whatever the last user of a cell did happens
+//! before its reuse. The reclaim stack hands over pages the same way. The FULL tag hands the page's link in that
+//! stack from the owner to the thread that takes the tag off.
 
 use super::header::Header;
 use crate::sys::atomic::{AtomicPtr, AtomicU64, Ordering};
@@ -36,7 +35,7 @@ mod model;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
-/// Under the model a page holds one cell of the largest class, so that every free meets the edges.
+/// Under the model a page holds one cell of the largest class, so that every free hits an edge case.
 const PAGE_SIZE: usize = if cfg!(loom) { 4 * 1024 } else { 64 * 1024 };
 const FIRST_SLOT: usize = size_of::<Page>().next_multiple_of(128);
 /// Empty pages an owner keeps for the next burst.
@@ -101,7 +100,7 @@ pub(crate) struct Page {
     capacity: u32,
     class: Class,
 
-    // The owner's.
+    // The owner's fields.
     free: Cell<u32>,
     fresh: Cell<u32>,
     used: Cell<u32>,
@@ -109,7 +108,7 @@ pub(crate) struct Page {
     prev: Cell<*mut Page>,
     next: Cell<*mut Page>,
 
-    // Everybody's.
+    // Fields of all threads.
     remote: AtomicU64,
     reclaim_next: Cell<*mut Page>,
     /// Live cells of an orphaned page; `BIAS` until the owner has counted them.
@@ -158,7 +157,7 @@ impl Page {
         (offset / size) as u32
     }
 
-    /// A slot, if the owner can have one without looking at the remote list.
+    /// Takes a slot, if the owner can have one without looking at the remote list.
     ///
     /// # Safety
     /// `this` is a live page and the caller is its owner.
@@ -168,8 +167,8 @@ impl Page {
         let page = unsafe { &*this.as_ptr() };
         let index = page.free.get();
         let slot = if index != NIL {
-            // SAFETY: a free slot's index is below the capacity, its link is initialised, and
-            // nobody but the owner reads it.
+            // SAFETY: a free slot's index is below the capacity, its link is initialised, and only the owner reads
+            // it.
             unsafe {
                 let slot = Page::slot(this, index);
                 page.free.set((*slot.cast::<FreeSlot>().as_ptr()).next);
@@ -339,8 +338,8 @@ impl Slab {
         page
     }
 
-    /// Gives a slot back from any thread. `here` is the slab that the calling thread owns, if any.
-    /// The state word's count must be zero already.
+    /// Gives a slot back from any thread. `here` is the slab that the calling thread owns, if any. The state word's
+    /// count must be zero already.
     ///
     /// # Safety
     /// `cell` came from `alloc` of a slab with the same `keep` and is not used any more.
@@ -370,8 +369,8 @@ impl Slab {
     /// The caller owns the page's slab, and the page has just got a slot back.
     #[cold]
     unsafe fn free_slow(page: NonNull<Page>, keep: &Keep) {
-        // SAFETY: live, and the caller owns it. An unlisted page carries the FULL tag or is on
-        // its way through the reclaim stack; in the second case the stack's taker lists it.
+        // SAFETY: live, and the caller owns it. An unlisted page carries the FULL tag or is on its way through the
+        // reclaim stack; in the second case the thread that empties the stack lists it.
         unsafe {
             let p = page.as_ref();
             let slab = p.slab.as_ref();
@@ -416,8 +415,8 @@ impl Slab {
                     Ordering::Relaxed,
                 ) {
                     Ok(_) if current.0 & Remote::FULL != 0 => {
-                        // The page is in nobody's list: without this push the owner would never
-                        // look at it again, so it cannot have gone away.
+                        // The page is in no list: without this push the owner would never look at it again, so it
+                        // cannot have gone away.
                         return slab.as_ref().push_reclaimed(page);
                     }
                     Ok(_) => return,
@@ -440,7 +439,7 @@ impl Slab {
     }
 
     /// # Safety
-    /// No cell of the page is in use and nobody will look at it again.
+    /// No cell of the page is in use and no thread will look at it again.
     unsafe fn release(page: NonNull<Page>, keep: &Keep) {
         // SAFETY: the slab is retained by this very page until the last line.
         unsafe {
@@ -537,7 +536,7 @@ impl Slab {
             let tagged = page.as_ref().remote.compare_exchange(
                 Remote::EMPTY.0,
                 Remote::EMPTY.0 | Remote::FULL,
-                // Hands the link in the page to who takes the tag off.
+                // Hands the link in the page to the thread that takes the tag off.
                 Ordering::Release,
                 Ordering::Relaxed,
             );
@@ -561,7 +560,7 @@ impl Slab {
         }
     }
 
-    /// Collects remote frees and releases empty pages; for an owner with nothing better to do.
+    /// Collects remote frees and releases empty pages; for an owner that has nothing else to do.
     ///
     /// # Safety
     /// The caller owns the slab, which is retained by the caller too.
@@ -602,7 +601,7 @@ impl Slab {
         Slab::walk(&self.pages.lock(), f);
     }
 
-    /// The same, unless the list of pages cannot be had soon. True if it could.
+    /// As `for_each`, unless the lock on the pages cannot be had soon. Returns true if it could.
     pub(crate) fn try_for_each(&self, f: impl FnMut(NonNull<Header>)) -> bool {
         let pages = self.pages.lock_soon();
         pages.map(|pages| Slab::walk(&pages, f)).is_some()
@@ -610,9 +609,9 @@ impl Slab {
 
     fn walk(pages: &MutexGuard<'_, Vec<NonNull<Page>>>, mut f: impl FnMut(NonNull<Header>)) {
         for &page in pages.iter() {
-            // SAFETY: pages in the vector are live while its lock is held. A slot's state word is
-            // an initialised atomic from the page's birth on; a live count means an initialised
-            // header, because the word is published last.
+            // SAFETY: pages in the vector are live while its lock is held. A slot's state word is an initialised
+            // atomic from the page's creation on; a live count means an initialised header, because the word is
+            // published last.
             unsafe {
                 for index in 0..page.as_ref().capacity {
                     let slot = Page::slot(page, index).cast::<Header>();
@@ -627,7 +626,7 @@ impl Slab {
     /// Ends ownership: pages in use free themselves with their last cell from now on.
     ///
     /// # Safety
-    /// The caller owns the slab and nobody will own it again. The caller retains it for the call.
+    /// The caller owns the slab and no thread will own it again. The caller retains it for the call.
     pub(crate) unsafe fn retire(&self, keep: &Keep) {
         // SAFETY: the owner's functions and fields, by the caller's promise.
         unsafe {

@@ -7,39 +7,38 @@
 //! +----------------------+-----------+-----------+------------+----------+
 //! ```
 //!
-//! **lifecycle** says who may touch the future:
+//! **lifecycle** says which thread may touch the future:
 //!
 //! | value | the task is | the future belongs to |
 //! |---|---|---|
-//! | IDLE | waiting for a wake-up, in no queue | nobody; whoever moves it on |
+//! | IDLE | waiting for a wake-up, in no queue | no thread; the one that moves it on |
 //! | READY | in exactly one queue (or on its way there), being polled, or being torn down | the queue entry; the thread that took it out |
 //! | COMPLETE | finished; the output is in place | the join side |
 //!
-//! The seed has two values, SCHEDULED and RUNNING, where READY is one. Nobody but the thread that takes
-//! a task out of its queue acts on the difference, and that thread knows; telling the others costs a
-//! locked instruction a poll. Whether a poll is going on is said in the header, for reports.
+//! READY is one value where SCHEDULED and RUNNING would be two. Only the thread that takes a task out of its queue
+//! acts on the difference, and that thread knows; telling the others would cost a locked instruction per poll.
+//! Whether a poll is going on is said in the header, for reports.
 //!
 //! **flags**
-//! - `NOTIFIED`: a wake-up came while the task was READY. It is the only wake signal: set by wakers,
-//!   cleared when a poll begins that will see whatever the wake announced. If it is set when a poll
-//!   ends, the task is queued again. It is never set while IDLE nor once COMPLETE.
+//! - `NOTIFIED`: a wake-up came while the task was READY. It is the only wake signal: set by wakers, and cleared when
+//!   a poll begins, which will see whatever the wake-up announced. If it is set when a poll ends, the task is queued
+//!   again. It is never set while IDLE nor once COMPLETE.
 //! - `CANCELLED`: cancellation was asked for. It takes effect at the next edge of a poll at which
 //!   the shield depth is 0, and is never cleared.
 //! - `JOIN_INTEREST`: a `JoinHandle` exists. While it is set the output belongs to that handle once
 //!   the task is COMPLETE. Never set again after it was cleared.
 //! - `DETACHED`: the handle was dropped before the task completed. For diagnostics.
-//! - `JOIN_WAKER`: the join waker's slot is filled and belongs to whoever completes the task.
-//!   While it is clear and the task is not COMPLETE the slot belongs to the `JoinHandle`.
-//! - `SHUT_DOWN`: the owner goes away. The shield depth is 0 from then on: a poll that is going on
-//!   can raise no shield that would keep the task alive after it.
+//! - `JOIN_WAKER`: the join waker's slot is filled and belongs to the thread that completes the task. While it is
+//!   clear and the task is not COMPLETE the slot belongs to the `JoinHandle`.
+//! - `SHUT_DOWN`: the owner goes away. The shield depth is 0 from then on: a poll that is going on can raise no
+//!   shield that would keep the task alive after it.
 //!
-//! **shield**: what keeps a cancellation from taking effect. Each of the first [`SHIELDS_APART`]
-//! shields of a task counts one; all further ones together count one more, and are counted by the
-//! task's owner (`owner.rs`).
+//! **shield**: keeps a cancellation from taking effect. Each of the first [`SHIELDS_APART`] shields of a task counts
+//! one; all further ones together count one more, and the task's owner counts them (`owner.rs`).
 //!
-//! **pin**: 0, or one more than the index of the only worker that may run, drop or tear down the task.
-//! Set once, by the task's own first poll or before it is queued at all, and kept for life. It is in
-//! this word so that whoever moves an idle task on learns in the same step whether it may have it.
+//! **pin**: 0, or one more than the index of the only worker that may run, drop or tear down the task. Set once, by
+//! the task's own first poll or before it is queued at all, and kept for life. It is in this word so that a thread
+//! that moves an idle task on learns in the same step whether it may have it.
 //!
 //! **ref_count**: one for the task's life (from spawn until it is COMPLETE; a queue entry owns no
 //! count of its own, it lives on this one), one for the `JoinHandle`, one for every `Waker` and
@@ -51,9 +50,9 @@
 //! polls of a task that stays READY the queue does the same. Only `ref_inc` is relaxed: it starts from a
 //! reference that keeps the cell alive anyway.
 //!
-//! A wake-up of a READY task writes the word even if NOTIFIED is set already. A mere look could be
-//! older than the start of a poll that clears the flag, and that poll need not see what was written
-//! before the wake-up: the task would wait for ever.
+//! A wake-up of a READY task writes the word even if NOTIFIED is set already. A mere load could be older than the
+//! start of a poll that clears the flag, and that poll need not see what was written before the wake-up: the task
+//! would wait for ever.
 
 use crate::sys::atomic::{AtomicU64, Ordering};
 use std::fmt;
@@ -77,8 +76,8 @@ const SHUT_DOWN: u64 = 1 << 29;
 const SHIELD_ONE: u64 = 1 << 32;
 const SHIELD: u64 = 0xFF << 32;
 
-/// Shields of a task that are counted one by one. One less than the field holds; few in a model, so
-/// that it gets past them.
+/// Shields of a task that are counted one by one. One less than the field holds; one in a model, so that it gets past
+/// them.
 pub(super) const SHIELDS_APART: u8 = if cfg!(loom) { 1 } else { 254 };
 
 const REF_ONE: u64 = 1 << 40;
@@ -93,19 +92,19 @@ pub(crate) struct State(AtomicU64);
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Snapshot(u64);
 
-/// What a wake-up owes.
+/// What the caller of a wake-up has to do.
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Wake {
     /// The task moved to READY: the caller must put it into a queue.
     Submit,
-    /// Nothing to do: it has been told, or is complete.
+    /// Nothing to do: the task has been notified, or is complete.
     Nothing,
     /// As `Nothing`, and the consumed reference was the last: free the cell.
     Free,
 }
 
-/// What the thread that took the task out of a queue owns.
+/// What the thread that took the task out of a queue has to do.
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Start {
@@ -126,49 +125,47 @@ pub(crate) enum Park {
     Cancel,
 }
 
-/// What became of an attempt to raise the shield.
+/// How an attempt to raise the shield ended.
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Shielding {
     Raised,
-    /// As many as are counted one by one are raised already.
+    /// All shields that are counted one by one are raised already.
     Full,
-    /// The task is being shut down, whatever shields it.
+    /// The task is being shut down, regardless of its shields.
     TooLate,
 }
 
-/// What shutting a task down owes.
+/// What shutting a task down leaves to the caller.
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ShutDown {
-    /// It was IDLE and is READY in the caller's hands, who must drop the future and complete it.
+    /// It was IDLE and is now READY and the caller's, which must drop the future and complete it.
     Mine,
-    /// It was IDLE and pinned, and is READY: the caller must put it into its worker's queue.
+    /// It was IDLE and pinned, and is now READY: the caller must put it into its worker's queue.
     Submit,
-    /// The thread that runs it or the queue that holds it will see the cancellation; or it was
-    /// complete.
+    /// The thread that runs it or the queue that holds it will see the cancellation; or it was complete.
     Nothing,
 }
 
-/// What completing the task owes. The task's own reference is given up in the same step, except
-/// where noted.
+/// What completing the task leaves to the caller. The task's own reference is given up in the same step, except where
+/// noted.
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Complete {
-    /// Somebody else holds references; nothing more to do.
+    /// Other references exist; nothing more to do.
     Done,
     /// That was the last reference: free the cell.
     Free,
-    /// A join waker waits: take it, wake it, then call `ref_dec` for the task's own reference,
-    /// which has been kept.
+    /// There is a join waker: take it, wake it, then call `ref_dec` for the task's own reference, which has been
+    /// kept.
     WakeJoiner,
     /// Nothing changed: the handle is gone, so the output is the caller's to drop. Call again
     /// after that.
     DropOutput,
 }
 
-/// What dropping a `JoinHandle` owes. Its reference is given up in the same step except where
-/// noted.
+/// What dropping a `JoinHandle` leaves to the caller. Its reference is given up in the same step except where noted.
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum DropJoin {
@@ -207,7 +204,7 @@ impl Snapshot {
         self.0 & DETACHED != 0
     }
 
-    /// For people.
+    /// Returns the lifecycle as a word for reports.
     pub(crate) fn lifecycle_name(self) -> &'static str {
         match self.lifecycle() {
             IDLE => "idle",
@@ -282,7 +279,7 @@ impl State {
         State(AtomicU64::new(Self::NEW))
     }
 
-    /// The word, to be initialised in place.
+    /// Returns the word, to be initialised in place.
     pub(crate) fn word(&self) -> &AtomicU64 {
         &self.0
     }
@@ -292,8 +289,8 @@ impl State {
         Snapshot(self.0.load(Ordering::Acquire))
     }
 
-    /// Applies `step` until its result could be stored over the value it was computed from.
-    /// `step` returns the action and the new value, or no new value to leave the word alone.
+    /// Applies `step` until its result could be stored over the value it was computed from. `step` returns the action
+    /// and the new value, or no new value to leave the word alone.
     #[inline(always)]
     fn update<A>(&self, mut step: impl FnMut(Snapshot) -> (A, Option<u64>)) -> A {
         let mut current = self.load();
@@ -310,8 +307,8 @@ impl State {
         }
     }
 
-    /// A poll is about to begin, by the thread that took the task out of its queue. The task stays
-    /// READY; wake-ups so far are this poll's.
+    /// Begins a poll, on the thread that took the task out of its queue. The task stays READY; wake-ups so far are
+    /// covered by this poll.
     #[inline]
     pub(crate) fn start(&self) -> Start {
         let mut s = self.load();
@@ -326,8 +323,8 @@ impl State {
         }
     }
 
-    /// READY → IDLE after a poll that returned `Pending`, unless it was woken meanwhile, or `requeue`
-    /// says that the task yielded.
+    /// READY → IDLE after a poll that returned `Pending`, unless the task was woken meanwhile, or `requeue` says that
+    /// it yielded.
     #[inline]
     pub(crate) fn park(&self, requeue: bool) -> Park {
         self.update(|s| {
@@ -342,7 +339,7 @@ impl State {
         })
     }
 
-    /// A wake-up through a reference the caller keeps.
+    /// Wakes the task through a reference that the caller keeps.
     // D-TASK-06
     #[inline]
     pub(crate) fn wake_by_ref(&self) -> Wake {
@@ -353,7 +350,7 @@ impl State {
         })
     }
 
-    /// A wake-up that consumes the caller's reference in the same step.
+    /// Wakes the task and consumes the caller's reference in the same step.
     #[inline]
     pub(crate) fn wake_by_val(&self) -> Wake {
         self.update(|s| {
@@ -391,7 +388,7 @@ impl State {
         })
     }
 
-    /// Shutdown of the owner: cancels whatever the shield says.
+    /// Shuts the task down with its owner: cancels it regardless of its shield.
     pub(crate) fn shut_down(&self) -> ShutDown {
         self.update(|s| {
             if s.is_complete() {
@@ -406,8 +403,8 @@ impl State {
         })
     }
 
-    /// Binds the task to a worker for the rest of its life. The caller runs it, or has just
-    /// made it and not queued it yet.
+    /// Binds the task to a worker for the rest of its life. The caller runs it, or has just made it and not queued it
+    /// yet.
     ///
     /// # Panics
     /// If there are more workers than the word has room for.
@@ -446,8 +443,8 @@ impl State {
         })
     }
 
-    /// Hands the filled join waker's slot to the completer. False if the task is COMPLETE: the
-    /// slot is still the caller's.
+    /// Hands the filled join waker's slot to the completer. Returns false if the task is COMPLETE: the slot is still
+    /// the caller's.
     pub(crate) fn set_join_waker(&self) -> bool {
         self.update(|s| {
             assert!(
@@ -462,7 +459,7 @@ impl State {
         })
     }
 
-    /// Takes the join waker's slot back. False if the task is COMPLETE: the completer has it.
+    /// Takes the join waker's slot back. Returns false if the task is COMPLETE: the completer has it.
     pub(crate) fn unset_join_waker(&self) -> bool {
         self.update(|s| {
             assert!(s.has_join_interest() && s.has_join_waker(), "{OUT_OF_TURN}");
@@ -474,7 +471,7 @@ impl State {
         })
     }
 
-    /// The `JoinHandle` goes away.
+    /// Gives up the `JoinHandle`.
     #[inline]
     pub(crate) fn drop_join(&self) -> DropJoin {
         self.update(|s| {
@@ -506,7 +503,7 @@ impl State {
         }
     }
 
-    /// Takes a reference to a cell that may be free: a live one has a count above zero.
+    /// Takes a reference to a cell that may be free, unless its count is zero.
     pub(crate) fn try_ref_inc(&self) -> bool {
         self.update(|s| {
             if s.ref_count() == 0 {
@@ -520,7 +517,7 @@ impl State {
         })
     }
 
-    /// Gives up a reference. True if it was the last one.
+    /// Gives up a reference. Returns true if it was the last one.
     #[inline]
     #[must_use]
     pub(crate) fn ref_dec(&self) -> bool {
@@ -542,8 +539,8 @@ impl State {
         })
     }
 
-    /// Lowers the shield by one. If that uncovers a cancelled task that idles, the caller must
-    /// queue it. A shutdown may have zeroed the depth before, for good.
+    /// Lowers the shield by one. If that uncovers a cancelled task that is IDLE, the caller must queue it. A shutdown
+    /// may have set the depth to zero before, for good.
     pub(crate) fn unshield(&self) -> Wake {
         self.update(|s| {
             if s.shield_depth() == 0 {

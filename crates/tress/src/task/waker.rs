@@ -12,7 +12,7 @@ use std::task::{RawWaker, RawWakerVTable, Waker};
 
 static VTABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, drop);
 
-/// A waker that lives on the caller's reference for as long as it is borrowed.
+/// A waker that borrows the caller's reference.
 pub(crate) struct Borrowed(ManuallyDrop<Waker>);
 
 impl Deref for Borrowed {
@@ -28,17 +28,17 @@ impl Deref for Borrowed {
 #[inline]
 pub(super) unsafe fn borrowed(task: NonNull<Header>) -> Borrowed {
     let raw = RawWaker::new(task.as_ptr().cast_const().cast(), &VTABLE);
-    // SAFETY: the functions below keep the contract; never dropping it keeps the count right.
+    // SAFETY: the functions below uphold the contract; never dropping it keeps the count right.
     Borrowed(ManuallyDrop::new(unsafe { Waker::from_raw(raw) }))
 }
 
-/// True if the waker is this task's own.
+/// Returns true if the waker is this task's own.
 #[inline]
 pub(super) fn is_for(waker: &Waker, task: NonNull<Header>) -> bool {
     waker.data() == task.as_ptr().cast_const().cast() && waker.vtable() == &VTABLE
 }
 
-/// The id of the task that a waker wakes, if it is one of ours.
+/// Returns the id of the task that a waker wakes, if it is one of ours.
 pub(crate) fn task_id(waker: &Waker) -> Option<Id> {
     // SAFETY: a waker of ours holds a reference to its task.
     (waker.vtable() == &VTABLE).then(|| unsafe { header(waker.data()).as_ref() }.id())

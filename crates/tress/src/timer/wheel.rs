@@ -122,7 +122,7 @@ pub(crate) struct Node {
 pub(crate) enum Expiry {
     /// At this tick.
     At(u64),
-    /// So many ticks after the wheel is settled next.
+    /// This many ticks after the wheel is next settled.
     After(u64),
 }
 

@@ -12,17 +12,17 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
-/// Where the core is while nobody drives.
+/// Holds the core while no thread drives the runtime.
 pub(super) struct CoreSlot {
-    /// The core, while nobody drives the runtime.
+    /// The core, while no thread drives the runtime.
     pub(super) core: Option<Box<Core>>,
     /// Threads to tell when it is back.
     pub(super) waiting: Vec<thread::Thread>,
 }
 
 impl Current {
-    /// Drives the runtime until `future` is ready; or, while another thread drives it, waits for
-    /// that one to make progress for us. The caller has entered the runtime.
+    /// Drives the runtime until `future` is ready; or, while another thread drives it, waits for that thread to make
+    /// progress for us. The caller has entered the runtime.
     pub(crate) fn block_on<F: Future>(
         &self,
         shared: &Shared,
@@ -32,8 +32,7 @@ impl Current {
             if let Some(core) = self.take_core() {
                 return self.drive(shared, core, future);
             }
-            // Somebody else drives. Poll our future as an ordinary thread, until it is ready or
-            // the core is free.
+            // Another thread drives. Poll our future as an ordinary thread, until it is ready or the core is free.
             if let Some(output) = self.wait_beside(future.as_mut()) {
                 return output;
             }

@@ -23,11 +23,11 @@ use std::ptr::{self, NonNull};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
-/// Polls between two looks at timers and I/O, at most.
+/// Maximum number of polls between two looks at timers and I/O.
 const EVENT_INTERVAL: u32 = 61;
-/// Every so many polls, at the latest, tasks from outside go first.
+/// Maximum number of polls after which tasks from outside go first.
 const GLOBAL_INTERVAL: u32 = 31;
-/// Polls of a tick after which the clock is looked at, in case they are longer than the last ones: 4 and 16.
+/// Polls of a tick after which the clock is read, in case they take longer than the last ones: 4 and 16.
 const CLOCK_AT: u64 = 1 << 4 | 1 << 16;
 
 /// What the driving thread owns.
@@ -38,7 +38,7 @@ pub(super) struct Core {
     pub(super) adapt: Adapt,
     /// The turns of the tasks from outside.
     pub(super) global: GlobalTurn,
-    /// How many of them the present turn is for, if polls are short.
+    /// How many of them the present turn is for, where polls are short.
     pub(super) share: Cell<u32>,
     pub(super) recorder: Recorder,
     /// Polls that have been taken into account.
@@ -93,15 +93,15 @@ impl Current {
         self.root.woken.store(true, Ordering::Release);
         let waker = Waker::from(self.root.clone());
         let mut cx = Context::from_waker(&waker);
-        // Tasks that were queued when the future last had its turn, and go before the next one, unless it has
-        // waited long enough.
+        // Tasks that were queued when the future last had its turn, and run before its next one, unless it has waited
+        // long enough.
         // D-SCHED-14
         let mut ahead = 0;
         let mut waits_since = None;
         loop {
             let mut tick = core.adapt.tick();
             let mut polls = 0;
-            // When the tick's first task was run, and the first since the future's last turn.
+            // When the tick's first task was run, and the first one since the future's last turn.
             let (mut began, mut start) = (None, None);
             let mut record_at = 0;
             let mut is_dry = false;
@@ -115,7 +115,7 @@ impl Current {
                         if let Poll::Ready(output) = polled {
                             return output;
                         }
-                        // It may have taken as long as any.
+                        // It may have taken as long as any task.
                         tick -= 1;
                     }
                     ahead = core.queue.borrow().len();
@@ -166,7 +166,7 @@ impl Current {
         }
     }
 
-    /// Tasks have been run since then. Returns the time.
+    /// Records that tasks have run since then. Returns the present time.
     fn note_busy(&self, core: &Core, since: Instant) -> Instant {
         let now = clock::now();
         let took = now - since;
@@ -176,7 +176,7 @@ impl Current {
         let polls = polled - core.noted.replace(polled);
         core.adapt.record(polls as u32, core.crowd.on_core(took));
         self.station.stats.mean_poll_ns.set(core.adapt.average_ns());
-        // Of one poll, or else no more than the longest of them.
+        // The time of one poll, or the mean of several, which the longest of them took at least.
         let mean = if polls > 1 { ns / polls } else { ns };
         self.station.stats.max_poll_ns.raise(mean);
         now
@@ -193,8 +193,8 @@ impl Current {
         local.or_else(|| self.inject.pop())
     }
 
-    /// It is the turn of the tasks from outside: of a batch of them, and where polls are long of as many as
-    /// there is time for.
+    /// Returns the next task from outside while it is their turn: a batch of them, and where polls are long as many
+    /// as there is time for.
     fn next_from_outside(&self, core: &Core) -> Option<Ready> {
         if self.inject.is_empty() {
             return None;
@@ -217,14 +217,14 @@ impl Current {
         }
     }
 
-    /// A tick begins with a poll. Which of its polls, counted from 1, is the first to be recorded? 0:
+    /// Begins a tick with a poll. Returns which of its polls, counted from 1, is the first to be recorded, or 0 if
     /// none is.
     fn begin_recording(&self, core: &Core, now: Instant) -> u32 {
         let io = || self.station.rest.io.events();
         core.recorder.begin_tick(now, &self.station.stats, io)
     }
 
-    /// The same, with a record of it.
+    /// As `run_task`, and records the poll.
     #[cold]
     fn run_recorded(&self, core: &Core, task: Ready) {
         let begun = core.recorder.begin(&task, self.station.stats.polled.get());
@@ -233,7 +233,7 @@ impl Current {
     }
 }
 
-/// Has a tick that began then lasted long enough?
+/// Returns whether a tick that began then has lasted long enough.
 fn has_lasted(began: Option<Instant>) -> bool {
     began.is_some_and(|began| clock::elapsed(began) >= LONG_TICK)
 }
@@ -244,7 +244,7 @@ impl Driving {
     }
 
     fn current<'a>(&self) -> &'a Current {
-        // SAFETY: `drive` borrows the runtime for longer than it has this.
+        // SAFETY: `drive` borrows the runtime for longer than this value exists.
         unsafe { (*self.shared).current() }
     }
 

@@ -8,11 +8,11 @@ use crate::sys::atomic::Ordering;
 use crate::sys::clock;
 use std::time::{Duration, Instant};
 
-/// Looks at the mail, while it spins, between two at its I/O.
+/// Looks at its wake-up token, while it spins, between two looks at its I/O.
 const LOOKS_PER_TURN: u32 = 8;
 
 impl Current {
-    /// Nothing is left to run: waits for a wake-up or the next timer.
+    /// Waits for a wake-up or the next timer: nothing is left to run.
     pub(super) fn park(&self, shared: &Shared, core: &Core) {
         self.station.rest.turn();
         if self.has_work(core) {
@@ -36,13 +36,13 @@ impl Current {
         let rest = &self.station.rest;
         let due = self.station.timers.next_due();
         if let Some(due) = due {
-            // A paused clock jumps instead of waiting, unless a token says that something came.
+            // A paused clock jumps instead of waiting, unless a token says that something has come.
             if shared.clock.jump_to(due, || rest.is_notified()) {
                 return;
             }
         }
         let timeout = match due {
-            // While it is paused and may not jump, time does not pass: wait to be told.
+            // While the clock is paused and may not jump, time stands still: wait to be notified.
             Some(_) if shared.clock.is_paused() => None,
             Some(due) => Some(due.saturating_duration_since(shared.clock.now())),
             None => None,
@@ -69,7 +69,7 @@ impl Current {
         self.station.stats.park_unpark.bump();
     }
 
-    /// Looks around for a moment before sleeping. True if there is something to do.
+    /// Looks around for a moment before sleeping. Returns true if there is something to do.
     fn spin(&self, core: &Core, start: Instant) -> bool {
         let rest = &self.station.rest;
         let mut looks = 0u32;

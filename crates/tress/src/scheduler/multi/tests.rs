@@ -1,8 +1,8 @@
 use crate::runtime::Builder;
 use std::sync::mpsc;
 
-/// Where there is no core to spare nobody is woken beside a worker that is awake; if that one then gets
-/// stuck, the monitor does it.
+/// Where there is no core to spare, no worker is woken beside one that is awake; if that one then gets stuck, the
+/// monitor wakes another.
 #[test]
 fn what_waits_for_a_stuck_worker_is_run_by_another() {
     let runtime = Builder::new_multi_thread()

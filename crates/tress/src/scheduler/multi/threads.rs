@@ -1,14 +1,15 @@
-//! The worker threads: how they start, what is done without one that cannot be had, and how they end.
+//! The worker threads: how they start, what is done where one cannot be started, and how they end.
 //!
-//! A worker's thread is started by whoever claims the worker from the idle set. That may fail. The worker
-//! then goes back to the idle set and a worker that has a thread is woken instead: it takes over the search for
-//! work that the claim stood for. New attempts are made when there is work for the worker, but not before a
-//! while has passed, because each one that fails takes as long as many polls.
+//! A worker's thread is started by the thread that claims the worker from the idle set. That may fail. The worker
+//! then goes back to the idle set and a worker that has a thread is woken instead: it takes over the search for work
+//! that the claim stood for. New attempts are made when there is work for the worker, but only after a while, because
+//! each one that fails takes as long as many polls.
 //!
-//! The first thread is different: without any, nothing would run. Threads that are no workers see to it that
-//! there is one before they queue a task or register a timer or a socket, and say so if there cannot be one: sockets
-//! by an error, the others by a panic. From then on some worker always has a thread until the runtime closes: a thread gives its core away
-//! only if another one is there for it. Timers and sockets from outside are given to workers that have one.
+//! The first thread is different: without any, nothing would run. Threads that are not workers make sure that there
+//! is one before they queue a task or register a timer or a socket, and report it if there cannot be one: sockets by
+//! an error, the others by a panic. From then on some worker always has a thread until the runtime closes: a thread
+//! gives its core away only if another one is there for it. Timers and sockets from outside are given to workers that
+//! have one.
 
 use super::{Multi, Remote};
 use crate::runtime::Shared;
@@ -22,18 +23,18 @@ use std::ptr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// After a thread could not be started, the next attempt waits so long; each time twice as long,
+/// How long the next attempt waits after a thread could not be started; it doubles with each failure.
 const FIRST_RETRY: Duration = Duration::from_millis(1);
-/// and at most so long.
+/// The longest that it waits.
 const LAST_RETRY: Duration = Duration::from_millis(100);
 
-/// The worker threads' coming and going.
+/// The worker threads' starts and ends.
 pub(super) struct Threads {
     state: Mutex<State>,
     changed: Condvar,
-    /// Some worker has had a thread: some worker has one.
+    /// Some worker has had a thread, and so some worker has one.
     any: AtomicBool,
-    /// Held by whoever starts the first.
+    /// Held by the thread that starts the first worker.
     first: Mutex<()>,
     made: Instant,
     /// When the next attempt may be made, in nanoseconds since `made`.
@@ -54,7 +55,7 @@ struct State {
     closed: bool,
 }
 
-/// What a start came to, if it has not failed.
+/// How a start that has not failed ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Start {
     Done,
@@ -85,7 +86,7 @@ impl Threads {
         self.changed.wait(state)
     }
 
-    /// Has the time come to try again?
+    /// Returns whether it is time to try again.
     fn may_try(&self) -> bool {
         let at = self.retry_at.load(Ordering::Relaxed);
         at == 0 || clock::elapsed(self.made).as_nanos() as u64 >= at
@@ -115,21 +116,21 @@ impl Threads {
         self.lock().start_failures
     }
 
-    /// Waits until the threads that have done their work are gone. That takes as long as the kernel has
-    /// operations that they handed over.
+    /// Waits until the threads that have finished are gone. That takes as long as the kernel has operations that they
+    /// handed over.
     pub(super) fn join(&self) {
         let handles = std::mem::take(&mut self.lock().handles);
         for handle in handles {
             if !handle.is_current() {
-                // A worker thread catches every panic of its tasks; its own would be a bug that
-                // has been printed already.
+                // A worker thread catches every panic of its tasks; its own would be a bug that has been printed
+                // already.
                 let _ = handle.join();
             }
         }
     }
 }
 
-/// Why the first thread could not be started, and what to do about it.
+/// Adds why the first thread is needed, and what to do about the error.
 fn explain(error: io::Error) -> io::Error {
     let text = format!(
         "{}: {error}; without any the runtime cannot run: raise the process's thread limit (ulimit -u, \
@@ -140,7 +141,7 @@ fn explain(error: io::Error) -> io::Error {
 }
 
 impl Remote {
-    /// Does a thread run this worker, or is one about to?
+    /// Returns whether a thread runs this worker or is about to.
     #[inline]
     pub(super) fn has_thread(&self) -> bool {
         self.started.load(Ordering::Acquire)
@@ -148,7 +149,7 @@ impl Remote {
 }
 
 impl Multi {
-    /// Sees to it that some worker has a thread. For whoever leaves something to the workers from outside.
+    /// Makes sure that some worker has a thread. For threads that leave something to the workers from outside.
     ///
     /// # Panics
     /// If there is none, and none can be started.
@@ -169,12 +170,12 @@ impl Multi {
     #[cold]
     fn try_start_first(&self) -> io::Result<()> {
         let _one_at_a_time = self.threads.first.lock();
-        // Who is late is refused as ever.
+        // A caller that is late is refused as always.
         while !self.threads.any.load(Ordering::Acquire) && !self.is_closing() {
             if self.idle.claim_worker(0) {
                 return self.start_claimed(0).map_err(explain);
             }
-            // Somebody else has claimed it, and is about to start it or to put it back.
+            // Another thread has claimed it, and is about to start it or to put it back.
             thread::yield_now();
         }
         Ok(())
@@ -192,24 +193,24 @@ impl Multi {
         Ok(())
     }
 
-    /// Wakes a worker that was claimed from the idle set, starting its thread if it has none. If it can have none,
-    /// another one is woken.
+    /// Wakes a worker that was claimed from the idle set, starting its thread if it has none. If that fails, another
+    /// worker is woken.
     #[cold]
     pub(in crate::scheduler) fn wake(&self, worker: usize) {
         let remote = &self.remotes[worker];
         if remote.has_thread() {
             remote.rest.unpark();
         } else if self.threads.may_try() {
-            // What it was claimed for is seen to in either case.
+            // In either case a worker comes for what it was claimed for.
             let _ = self.start_claimed(worker);
         } else {
             self.put_back(worker);
         }
     }
 
-    /// Starts the thread of a worker that was claimed and has none, or puts the worker back.
+    /// Starts the thread of a claimed worker that has none, or puts the worker back.
     ///
-    /// The claim makes us the only one here: an unstarted worker cannot park again by itself.
+    /// The claim makes us the only thread here: an unstarted worker cannot park again by itself.
     fn start_claimed(&self, worker: usize) -> io::Result<()> {
         match self.start_thread(worker) {
             Ok(Start::Done) => Ok(()),
@@ -225,7 +226,7 @@ impl Multi {
         }
     }
 
-    /// A claimed worker cannot run: wakes another one for what it was claimed for.
+    /// Puts a claimed worker that cannot run back, and wakes another one for what it was claimed for.
     fn put_back(&self, worker: usize) {
         let can_run = |other: usize| self.remotes[other].has_thread();
         if let Some(other) = self.idle.replace(worker, can_run) {
@@ -233,21 +234,21 @@ impl Multi {
         }
     }
 
-    /// Has the worker a thread, perhaps since now?
+    /// Returns whether the worker has a thread, having tried to start one if it may.
     fn gets_a_thread(&self, worker: usize) -> bool {
         let remote = &self.remotes[worker];
         if !remote.has_thread() && self.threads.may_try() && self.idle.claim_worker(worker) {
-            // A failure has been counted; who asks does without.
+            // A failure has been counted; the caller does without.
             let _ = self.start_claimed(worker);
         }
         remote.has_thread()
     }
 
-    /// The worker whose turn it is to look after a timer or a socket of a thread that is none. It has a thread,
-    /// unless the runtime is closing.
+    /// Returns the worker whose turn it is to look after a timer or a socket of a thread that is not a worker. It has
+    /// a thread, unless the runtime is closing.
     ///
     /// # Errors
-    /// There is none, and none can be started.
+    /// No worker has a thread, and none can be started.
     pub(super) fn next_in_turn(&self) -> io::Result<usize> {
         if !self.threads.any.load(Ordering::Acquire) {
             self.try_start_first()?;
@@ -263,7 +264,7 @@ impl Multi {
         Ok(other.unwrap_or(turn))
     }
 
-    /// The runtime this is part of.
+    /// Returns the runtime that this is part of.
     fn shared(&self) -> Arc<Shared> {
         let raw = self.outside.owner().whole();
         // SAFETY: `self` is inside the `Arc`, which is therefore alive.
@@ -275,7 +276,7 @@ impl Multi {
 
     fn start_thread(&self, worker: usize) -> io::Result<Start> {
         let shared = self.shared();
-        // The name is the user's: it may panic, or come back to us.
+        // The name comes from the user: its function may panic, or call back into us.
         let name = guarded(|| (self.config.thread_name)())
             .ok_or_else(|| io::Error::other("naming the thread panicked"))?;
         let mut threads = self.threads.lock();
@@ -286,7 +287,7 @@ impl Multi {
         let free_spares = threads.spares > threads.orphans.len();
         if free_spares && !remote.core.load(Ordering::Relaxed).is_null() {
             threads.orphans.push(worker);
-            // Before a spare can run and park it: a claim would start another thread.
+            // Before a spare can run and park the worker: a claim would start another thread.
             remote.started.store(true, Ordering::Release);
             drop(threads);
             self.threads.changed.notify_all();
@@ -296,11 +297,11 @@ impl Multi {
         if let Some(size) = self.config.stack_size {
             builder = builder.stack_size(size);
         }
-        // A name with a NUL in it panics.
+        // A name that contains a NUL panics.
         let handle = guarded(|| builder.spawn(move || worker::thread_main(shared, worker)))
             .unwrap_or_else(|| Err(io::Error::other("the thread's name has a NUL in it")))?;
-        // Subtle: not before, since timers and sockets would be given to it. The thread does it as well, before
-        // it can park: a claim after that would start another one.
+        // Subtle: not before, since timers and sockets would be given to it. The thread sets it as well, before it
+        // can park: a claim after that would start another one.
         remote.started.store(true, Ordering::Release);
         threads.running += 1;
         threads.handles.retain(|h| !h.is_finished());
@@ -310,7 +311,7 @@ impl Multi {
         Ok(Start::Done)
     }
 
-    /// The first thing that a thread does.
+    /// Marks the worker as started: the first thing that its thread does.
     pub(in crate::scheduler) fn thread_begins(&self, worker: usize) {
         self.remotes[worker].started.store(true, Ordering::Release);
     }
@@ -333,14 +334,14 @@ impl Multi {
             return Ok(());
         };
         self.threads.has_failed();
-        // If it is gone, the runtime has begun to close and put it away.
+        // If the core is gone, the runtime has begun to close and put it away.
         self.take_core(worker).map_or(Ok(()), |core| {
             self.in_place.fetch_sub(1, Ordering::AcqRel);
             Err((core, error))
         })
     }
 
-    /// Takes a core that lies around, if it still does.
+    /// Takes a core that no thread has, if it is still there.
     pub(in crate::scheduler) fn take_core(&self, worker: usize) -> Option<Box<Core>> {
         let core = self.remotes[worker]
             .core
@@ -349,7 +350,7 @@ impl Multi {
         (!core.is_null()).then(|| unsafe { Box::from_raw(core) })
     }
 
-    /// A thread without a core waits here for one. None: the runtime is shutting down.
+    /// Waits for a core, on a thread without one. Returns `None` if the runtime is shutting down.
     pub(in crate::scheduler) fn wait_for_core(&self) -> Option<Box<Core>> {
         let mut threads = self.threads.lock();
         threads.spares += 1;
@@ -371,13 +372,13 @@ impl Multi {
         core
     }
 
-    /// The last thing that a thread does.
+    /// Counts a thread out: the last thing that it does.
     pub(in crate::scheduler) fn thread_ends(&self) {
         self.threads.lock().running -= 1;
         self.threads.changed.notify_all();
     }
 
-    /// Waits until all worker threads have done their work, or the deadline. True if they have.
+    /// Waits until all worker threads have finished, or until the deadline. Returns true if they have.
     pub(super) fn wait_closed(&self, deadline: Option<Instant>) -> bool {
         let mut threads = self.threads.lock();
         while threads.running > 0 {

@@ -116,7 +116,7 @@ impl Io {
         }
     }
 
-    /// What the driver has done and has in hand, for people.
+    /// Returns a human-readable summary of what the driver has done and what is under way.
     pub(crate) fn describe(&self) -> Option<String> {
         let driver = self.made()?;
         let metrics = driver.metrics();
@@ -159,8 +159,8 @@ impl Io {
         0
     }
 
-    /// Tells all who wait that the runtime has gone, waits for the kernel to let go of operations under way, and lets
-    /// go of the driver. Returns how many operations the kernel still has.
+    /// Tells every waiter that the runtime is gone, waits up to `patience` for the kernel to finish the operations
+    /// under way, and releases the driver. Returns how many operations the kernel still has.
     pub(crate) fn close(&self, patience: Duration) -> usize {
         self.state.lock().closed = true;
         let Some(driver) = self.made() else {

@@ -1,5 +1,5 @@
-//! A view's queue, and its count of drains: the protocol by which a queued task always has somebody who
-//! will run it, and never more run at a time than the limit says.
+//! A view's queue, and its count of drains: the protocol by which a queued task always has a drain that will run it,
+//! and no more tasks run at a time than the limit allows.
 //!
 //! - A task that is queued while fewer drains than the limit are under way owes one more
 //!   ([`Queued::SendDrain`]), which is counted in the same step.
@@ -57,8 +57,7 @@ impl<T> Queue<T> {
         self.limit
     }
 
-    /// What is queued and how many drains there are, for one who must not wait; none if it cannot be
-    /// had soon.
+    /// Returns how many tasks are queued and how many drains there are, or `None` if the lock cannot be had soon.
     #[cfg(not(loom))]
     pub(super) fn look(&self) -> Option<(usize, usize)> {
         let state = self.state.lock_soon()?;

@@ -16,25 +16,24 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// A spinning thief takes the only task of a ring whose owner has been in one poll this long. Before
-/// that the owner is most likely about to run it, and taking it would only make it change cores.
+/// A spinning thief takes the only task of a ring whose owner has been in one poll this long. Before that the owner
+/// is most likely about to run it, and stealing it would only move it to another core.
 // D-SCHED-04
 const LONE_AGE: Duration = Duration::from_micros(2);
-/// The same for a task in a LIFO slot.
+/// As `LONE_AGE`, for a task in a LIFO slot.
 const LIFO_AGE: Duration = Duration::from_micros(20);
-/// A worker that has nothing ready but pinned tasks tries to steal so often. It is not idle; but what it
-/// could take may be coroutines that have not started, and where they start they stay.
+/// A worker whose only ready tasks are pinned tries to steal every this many looks. It is not idle; but what it could
+/// take may be coroutines that have not started, and they stay where they start.
 const LOOKS_PER_THEFT: u32 = 8;
-/// A worker with tiny tasks that has run dry lets so many tasks gather in the global queue before
-/// it takes them. It waits for so many pauses of the processor, about half a microsecond, and again if that
-/// has brought so many more.
+/// A worker with tiny tasks that has run dry lets up to 64 tasks gather in the global queue before it takes them. It
+/// waits for 30 pauses of the processor, about half a microsecond, and again as long as that brings at least 4 more.
 // D-SCHED-12
 const GATHERED: usize = 64;
 const GATHERING: usize = 4;
 const GATHER_PAUSES: u32 = 30;
 const GATHER_POLL: Duration = Duration::from_micros(1);
 
-/// What only the thread that runs the worker touches. Owning it is being the worker.
+/// What only the worker's thread touches. Owning the core is being the worker.
 pub(crate) struct Core {
     pub(super) index: usize,
     pub(super) ring: Local,
@@ -44,22 +43,22 @@ pub(crate) struct Core {
     lifo_limit: u8,
     lifo_streak: Cell<u8>,
     pub(super) global: GlobalTurn,
-    /// When it last looked after its I/O.
+    /// When the worker last looked after its I/O.
     pub(super) last_turn: Cell<Instant>,
     pub(super) pressure: Pressure,
     /// Counted in the idle set's searching number.
     pub(super) searching: Cell<bool>,
     /// Tasks alive that are pinned to this worker, and with it to its thread.
     pub(in crate::scheduler) pinned: Cell<usize>,
-    /// Those of them that are ready. What others made ready comes by the mail.
+    /// Those of them that are ready. Tasks that others made ready come by mail.
     // D-SCHED-16
     pinned_ready: RefCell<VecDeque<Ready>>,
-    /// It is their turn before the other local queues.
+    /// They go before the other local queues at the next look.
     pinned_first: Cell<bool>,
-    /// How often it has found nothing else to do.
+    /// How often the worker has found nothing else to do.
     pinned_looks: Cell<u32>,
     pub(super) recorder: Recorder,
-    /// Used while it spins: how many polls each of the others had begun, and when that changed.
+    /// Used while it spins: how many polls each of the other workers had begun, and when that changed.
     pub(super) seen: RefCell<Vec<(u64, Instant)>>,
 }
 
@@ -91,7 +90,7 @@ impl Core {
         self.index
     }
 
-    /// One of so many workers, by chance, and not this one.
+    /// Returns a random one of `workers` workers, but not this one.
     #[cfg(all(feature = "coroutine", unix, not(loom)))]
     pub(in crate::scheduler) fn another_worker(&self, workers: usize) -> Option<usize> {
         let others = workers.checked_sub(1).filter(|others| *others > 0)?;
@@ -103,7 +102,7 @@ impl Core {
         &self.ring
     }
 
-    /// Queues a task that is pinned to this worker, which `remote` is the other part of.
+    /// Queues a task that is pinned to this worker, whose shared part is `remote`.
     #[inline]
     pub(crate) fn schedule_pinned(&self, remote: &Remote, task: Ready) {
         remote.stats.local_schedules.bump();
@@ -118,8 +117,8 @@ impl Core {
         let remote = &multi.remotes[self.index];
         remote.stats.local_schedules.bump();
         self.recorder.ready(&task);
-        // It is the newest, and its data are warm. A push into the empty slot wakes nobody: this worker
-        // is about to run it. Waking a thief here is what cost others a quarter of their throughput.
+        // It is the newest, and its data is warm. A push into the empty slot wakes no worker: this one is about to
+        // run it. Waking a thief here has cost other schedulers a quarter of their throughput.
         let pushed = if self.lifo_limit == 0 {
             task
         } else {
@@ -156,8 +155,8 @@ impl Core {
         self.adapt.record(polls, self.pressure.crowd.on_core(took));
     }
 
-    /// Queues a task that ran here and is to run again: behind the others. It adds no work that was not
-    /// there before, so nobody is told; the tick's end notifies.
+    /// Queues a task that ran here and is to run again, behind the others. It adds no work that was not there before,
+    /// so no worker is woken; the end of the tick notifies.
     #[inline(always)]
     pub(super) fn requeue(&self, multi: &Multi, remote: &Remote, task: Ready) {
         remote.stats.local_schedules.bump();
@@ -168,13 +167,14 @@ impl Core {
         }
     }
 
-    /// Is a task that ran here pinned here?
+    /// Returns whether a task that ran here is pinned here.
     #[inline]
     fn has_pinned(&self, task: &Header) -> bool {
         self.pinned.get() > 0 && task.pinned().is_some()
     }
 
-    /// The next task by the order of work: global now and then, LIFO slot, ring, global.
+    /// Returns the next task: now and then from the global queue, else from the LIFO slot, the ring, or the global
+    /// queue. Pinned tasks come before the slot every other time, else after the ring.
     #[inline(always)]
     pub(super) fn next(&self, multi: &Multi, remote: &Remote) -> Option<Ready> {
         if self.global.is_now() {
@@ -183,7 +183,7 @@ impl Core {
             }
             self.global.end(&self.adapt);
         }
-        // Each of them is counted from its pin to its future's end.
+        // Each of them is counted from its pinning to the end of its future.
         let has_pinned = self.pinned.get() > 0;
         if has_pinned && self.pinned_first.replace(!self.pinned_first.get()) {
             if let Some(task) = self.pop_pinned(remote) {
@@ -192,7 +192,7 @@ impl Core {
         }
         if let Some(task) = remote.lifo.take_own(multi.remotes.len() == 1) {
             let streak = self.lifo_streak.get();
-            // At the end of a streak it goes to the tail. Of an empty ring, that is its head.
+            // At the end of a streak it goes to the tail, which is the head if the ring is empty.
             let next = if streak < self.lifo_limit {
                 Some(streak + 1)
             } else {
@@ -224,7 +224,7 @@ impl Core {
         self.next_global(multi, remote)
     }
 
-    /// Nobody is told: we look there before we park.
+    /// Wakes no worker: we look there before we park.
     #[inline]
     fn push_pinned(&self, remote: &Remote, task: Ready) {
         let mut ready = self.pinned_ready.borrow_mut();
@@ -232,7 +232,7 @@ impl Core {
         remote.pinned_ready.set(ready.len() as u64);
     }
 
-    /// The next ready task that is pinned here. What came by the mail goes to the end first.
+    /// Takes the next ready task that is pinned here. What came by mail goes to the end first.
     #[inline]
     pub(super) fn pop_pinned(&self, remote: &Remote) -> Option<Ready> {
         let mut ready = self.pinned_ready.borrow_mut();
@@ -244,9 +244,8 @@ impl Core {
         task
     }
 
-    /// Waits a moment for the rest of a burst from outside, and again while more of it comes. Its tasks
-    /// come one at a time; taking each as it comes would make the queue's cache lines change cores twice
-    /// for every one.
+    /// Waits a moment for the rest of a burst from outside, and again while more of it comes. Its tasks come one at a
+    /// time; taking each as it comes would move the queue's cache lines between cores twice per task.
     fn let_gather(&self, multi: &Multi) {
         let mut len = multi.inject.len();
         if len == 0 || self.adapt.average() > GATHER_POLL {
@@ -263,9 +262,9 @@ impl Core {
         }
     }
 
-    /// Fetches no more than a tick's worth: behind a long poll in a ring a task may wait while
-    /// somebody else could run it. The global queue's turn is one batch's length all the same, and
-    /// where polls are long it lasts a time (`turn.rs`).
+    /// Fetches at most a tick's worth of tasks: behind a long poll in the ring a task may wait while another worker
+    /// could run it. The global queue's turn still has the length of one batch, and where polls are long it lasts a
+    /// fixed time (`turn.rs`).
     fn next_global(&self, multi: &Multi, remote: &Remote) -> Option<Ready> {
         let (task, taken) =
             multi
@@ -276,8 +275,7 @@ impl Core {
         Some(task)
     }
 
-    /// Takes half of the ring of somebody who has at least `min` tasks, beginning with a random
-    /// victim.
+    /// Takes half of the ring of a worker that has at least `min` tasks, beginning with a random victim.
     pub(super) fn steal(&self, multi: &Multi, remote: &Remote, min: u32) -> Option<Ready> {
         let n = multi.remotes.len();
         let start = self.rng.below(n as u32) as usize;
@@ -298,7 +296,7 @@ impl Core {
         Some(task)
     }
 
-    /// A spinning thief's look at the others: something worth stealing, or something that its owner
+    /// Looks at the other workers, as a spinning thief: takes something worth stealing, or something that its owner
     /// has not got round to for too long. `seen` is how many polls each had begun, and when.
     pub(super) fn scan(
         &self,
@@ -336,14 +334,14 @@ impl Core {
         None
     }
 
-    /// A tick begins. Which of its polls, counted from 1, is the first to be recorded? 0: none is.
+    /// Begins a tick. Returns which of its polls, counted from 1, is the first to be recorded, or 0 if none is.
     #[inline]
     pub(super) fn begin_recording(&self, remote: &Remote, now: Instant) -> u32 {
         let io = || remote.rest.io.events();
         self.recorder.begin_tick(now, &remote.stats, io)
     }
 
-    /// Is there anything a worker could take?
+    /// Returns whether there is anything that a worker could take.
     pub(super) fn work_in_sight(&self, multi: &Multi) -> bool {
         if !multi.inject.is_empty() {
             return true;

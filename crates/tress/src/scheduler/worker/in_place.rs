@@ -42,20 +42,20 @@ pub(crate) fn block_in_place<R>(f: impl FnOnce() -> R) -> R {
         }
     }
 
-    // Subtle: outside of a task, in a hook or a foreign waker, the worker is in the middle of
-    // something and needs its core.
+    // Subtle: outside of a task, in a hook or a foreign waker, the worker is in the middle of something and needs its
+    // core.
     let in_task = context::with(|cx| cx.task.get().is_some());
     let worker = Worker::here().filter(|_| in_task);
     let lost = worker.and_then(|worker| {
-        // Subtle: what is pinned to this thread could not run under another one, which would have
-        // to give the core back for it. It stays, and what can be stolen will be.
+        // Subtle: tasks pinned to this thread could not run on another one, which would have to give the core back
+        // for them. The core stays, and what can be stolen will be.
         if worker.core()?.pinned.get() > 0 {
             return None;
         }
         let core = worker.give_up()?;
         let index = core.index;
         if core.searching.take() {
-            // It cannot be searching while it runs a task; kept for the sake of the count.
+            // It cannot be searching while it runs a task; this only keeps the count right.
             let _ = worker.multi().idle.stop_searching();
         }
         match worker.multi().hand_off(core) {

@@ -1,4 +1,4 @@
-//! What a worker does that has run dry: it looks for work elsewhere, spins, and parks.
+//! What a worker that has run dry does: it looks for work elsewhere, spins, and parks.
 
 use super::{Core, Worker};
 use crate::scheduler::call;
@@ -8,8 +8,8 @@ use crate::sys::clock;
 use crate::task::Ready;
 use std::time::Instant;
 
-/// Looks of a spinning thief at its own mail and I/O between two looks at the others' queues, which slow
-/// down whoever is using them.
+/// Looks of a spinning thief at its own mail and I/O between two looks at the others' queues, which slow down the
+/// threads that use those.
 const LOOKS_PER_SCAN: u32 = 8;
 
 /// What a spin ended with.
@@ -21,8 +21,8 @@ enum Spun {
 }
 
 impl Worker {
-    /// Nothing is left locally: search, spin, park. Returns what was found, if that is a task, and
-    /// the time, to begin the next tick with.
+    /// Searches, spins and parks: nothing is left locally. Returns the task that was found, if any, and the time at
+    /// which the next tick begins.
     #[cold]
     pub(super) fn find_work_or_park(
         &self,
@@ -37,7 +37,7 @@ impl Worker {
         core.pressure
             .look(start, &remote.rest, &core.adapt, &multi.restraint);
         if remote.rest.has_io() {
-            // Its own I/O before others' tasks.
+            // Its own I/O goes before others' tasks.
             remote.rest.turn();
             core.last_turn.set(start);
             if remote.queue_depth() > 0 {
@@ -64,8 +64,7 @@ impl Worker {
         (None, self.park(core, multi, remote, start))
     }
 
-    /// Looks around for a moment before parking. Only a searcher does: it is what makes others
-    /// not wake anybody.
+    /// Looks around for a moment before parking. Only a searcher does: others wake no worker because of it.
     fn spin(&self, core: &Core, multi: &Multi, remote: &Remote, start: Instant) -> Spun {
         let mut seen = core.seen.borrow_mut();
         seen.clear();
@@ -116,10 +115,10 @@ impl Worker {
         // SAFETY: the core makes this thread the owner of its slab.
         unsafe { remote.owner.tidy() };
         multi.idle.park(core.index, core.searching.take());
-        // From here on whoever queues work sees us parked, or we see the work.
+        // From here on a thread that queues work sees us parked, or we see the work.
         if core.work_in_sight(multi) || !remote.mail.is_empty() || multi.is_closing() {
-            // Subtle: it comes out as a searcher, whoever took it out. Producers that saw it search
-            // woke nobody; when it takes one of their tasks it must look after the others.
+            // Subtle: it comes out as a searcher, whichever thread took it out. Producers that saw it searching woke
+            // no worker; when it takes one of their tasks it must look after the others.
             multi.idle.claim_worker(core.index);
             core.searching.set(true);
             multi.watch();
@@ -127,7 +126,7 @@ impl Worker {
         }
         call(&multi.config.on_park);
         let parked = clock::now();
-        // The hook may have made something ready. In our own slot nobody else would see it.
+        // The hook may have made something ready. In our own slot no other worker would see it.
         if remote.queue_depth() == 0 {
             let mut due = remote.timers.next_due();
             if let Some(until) = core.pressure.crowd.rest_until() {

@@ -2,7 +2,7 @@ use super::super::multi::current_worker;
 use super::*;
 use crate::runtime::{Builder, Handle};
 
-/// A worker that holds back wakes another one now and then only, however long its queue is.
+/// A worker that holds back wakes another one only now and then, however long its queue is.
 #[test]
 fn help_is_called_for_seldom_where_there_is_no_core_for_it() {
     let runtime = Builder::new_multi_thread()
@@ -21,7 +21,7 @@ fn help_is_called_for_seldom_where_there_is_no_core_for_it() {
                 std::thread::yield_now();
             }
         };
-        // For the first time at any time, and each time where there are cores.
+        // The first time at once, and every time where there are cores.
         for _ in 0..3 {
             let before = parks();
             core.call_for_help(multi, Instant::now());

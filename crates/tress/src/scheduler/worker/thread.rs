@@ -10,7 +10,7 @@ use std::cell::Cell;
 use std::ptr;
 use std::sync::Arc;
 
-/// Runs workers on this thread, beginning with that one, until the runtime closes.
+/// Runs workers on this thread, beginning with the given one, until the runtime closes.
 pub(in crate::scheduler) fn thread_main(shared: Arc<Shared>, index: usize) {
     let multi = shared.multi();
     multi.thread_begins(index);
@@ -19,7 +19,7 @@ pub(in crate::scheduler) fn thread_main(shared: Arc<Shared>, index: usize) {
         shared: shared.clone(),
         core: Cell::new(None),
     };
-    // The hooks are in the runtime, but may block. If one of them ends the runtime it must not wait for itself.
+    // The hooks run inside the runtime, but may block. One that ends the runtime must not wait for itself.
     let entered = context::enter_runtime(shared.clone());
     let _worker = set_worker(&worker);
     call(&multi.config.on_start);
@@ -29,14 +29,14 @@ pub(in crate::scheduler) fn thread_main(shared: Arc<Shared>, index: usize) {
         worker.adopt(held);
         multi.start_monitor(&shared);
         if guarded(|| worker.run()).is_none() {
-            // Foreign code is guarded where it is called, so this is ours: I/O cannot be waited for any more, or
-            // a bug. Without this worker tasks would wait for ever; so they are told that it is over.
+            // Foreign code is guarded where it is called, so the panic is ours: I/O cannot be waited for any more, or
+            // there is a bug. Without this worker tasks would wait for ever, so the runtime is closed.
             multi.close();
         }
-        // Closing, or the core was given away in `block_in_place`.
+        // The runtime closes, or the core was given away in `block_in_place`.
         if let Some(core) = worker.core() {
             multi.drop_everything(true);
-            // What is pinned here nobody else may drop. Wake-ups in flight are waited for.
+            // No other thread may drop what is pinned here. Wake-ups in flight are waited for.
             while core.pinned.get() > 0 {
                 multi.drop_shared();
                 while let Some(task) = core.pop_pinned(&multi.remotes[core.index]) {
@@ -48,8 +48,8 @@ pub(in crate::scheduler) fn thread_main(shared: Arc<Shared>, index: usize) {
                 multi.put_away(core);
             }
         } else if multi.is_closing() {
-            // The last core may have been put away while our task blocked in place. It can have
-            // woken others, but without a core it filled no slot and no ring.
+            // The last core may have been put away while our task blocked in place. The task can have woken others,
+            // but without a core it filled no slot and no ring.
             multi.drop_shared();
         }
         core = None;
@@ -59,12 +59,12 @@ pub(in crate::scheduler) fn thread_main(shared: Arc<Shared>, index: usize) {
     leave(entered);
 }
 
-/// Leaves what the thread has entered. A task may have forgotten a guard of its own, which this one then misses.
+/// Leaves what the thread has entered. A task may have forgotten a guard of its own; this one may then panic.
 fn leave<T>(guard: T) {
     guarded(|| drop(guard));
 }
 
-/// Tells whoever waits for the threads, whatever this one ends by.
+/// Tells the threads that wait for this one, whatever ends it.
 struct ThreadEnds<'a>(&'a Multi);
 
 impl Drop for ThreadEnds<'_> {

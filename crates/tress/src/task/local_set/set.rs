@@ -27,7 +27,7 @@ use std::task::Waker;
 
 /// Tasks run in one poll of a driver.
 const TICK: u32 = 61;
-/// Every so many polls a task that was woken elsewhere goes first.
+/// Polls after which a task that was woken elsewhere goes first.
 const REMOTE_INTERVAL: u32 = 31;
 /// Spawns served by the system allocator. A set that lives for a handful of tasks is not worth a
 /// page, which is 64 KiB of zeroed memory.
