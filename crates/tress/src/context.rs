@@ -19,7 +19,7 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
 pub(crate) struct Context {
-    /// The worker that this thread is, while it has a core; null elsewhere.
+    /// The thread's `Worker`, on a worker thread; null elsewhere.
     pub(crate) worker: Cell<*const Worker>,
     /// The current-thread runtime that this thread drives; null elsewhere.
     pub(crate) driving: Cell<*const Driving>,
@@ -41,24 +41,24 @@ pub(crate) struct Context {
     numbers: Cell<(u64, u64)>,
 }
 
-/// What is entered and left again. Code that runs on a stack of its own may suspend in between: it takes
-/// all of this along, and the thread gets back what it had.
+/// What is entered and left again. Code that runs on a stack of its own may suspend in between: it takes all of this
+/// along, and the thread gets back what it had before.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct Surroundings {
-    /// Whoever changes anything takes a new one, which nobody else has had, on any thread: where the
-    /// numbers are the same, so is the rest.
+    /// Every change takes a new number, which was never used before on any thread: where the numbers are equal, so is
+    /// the rest.
     #[cfg(all(feature = "coroutine", unix, not(loom)))]
     number: u64,
-    /// The entered runtime; kept alive by the guard that entered it, or for a coroutine that has entered
-    /// none by its task.
+    /// The entered runtime; kept alive by the guard that entered it, or, for a coroutine that has entered none, by
+    /// its task.
     runtime: *const Shared,
-    /// The number of the innermost guard that has entered a runtime here, or 0. No two guards have the
-    /// same: one that is dropped in the wrong place is not taken for another.
+    /// The number of the innermost guard that has entered a runtime here, or 0. No two guards have the same number,
+    /// so one that is dropped in the wrong place is not taken for another.
     guard: u64,
     /// The `LocalSet` (its shared part) whose tasks may be spawned here; a count is owned.
     local_set: *const LocalSetShared,
-    /// What a poll begins with in the entered runtime.
+    /// The budget that a poll begins with in the entered runtime.
     full_budget: Budget,
     enter: Enter,
 }
@@ -112,7 +112,8 @@ impl Context {
         self.surroundings.get().local_set
     }
 
-    /// The count that was owned is the caller's, and the new one's is ours.
+    /// Replaces the current `LocalSet`. The count that was owned becomes the caller's, and the new one's becomes
+    /// ours.
     pub(crate) fn replace_local_set(&self, set: *const LocalSetShared) -> *const LocalSetShared {
         self.change(|present| std::mem::replace(&mut present.local_set, set))
     }
@@ -128,7 +129,7 @@ impl Context {
         result
     }
 
-    /// A number that was never given out before, on any thread; not 0.
+    /// Returns a number that was never given out before, on any thread; not 0.
     fn new_number(&self) -> u64 {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         const BLOCK: u64 = 1 << 16;
@@ -153,8 +154,8 @@ pub(crate) fn with<R>(f: impl FnOnce(&Context) -> R) -> R {
 
 /// Marks a task as the running one until dropped.
 ///
-/// Tasks nest: a `LocalSet` runs its tasks inside the poll of another one. A yield of the outer
-/// task must not be taken for one of the inner.
+/// Tasks nest: a `LocalSet` runs its tasks inside the poll of another one. A yield of the outer task must not be
+/// taken for a yield of the inner one.
 pub(crate) struct TaskGuard {
     task: Option<NonNull<Header>>,
     yielded: bool,
@@ -209,7 +210,7 @@ impl Before {
     }
 }
 
-/// Marks a runtime as the current one until dropped. It is a user's: it may be forgotten, kept, or dropped
+/// Marks a runtime as the current one until dropped. The guard is the user's: it may be forgotten, kept, or dropped
 /// on another stack than it was made on.
 #[derive(Debug)]
 pub(crate) struct RuntimeGuard {
@@ -239,7 +240,7 @@ impl Drop for RuntimeGuard {
             self.before.put_back();
             return;
         }
-        // Subtle: it is the present one still, here, on the stack it was made on or for a guard inside of
+        // Subtle: the runtime is still the current one, here, on the stack it was made on or for a guard inside of
         // it, and would dangle once this guard's count is gone: the count stays.
         std::mem::forget(self.current.clone());
         if !std::thread::panicking() {
@@ -251,7 +252,7 @@ impl Drop for RuntimeGuard {
     }
 }
 
-/// Marks a runtime as the current one for as long as a function of ours runs, which drops it on its way out:
+/// Marks a runtime as the current one for as long as one of our functions runs, which drops it on its way out:
 /// whatever was entered meanwhile and not left is left then.
 #[derive(Debug)]
 pub(crate) struct Within {
@@ -271,23 +272,23 @@ impl Within {
 
 impl Drop for Within {
     fn drop(&mut self) {
-        // What was there is alive: a guard that was dropped meanwhile, and was not the innermost, has left
-        // its count.
+        // What was there before is alive: a guard that was dropped meanwhile, and was not the innermost, has left its
+        // count.
         self.before.put_back();
     }
 }
 
-/// What a poll begins with here.
+/// Returns the budget that a poll begins with here.
 #[inline]
 pub(crate) fn full_budget() -> Budget {
     with(|cx| cx.surroundings.get().full_budget)
 }
 
-/// The entered runtime, if there is one.
+/// Returns the entered runtime, if there is one.
 pub(crate) fn runtime() -> Option<Arc<Shared>> {
     let raw = with(|cx| cx.surroundings.get().runtime);
-    // SAFETY: the pointer came from an `Arc` that the guard still holds. Not by way of a reference,
-    // which would not reach the counts.
+    // SAFETY: the pointer came from an `Arc` that the guard still holds. Not through a reference, which would not
+    // cover the counts.
     (!raw.is_null()).then(|| unsafe {
         Arc::increment_strong_count(raw);
         Arc::from_raw(raw)
@@ -304,7 +305,7 @@ pub(crate) fn with_runtime<R>(f: impl FnOnce(&Shared) -> R) -> Option<R> {
     NonNull::new(raw.cast_mut()).map(|shared| f(unsafe { shared.as_ref() }))
 }
 
-/// A number below `n` from this thread's generator.
+/// Returns a number below `n` from this thread's generator.
 pub(crate) fn random_below(n: u32) -> u32 {
     with(|cx| {
         if !cx.rng_seeded.replace(true) {
@@ -316,20 +317,20 @@ pub(crate) fn random_below(n: u32) -> u32 {
 
 #[cfg(all(feature = "coroutine", unix, not(loom)))]
 impl Surroundings {
-    /// Those of this thread.
+    /// Returns those of this thread.
     #[inline]
     pub(crate) fn present() -> Surroundings {
         with(|cx| cx.surroundings.get())
     }
 
-    /// Are these the present ones, and has nothing been entered or left meanwhile? If so this is the
+    /// Returns whether these are the present ones, and nothing has been entered or left meanwhile. If so, this is the
     /// thread they were taken from.
     #[inline]
     pub(crate) fn are_present(&self) -> bool {
         with(|cx| cx.surroundings.get().number) == self.number
     }
 
-    /// Those that a task of this runtime begins with, whatever its thread has entered.
+    /// Returns those that a task of this runtime begins with, whatever its thread has entered.
     pub(crate) fn of_task(shared: &Shared) -> Surroundings {
         with(|cx| Surroundings {
             number: cx.new_number(),
@@ -341,9 +342,9 @@ impl Surroundings {
         })
     }
 
-    /// A coroutine with these, in which the guard `base` is its thread's innermost, has entered nothing;
-    /// its thread with `outside` is where such a coroutine would be. Then they may share one set until either
-    /// changes it: nothing that is counted is in it twice.
+    /// Returns whether a coroutine with these, in which the guard `base` is its thread's innermost, has entered
+    /// nothing, and its thread, with `outside`, is where such a coroutine would be. Then they may share one set until
+    /// either changes it: nothing that is counted is in it twice.
     pub(crate) fn are_like(&self, outside: &Surroundings, base: u64) -> bool {
         self.guard == base
             && self.runtime == outside.runtime
@@ -353,12 +354,12 @@ impl Surroundings {
             && self.enter == outside.enter
     }
 
-    /// The innermost guard's number.
+    /// Returns the innermost guard's number.
     pub(crate) fn guard(&self) -> u64 {
         self.guard
     }
 
-    /// Makes them the present ones. The caller keeps what was there.
+    /// Makes them the present ones. The caller keeps those that were there.
     pub(crate) fn put_in_place(self) {
         with(|cx| cx.surroundings.set(self));
     }

@@ -1,4 +1,4 @@
-//! Threads for jobs that block: started on demand, kept while they are of use.
+//! Threads for jobs that block: started on demand, kept while they are useful.
 //!
 //! The pool knows its jobs only as [`Job`]s: something to run once or to cancel.
 //!
@@ -11,26 +11,25 @@
 //!
 //! # Protocol
 //!
-//! Every decision is made under the one lock, from one consistent [`State`]; the lock is released
-//! before anybody is woken or started and before a job, a hook or a destructor runs.
+//! Every decision is made under the one lock, from one consistent [`State`]; the lock is released before a thread is
+//! woken or started and before a job, a hook or a destructor runs.
 //!
-//! 1. A push appends its job, then *summons*: nobody if the queue is empty, a thread is coming or
-//!    one is spinning; else it unparks the thread that parked last; else it starts one, if the
-//!    limit allows; else nobody, because every thread is busy.
-//! 2. A thread looks at the queue when it arrives, when its job is done and when its spin or its
-//!    keep-alive ends. Taking a job it summons by the same rule, **before** it runs the job: a
-//!    thousand pushes wake one thread, and the chain grows a link at a time while jobs remain.
+//! 1. A push appends its job, then *summons* a thread: none if the queue is empty, a thread is coming or one is
+//!    spinning; else it unparks the thread that parked last; else it starts one, if the limit allows; else none,
+//!    because every thread is busy.
+//! 2. A thread looks at the queue when it arrives, when its job is done and when its spin or its keep-alive ends.
+//!    When it takes a job it summons by the same rule, **before** it runs the job: a thousand pushes wake one thread,
+//!    and the chain grows by one link at a time while jobs remain.
 //! 3. A thread that finds nothing spins, parks or leaves, under the lock under which it looked.
 //!
-//! So between any two critical sections, if a job is queued then a thread is coming, or one is
-//! spinning, or every thread that may exist is busy (or could not be started, see below): the job
-//! has somebody who will look at the queue without being told. That is why no wake-up is lost
-//! and why the only timeout is the keep-alive. Three races deserve their names:
+//! So between any two critical sections, if a job is queued then a thread is coming, or one is spinning, or every
+//! thread that may exist is busy (or could not be started, see below): some thread will look at the queue without
+//! being told. That is why no wake-up is lost and why the only timeout is the keep-alive. Three races have names:
 //!
 //! - *push against park*: both hold the lock. Either the thread sees the job, or the push sees
 //!   the thread's seat.
 //! - *push against keep-alive*: a thread whose time is up takes its seat off the list. If the seat
-//!   is gone, a push has chosen this thread and the token is as good as there: it stays.
+//!   is gone, a push has chosen this thread and its token will come: it stays.
 //! - *push against the first start*: while the only thread is one whose start may still fail,
 //!   pushes wait for the outcome (`State::undecided`). Hence a job that was accepted always has
 //!   a living thread, and the error of a failed start reaches the caller whose job it strands.
@@ -40,15 +39,15 @@
 //! Waking a parked thread costs tens of microseconds on a virtual machine, more than most jobs. A
 //! thread that has just run a job therefore watches the queue for a short window before it parks,
 //! if at least two of its last four waits were that short. A push that sees a spinner wakes
-//! nobody: jobs spawned one after the other wake no thread. On a machine with more to do than it
-//! has CPUs spinning does harm, so a spinner soon begins to yield, and one that loses its CPU over
-//! it leaves it for a while.
+//! no thread: jobs spawned one after the other need none. On a machine with more to do than it has
+//! CPUs spinning does harm, so a spinner soon begins to yield, and a thread that loses its CPU while
+//! spinning does not spin for a while.
 //!
 //! # Ends of threads
 //!
-//! Each thread has a slot in `State::slots` from the decision to start it until it has run its
-//! last line of ours. It then leaves its join handle for the next thread that ends and joins the
-//! one it found there: at most one handle waits, whatever the number of threads that came and went.
+//! Each thread has a slot in `State::slots` from the decision to start it until it has run its last line of our code.
+//! It then leaves its join handle for the next thread that ends, and joins the one that it found there: at most one
+//! handle waits, however many threads came and went.
 
 mod error;
 mod state;
@@ -63,7 +62,7 @@ pub(crate) use error::SpawnError;
 
 use self::state::{State, Summons};
 use crate::sys::atomic::{AtomicUsize, Ordering};
-// Nothing is decided from the gauges, so the model need not explore them.
+// No decision depends on the gauges, so the model need not explore them.
 use crate::sys::plain::AtomicUsize as Gauge;
 use crate::sys::{
     Arc, CachePadded, Mutex, MutexGuard, Parker, clock, guarded, thread, thread_local,
@@ -76,20 +75,19 @@ use std::sync::Arc as StdArc;
 use std::time::{Duration, Instant};
 
 thread_local! {
-    /// The pool (by address) and the slot of the thread, for `shutdown` called on a pool's thread.
+    /// The thread's pool (by address) and slot, for `shutdown` called on a pool's thread.
     static SERVING: Cell<(usize, u64)> = const { Cell::new((0, 0)) };
 }
 
-/// What the pool runs. Of `run` and `cancel` exactly one is called, once, for each accepted job.
+/// What the pool runs. For each accepted job exactly one of `run` and `cancel` is called, once.
 pub(crate) trait Job: Send + 'static {
-    /// Runs it. Should not unwind; if it does, the panic ends here and the thread lives on.
+    /// Runs the job. It should not unwind; if it does, the panic ends here and the thread lives on.
     fn run(self);
 
-    /// The pool shut down while the job waited for another to end: tell its waiter that it was
-    /// cancelled.
+    /// Tells the job's waiter that it was cancelled: the pool shut down while the job waited for another to end.
     fn cancel(self);
 
-    /// Runs even if the pool shuts down while the job waits for another to end. Called under the
+    /// Returns true if the job runs even if the pool shuts down while it waits for another to end. Called under the
     /// pool's lock: a plain read.
     fn is_mandatory(&self) -> bool {
         false
@@ -103,24 +101,23 @@ type StartFault = Box<dyn FnMut() -> Option<io::Error> + Send>;
 
 #[derive(Clone)]
 pub(crate) struct Config {
-    /// Most threads serving at a time, at least 1. One whose time is up does not count any more
-    /// while it runs its stop hook.
+    /// Maximum number of threads that serve at a time, at least 1. A thread whose time is up no longer counts while
+    /// it runs its stop hook.
     pub(crate) max_threads: usize,
     /// How long a thread may go without a job before it ends.
     pub(crate) keep_alive: Duration,
-    /// Most jobs that may wait beyond those for which a thread is free or may be started. With 0,
-    /// a job that would have to wait for another one to end is refused.
+    /// Maximum number of jobs that wait beyond those for which a thread is free or may be started. With 0, a job that
+    /// would have to wait for another one to end is refused.
     pub(crate) queue_bound: Option<usize>,
     pub(crate) stack_size: Option<usize>,
-    /// The name of the next thread; called on the thread that starts it. Must not spawn jobs.
+    /// Returns the name of the next thread; called on the thread that starts it. Must not spawn jobs.
     pub(crate) name: StdArc<dyn Fn() -> String + Send + Sync>,
     /// Run on each thread, inside `enter`, before its first job and after its last one.
     pub(crate) on_start: Option<Hook>,
     pub(crate) on_stop: Option<Hook>,
     /// The longest spin of a thread before it parks; zero on a machine with a single CPU.
     pub(crate) spin: Duration,
-    /// Wraps the life of a thread: must call its argument once. Must not own the pool, which owns
-    /// this.
+    /// Wraps the life of a thread: must call its argument once. Must not own the pool, which owns this function.
     pub(crate) enter: Enter,
 }
 
@@ -141,7 +138,7 @@ impl Default for Config {
     }
 }
 
-/// A glance at the pool; the numbers may be of slightly different moments.
+/// A snapshot of the pool; the numbers may be from slightly different moments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Metrics {
     /// Threads alive and serving.
@@ -150,7 +147,7 @@ pub(crate) struct Metrics {
     pub(crate) idle: usize,
     /// Jobs that no thread has taken yet.
     pub(crate) queued: usize,
-    /// The most threads that ever served at a time.
+    /// Maximum number of threads that ever served at a time.
     pub(crate) peak_threads: usize,
     pub(crate) start_failures: usize,
 }
@@ -171,7 +168,7 @@ pub(crate) struct Pool<J: Job> {
 }
 
 impl<J: Job> Pool<J> {
-    /// A pool without threads; the first job starts the first one.
+    /// Creates a pool without threads; the first job starts the first one.
     pub(crate) fn new(config: Config) -> Pool<J> {
         assert!(
             config.max_threads >= 1,
@@ -190,7 +187,7 @@ impl<J: Job> Pool<J> {
         }
     }
 
-    /// Queues a job and sees to it that a thread will take it.
+    /// Queues a job and makes sure that a thread will take it.
     ///
     /// Blocks only while the first thread is being started on behalf of another caller.
     pub(crate) fn spawn(&self, job: J) -> Result<(), SpawnError<J>> {
@@ -228,19 +225,18 @@ impl<J: Job> Pool<J> {
     /// Ends the pool and waits for its threads: for ever with `None`, not at all with zero.
     ///
     /// 1. From now on `spawn` refuses every job.
-    /// 2. Jobs that wait for others to end are cancelled on the calling thread, except mandatory
-    ///    ones. One that found a thread free, or can have one started, is run: whether it has begun
-    ///    by now is a matter of luck.
-    /// 3. Idle threads wake up. They, and the busy ones when their jobs are done, run what is left
-    ///    of the queue (more threads are started for it if that takes them) and end.
-    /// 4. The caller waits until no thread is left or the time is up. If none is left it joins the
-    ///    last one, which joined the one before it, and so on (unless it is not to wait at all).
+    /// 2. Jobs that wait for others to end are cancelled on the calling thread, except mandatory ones. A job for
+    ///    which a thread is free, or can be started, is run: whether it has begun by now is a matter of luck.
+    /// 3. Idle threads wake up. They, and the busy ones when their jobs are done, run what is left of the queue (more
+    ///    threads are started if it takes them) and end.
+    /// 4. The caller waits until no thread is left or the time is up. If none is left it joins the last one, which
+    ///    joined the one before it, and so on (unless the timeout is zero).
     ///
-    /// On one of the pool's own threads step 4 waits for the others only, neither for this thread
-    /// nor for those that are in `shutdown` likewise, and joins none. What is still running after
-    /// the call ends by itself when its job does. A second call resumes at step 4.
+    /// On one of the pool's own threads step 4 waits for the others only, neither for this thread nor for those that
+    /// are in `shutdown` too, and joins none. What is still running after the call ends by itself when its job does.
+    /// A second call resumes at step 4.
     pub(crate) fn shutdown(&self, timeout: Option<Duration>) -> Shutdown {
-        // A deadline beyond what the clock can express is none.
+        // A deadline beyond what the clock can express is no deadline.
         let deadline = timeout.and_then(|t| clock::now().checked_add(t));
         let cancelled = self.inner.close();
         let (pool, slot) = SERVING.with(Cell::get);
@@ -257,7 +253,7 @@ impl<J: Job> Pool<J> {
         }
     }
 
-    /// Consulted before each thread start; an error is used in place of starting one.
+    /// Sets a function that is called before each thread start; an error from it replaces the start.
     #[cfg(test)]
     fn inject_start_fault(&self, fault: impl FnMut() -> Option<io::Error> + Send + 'static) {
         *self.inner.start_fault.lock() = Some(Box::new(fault));
@@ -272,8 +268,8 @@ impl<J: Job> Drop for Pool<J> {
 
 struct Inner<J: Job> {
     config: Config,
-    /// Twice the queue's length, plus one when the pool is closed: what a spinner watches. On a
-    /// line of its own, so that watching does not slow down those who take the lock.
+    /// Twice the queue's length, plus one when the pool is closed: what a spinner watches. On a line of its own, so
+    /// that watching does not slow down the threads that take the lock.
     signal: CachePadded<AtomicUsize>,
     state: CachePadded<Mutex<State<J>>>,
     gauges: Gauges,
@@ -291,7 +287,7 @@ struct Gauges {
     start_failures: Gauge,
 }
 
-/// The lock on the state. Letting go of it publishes what may be read without it.
+/// The lock on the state. Releasing it publishes what may be read without it.
 struct Locked<'a, J: Job> {
     inner: &'a Inner<J>,
     state: MutexGuard<'a, State<J>>,
@@ -314,8 +310,8 @@ impl<J: Job> DerefMut for Locked<'_, J> {
 impl<J: Job> Drop for Locked<'_, J> {
     fn drop(&mut self) {
         let (state, inner) = (&*self.state, self.inner);
-        // Only hints are read without the lock, so relaxed stores do. The signal is left alone
-        // when nothing changed: a spinner has the line.
+        // Only hints are read without the lock, so relaxed stores suffice. The signal is left alone when nothing
+        // changed: a spinner has the line.
         let signal = state.queue.len() << 1 | usize::from(state.closed);
         if inner.signal.load(Ordering::Relaxed) != signal {
             inner.signal.store(signal, Ordering::Relaxed);
@@ -344,7 +340,7 @@ impl<J: Job> Inner<J> {
         }
     }
 
-    /// Locks at a moment when no push would have to rely on a thread that may not come to be.
+    /// Locks at a moment when no push has to rely on a thread whose start may still fail.
     fn lock_decided(&self) -> Locked<'_, J> {
         loop {
             let mut state = self.lock();
@@ -402,7 +398,7 @@ impl<J: Job> Inner<J> {
             return Err(error);
         }
         let own = this.clone();
-        // The name is the user's: it may panic, and so does the builder if it holds a NUL.
+        // The name comes from the user: its function may panic, and so does the builder if the name holds a NUL.
         guarded(|| {
             let mut builder = thread::Builder::new((this.config.name)());
             if let Some(size) = this.config.stack_size {
@@ -416,7 +412,7 @@ impl<J: Job> Inner<J> {
         })
     }
 
-    /// Steps 1 to 3 of shutdown. Returns how many jobs were cancelled.
+    /// Does steps 1 to 3 of shutdown. Returns how many jobs were cancelled.
     fn close(&self) -> usize {
         let mut state = self.lock();
         if std::mem::replace(&mut state.closed, true) {
@@ -442,14 +438,14 @@ impl<J: Job> Inner<J> {
         cancelled
     }
 
-    /// Step 4 of shutdown, except for the joining. Returns how many threads are left.
+    /// Does step 4 of shutdown, except for the joining. Returns how many threads are left.
     fn wait_for_threads(&self, deadline: Option<Instant>, own_slot: Option<u64>) -> usize {
         let inside = own_slot.is_some();
         let parker = Arc::new(Parker::new());
         let mut state = self.lock();
         if let Some(slot) = own_slot.and_then(|id| state.slots.get_mut(&id)) {
             slot.excused = true;
-            // One excuse more may be all that others inside the pool are waiting for.
+            // One more excused thread may be all that others inside the pool are waiting for.
             for closer in &state.closers {
                 closer.unpark();
             }
@@ -477,7 +473,7 @@ impl<J: Job> Inner<J> {
 
 fn join(handle: Option<thread::JoinHandle<()>>) {
     if let Some(handle) = handle {
-        // It catches every panic, and one that slipped through has been reported.
+        // The thread catches every panic, and one that slipped through has been reported.
         let _ = handle.join();
     }
 }

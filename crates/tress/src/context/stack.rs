@@ -1,4 +1,4 @@
-//! What others than the coroutine itself must know of the stack that a thread runs on.
+//! What code other than the coroutine itself must know of the stack that a thread runs on.
 
 #![cfg_attr(
     not(all(feature = "coroutine", unix, not(loom))),
@@ -9,17 +9,17 @@ use super::with;
 use std::cell::Cell;
 use std::ptr;
 
-/// The part of a coroutine that code which knows nothing of coroutines looks at or leaves word in.
+/// The part of a coroutine that code unaware of coroutines reads or writes.
 #[repr(C)]
 pub(crate) struct Stack {
-    /// The innermost value that was put in a place of the thread's for as long as a function on this stack runs;
-    /// or null. What is suspended takes them out.
+    /// The innermost value that was put into a place of the thread for as long as a function on this stack runs; or
+    /// null. A coroutine that suspends takes them out.
     pub(crate) frames: Cell<*const Frame>,
     /// Why the coroutine may not suspend.
     pub(crate) held: Cell<Held>,
-    /// It has to unwind, and may not suspend any more.
+    /// It has to unwind, and may no longer suspend.
     pub(crate) cancelled: Cell<bool>,
-    /// The innermost guard that its thread had when it last went on: not the coroutine's to drop.
+    /// The innermost guard of its thread when it last resumed: not the coroutine's to drop.
     pub(crate) base: Cell<u64>,
 }
 
@@ -34,7 +34,7 @@ impl Stack {
         }
     }
 
-    /// The coroutine may not suspend until the result is dropped.
+    /// Keeps the coroutine from suspending until the result is dropped.
     #[inline(always)]
     pub(crate) fn hold(&self, why: Held) -> Hold<'_> {
         Hold {
@@ -79,9 +79,9 @@ pub(crate) fn hold<R>(why: Held, f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// A value on a coroutine's stack that has changed places with one of the thread's.
+/// A value on a coroutine's stack that has been swapped with one of the thread's.
 pub(crate) struct Frame {
-    /// Changes them again. False if the thread's place cannot be had.
+    /// Swaps them again. Returns false if the thread's place is not available.
     swap: unsafe fn(*const Frame) -> bool,
     outer: Cell<*const Frame>,
     /// The value is in the thread's place.
@@ -123,21 +123,21 @@ impl Frame {
 
 #[cfg(all(feature = "coroutine", unix, not(loom)))]
 impl Stack {
-    /// The coroutine is about to suspend: takes its values out of the thread's places, innermost first.
+    /// Takes the values of a coroutine that is about to suspend out of the thread's places, innermost first.
     #[cold]
     pub(crate) fn take_out(&self) {
         let swapped = self.swap_all(true);
         debug_assert!(swapped, "nothing borrows them: the coroutine would be held");
     }
 
-    /// It goes on: puts them back, outermost first. False if a place could not be had; the frames say which
-    /// are not inside.
+    /// Puts the values of a coroutine that resumes back, outermost first. Returns false if a place was not available;
+    /// the frames say which are not inside.
     #[cold]
     pub(crate) fn put_back(&self) -> bool {
         self.swap_all(false)
     }
 
-    /// Swaps from the head of the list, and turns it round.
+    /// Swaps from the head of the list, and reverses it.
     fn swap_all(&self, out: bool) -> bool {
         let mut all = true;
         let mut turned = ptr::null();

@@ -6,8 +6,8 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-/// Names a blocking function for the panic of a call where blocking is not allowed. It begins with the
-/// words that Tokio's users look for.
+/// Names a blocking function for the panic of a call where blocking is not allowed. It begins with the words that
+/// users of Tokio look for.
 macro_rules! cannot_block {
     ($function:literal) => {
         concat!(
@@ -27,7 +27,7 @@ pub(crate) use cannot_block;
 pub(crate) fn block_on<F: Future>(what: &str, future: F) -> F::Output {
     check_blocking_allowed(what);
     let mut future = pin!(future);
-    // Most futures are ready at once, and need no waker for the thread.
+    // Most futures are ready at once and need no waker for the thread.
     let polled = future
         .as_mut()
         .poll(&mut Context::from_waker(Waker::noop()));
@@ -38,8 +38,8 @@ pub(crate) fn block_on<F: Future>(what: &str, future: F) -> F::Output {
     }
 }
 
-/// Blocks the current thread until `future` is ready or the deadline has passed, for which it
-/// returns `None`. `what` names the caller's public function.
+/// Blocks the current thread until `future` is ready or the deadline has passed; in the latter case returns `None`.
+/// `what` names the caller's public function.
 ///
 /// # Panics
 /// Panics if the thread is driving tasks.

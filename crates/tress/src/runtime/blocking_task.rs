@@ -1,4 +1,4 @@
-//! Blocking closures as tasks, so that they have ids, handles and cancellation like any other.
+//! Blocking closures as tasks, so that they have ids, handles and cancellation like all tasks.
 
 use super::Shared;
 use crate::blocking::{Job, SpawnError};
@@ -24,7 +24,7 @@ pub(crate) struct BlockingTask {
     _busy: Option<Busy>,
 }
 
-/// Keeps a paused clock from jumping while something goes on that the runtime does not see.
+/// Keeps a paused clock from jumping while something is going on that the runtime does not see.
 #[derive(Debug)]
 pub(crate) struct Busy(Arc<Shared>);
 
@@ -32,7 +32,7 @@ impl Drop for Busy {
     fn drop(&mut self) {
         self.0.clock.leave_busy();
         if self.0.clock.is_paused() {
-            // Whoever drives the runtime may be waiting for nothing but the clock.
+            // The thread that drives the runtime may be waiting for nothing but the clock.
             self.0.rests().for_each(Rest::unpark);
         }
     }
@@ -77,7 +77,7 @@ impl<F: FnOnce() -> R, R> Future for Once<F> {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum SpawnBlockingError {
-    /// As many closures as the builder's `blocking_queue_bound` allows are waiting.
+    /// The maximum number of closures, which the builder's `blocking_queue_bound` sets, is waiting.
     Full,
     /// No thread could be started to run it.
     NoThread(io::Error),
@@ -112,7 +112,7 @@ impl std::error::Error for SpawnBlockingError {
 }
 
 impl Shared {
-    /// Keeps the clock from jumping until the guard is dropped; none if it never does.
+    /// Keeps the clock from jumping until the guard is dropped; `None` if it never jumps.
     pub(crate) fn hold_clock(self: &Arc<Self>) -> Option<Busy> {
         self.clock.enter_busy().then(|| Busy(self.clone()))
     }
@@ -159,13 +159,13 @@ impl Shared {
     {
         let at = Location::caller();
         match self.submit_blocking(f, name, at, mandatory) {
-            // As for any task of a runtime that has shut down: the handle says so.
+            // As with any task of a runtime that has shut down, the handle reports it.
             (handle, Ok(()) | Err(SpawnBlockingError::ShutDown)) => handle,
             (_, Err(error)) => panic!("spawn_blocking: {error}"),
         }
     }
 
-    /// As `spawn_blocking`, with the closure given back if the pool refuses it.
+    /// As `spawn_blocking`, but gives the closure back if the pool refuses it.
     pub(crate) fn try_spawn_blocking<F, R>(
         self: &Arc<Self>,
         f: F,

@@ -18,7 +18,7 @@ use std::io;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
-/// Most workers a runtime may have.
+/// Maximum number of workers of a runtime.
 const MAX_WORKERS: usize = 32_768;
 
 /// Builds a [`Runtime`] with options.
@@ -37,8 +37,7 @@ const MAX_WORKERS: usize = 32_768;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// Values out of range are reported by [`build`](Builder::build), with the option's name and what is
-/// allowed.
+/// [`build`](Builder::build) reports values that are out of range, with the option's name and what is allowed.
 #[derive(Clone)]
 pub struct Builder {
     kind: Kind,
@@ -79,12 +78,12 @@ pub(super) fn invalid(text: String) -> io::Error {
 }
 
 impl Builder {
-    /// A runtime with worker threads that steal from each other.
+    /// Creates a builder for a runtime with worker threads that steal from each other.
     pub fn new_multi_thread() -> Builder {
         Builder::new(Kind::Multi)
     }
 
-    /// A runtime whose tasks run on the thread that calls `block_on`.
+    /// Creates a builder for a runtime whose tasks run on the thread that calls `block_on`.
     pub fn new_current_thread() -> Builder {
         Builder::new(Kind::Current)
     }
@@ -135,8 +134,8 @@ impl Builder {
         self
     }
 
-    /// Which backend I/O uses. Default: io_uring where it can be had, readiness elsewhere; the
-    /// environment variable `TRESS_IO` (`uring`, `readiness` or `auto`) overrides the default.
+    /// Sets the backend that I/O uses. Default: io_uring where it is available, readiness elsewhere; the environment
+    /// variable `TRESS_IO` (`uring`, `readiness` or `auto`) overrides the default.
     ///
     /// ```
     /// use tress::runtime::{Builder, IoBackend};
@@ -151,23 +150,24 @@ impl Builder {
         self
     }
 
-    /// Most I/O events that a worker takes from the kernel at once, 1 to 1,048,576. Default: 256.
+    /// Sets the maximum number of I/O events that a worker takes from the kernel at once, 1 to 1,048,576. Default:
+    /// 256.
     #[cfg(feature = "driver")]
     pub fn io_events_per_turn(&mut self, events: usize) -> &mut Self {
         self.io.config.events(events);
         self
     }
 
-    /// Entries of each worker's io_uring, 1 to 32,768. Default: 256.
+    /// Sets the number of entries of each worker's io_uring, 1 to 32,768. Default: 256.
     #[cfg(feature = "driver")]
     pub fn io_ring_entries(&mut self, entries: u32) -> &mut Self {
         self.io.config.entries(entries);
         self
     }
 
-    /// How many buffers each worker's pool for [pooled streams](crate::net::Pooled) has, a power of two
-    /// up to 32,768, and how many bytes one holds, up to 1 MiB. Default: 1,024 of
-    /// 2,048. With fewer than there are connections that receive at the same time, they wait for each other.
+    /// Sets how many buffers each worker's pool for [pooled streams](crate::net::Pooled) has, a power of two up to
+    /// 32,768, and how many bytes one holds, up to 1 MiB. Default: 1,024 of 2,048. If more connections receive at the
+    /// same time than there are buffers, they wait for each other.
     ///
     /// A worker's pool is made when one of its tasks first reads from such a stream.
     ///
@@ -191,49 +191,49 @@ impl Builder {
         self
     }
 
-    /// Workers of a multi-thread runtime.
+    /// Sets the number of workers of a multi-thread runtime.
     ///
-    /// 0, the default, means one for every CPU this process may use: its affinity mask and its
-    /// cgroup's quota are respected. At most 32,768. Their threads start when there is work for
-    /// them. Where the system refuses one, the workers that have a thread do its work, and the start is
-    /// tried again later, when there is work for it. Where it refuses the first, there is nobody to run anything:
-    /// spawning a task and polling a timer in [`block_on`](Runtime::block_on) panic, sockets return the
-    /// error. With [`eager_start`](Builder::eager_start) it is [`build`](Builder::build) that says so.
+    /// 0, the default, means one for every CPU that this process may use, which its affinity mask and its cgroup's
+    /// quota limit. At most 32,768. Their threads start when there is work for them. If the system refuses one, the
+    /// workers that have a thread do its work, and the start is tried again later, when there is work for it. If it
+    /// refuses the first, nothing can run: spawning a task and polling a timer in [`block_on`](Runtime::block_on)
+    /// panic, and sockets return the error. With [`eager_start`](Builder::eager_start) [`build`](Builder::build)
+    /// reports it.
     pub fn worker_threads(&mut self, n: usize) -> &mut Self {
         self.workers = n;
         self
     }
 
-    /// Most threads of the blocking pool, at least 1. Default: 512. They start when needed.
+    /// Sets the maximum number of threads of the blocking pool, at least 1. Default: 512. They start when needed.
     pub fn max_blocking_threads(&mut self, n: usize) -> &mut Self {
         self.max_blocking = n;
         self
     }
 
-    /// How long a thread of the blocking pool waits for something to do before it ends. Default: 10 s.
+    /// Sets how long a thread of the blocking pool waits for something to do before it ends. Default: 10 s.
     pub fn thread_keep_alive(&mut self, duration: Duration) -> &mut Self {
         self.keep_alive = duration;
         self
     }
 
-    /// Most closures that may wait for a thread of the blocking pool. Default: no bound.
+    /// Sets the maximum number of closures that wait for a thread of the blocking pool. Default: no bound.
     ///
-    /// When it is reached [`spawn_blocking`](crate::task::spawn_blocking) panics and
+    /// When it is reached, [`spawn_blocking`](crate::task::spawn_blocking) panics and
     /// [`Handle::try_spawn_blocking`](super::Handle::try_spawn_blocking) returns an error.
     pub fn blocking_queue_bound(&mut self, n: usize) -> &mut Self {
         self.blocking_bound = Some(n);
         self
     }
 
-    /// The name of the runtime's threads, without NUL characters. Default: `tress-worker`.
+    /// Sets the name of the runtime's threads, without NUL characters. Default: `tress-worker`.
     pub fn thread_name(&mut self, name: impl Into<String>) -> &mut Self {
         let name = name.into();
         self.thread_name = Arc::new(move || name.clone());
         self
     }
 
-    /// A function that names each thread as it starts. A thread without a name, because the function panics or returns one
-    /// with a NUL in it, is not started.
+    /// Sets a function that names each thread as it starts. If the function panics, or returns a name with a NUL in
+    /// it, the thread is not started.
     pub fn thread_name_fn<F>(&mut self, f: F) -> &mut Self
     where
         F: Fn() -> String + Send + Sync + 'static,
@@ -242,13 +242,13 @@ impl Builder {
         self
     }
 
-    /// The runtime's own name, for diagnostics.
+    /// Sets the runtime's own name, for diagnostics.
     pub fn name(&mut self, name: impl Into<String>) -> &mut Self {
         self.name = Some(name.into());
         self
     }
 
-    /// The stack size of the runtime's threads. Default: the standard library's.
+    /// Sets the stack size of the runtime's threads. Default: the standard library's.
     pub fn thread_stack_size(&mut self, bytes: usize) -> &mut Self {
         self.stack_size = Some(bytes);
         self
@@ -256,8 +256,8 @@ impl Builder {
 
     /// Calls `f` on each thread of the runtime when it starts.
     ///
-    /// The runtime is the current one there. If `f` panics, the panic is reported by the
-    /// [panic hook](std::panic::set_hook) and the thread goes on. Both are true of the other hooks too.
+    /// The runtime is the current one there. If `f` panics, the [panic hook](std::panic::set_hook) reports the panic
+    /// and the thread goes on. Both are true of the other hooks too.
     pub fn on_thread_start<F: Fn() + Send + Sync + 'static>(&mut self, f: F) -> &mut Self {
         self.on_start = Some(Arc::new(f));
         self
@@ -281,27 +281,28 @@ impl Builder {
         self
     }
 
-    /// Polls after which a worker asks the global queue before its own. Default: adapted to how
-    /// long polls take, so that a task waits there for about a millisecond at most (1 to 255; 1 to 31 on a
+    /// Sets the number of polls after which a worker takes from the global queue before its own. Default: adapted to
+    /// how long polls take, so that a task waits there for about a millisecond at most (1 to 255; 1 to 31 on a
     /// current-thread runtime). After a tick that took 200 µs it does so whatever their number.
     pub fn global_queue_interval(&mut self, polls: u32) -> &mut Self {
         self.global_interval = Some(polls);
         self
     }
 
-    /// Polls after which a worker looks at its timers and at the clock. Default: adapted to how long
-    /// polls take (1 to 128; 1 to 61 on a current-thread runtime). It does so earlier if polls turn out to be long.
+    /// Sets the number of polls after which a worker looks at its timers and at the clock. Default: adapted to how
+    /// long polls take (1 to 128; 1 to 61 on a current-thread runtime). It does so earlier if polls turn out to be
+    /// long.
     pub fn event_interval(&mut self, polls: u32) -> &mut Self {
         self.event_interval = Some(polls);
         self
     }
 
-    /// Operations that a task may do in one poll, 1 to 254. Default: 128.
+    /// Sets the number of operations that a task may do in one poll, 1 to 254. Default: 128.
     ///
-    /// A task that uses them up is made to wait at its next operation, and goes to the tail of its
-    /// queue, behind everything else that is ready: the soft budget of
-    /// [`task::coop`](crate::task::coop). A coroutine likewise. A smaller one makes tasks that find their
-    /// channels and sockets always ready share a worker more finely, at the cost of more switches.
+    /// A task that uses them up is made to wait at its next operation, and goes to the tail of its queue, behind
+    /// everything else that is ready: the soft budget of [`task::coop`](crate::task::coop). The same holds for a
+    /// coroutine. A smaller budget makes tasks whose channels and sockets are always ready share a worker more
+    /// finely, at the cost of more switches.
     ///
     /// ```
     /// let rt = tress::runtime::Builder::new_multi_thread().task_budget(32).build()?;
@@ -316,8 +317,8 @@ impl Builder {
     /// Starts the threads of all workers when the runtime is built, instead of when there is work
     /// for them. Default: false.
     ///
-    /// [`build`](Builder::build) returns an error if no thread can be started. If some can, those workers do all
-    /// the work until the others' threads can be started as well.
+    /// [`build`](Builder::build) returns an error if no thread can be started. If some can, those workers do all the
+    /// work until the threads of the others can be started too.
     ///
     /// ```
     /// let rt = tress::runtime::Builder::new_multi_thread().eager_start(true).build()?;
@@ -329,30 +330,30 @@ impl Builder {
         self
     }
 
-    /// Whether workers take tasks from each other. Default: true.
+    /// Sets whether workers take tasks from each other. Default: true.
     ///
-    /// Without it a task that was woken on a worker runs there, however busy that is.
+    /// Without it a task that was woken on a worker runs there, however busy that worker is.
     pub fn enable_stealing(&mut self, yes: bool) -> &mut Self {
         self.stealing = yes;
         self
     }
 
-    /// How many times in a row a worker runs the task that became ready last before the others get
-    /// their turn. Default: 3. 0 makes the order strictly first in, first out.
+    /// Sets how many times in a row a worker runs the task that became ready last before the others get their turn.
+    /// Default: 3. 0 makes the order strictly first in, first out.
     pub fn lifo_limit(&mut self, polls: u8) -> &mut Self {
         self.lifo_limit = polls;
         self
     }
 
-    /// How long a thread that has had short waits lately looks around before it sleeps. Default:
-    /// 50 µs, at most a millisecond. Zero: never.
+    /// Sets how long a thread whose waits have been short lately looks around before it sleeps. Default: 50 µs, at
+    /// most a millisecond. Zero: never.
     pub fn spin_window(&mut self, window: Duration) -> &mut Self {
         self.spin = window;
         self
     }
 
-    /// Starts with the clock [paused](crate::time::pause). For a current-thread runtime; also for one
-    /// without timers, whose [`Instant::now`](crate::time::Instant::now) then stands still.
+    /// Starts with the clock [paused](crate::time::pause). For a current-thread runtime, also one without timers,
+    /// whose [`Instant::now`](crate::time::Instant::now) then stands still.
     pub fn start_paused(&mut self, yes: bool) -> &mut Self {
         self.start_paused = yes;
         self
@@ -460,7 +461,7 @@ impl Builder {
                 Scheduler::Current(Current::new(config, start, clock.clone(), self.new_io())?)
             }
         };
-        // The pool is part of the runtime that its hooks are to find.
+        // The pool is part of the runtime that its hooks are to find, so they look it up here.
         let place = Arc::new(OnceLock::<Weak<Shared>>::new());
         let inside = |hook: &Option<Hook>| {
             let (place, hook) = (place.clone(), hook.clone()?);
@@ -507,12 +508,12 @@ impl Builder {
             false => Ok(()),
         };
         if let Err(error) = started.and_then(|()| diagnostics.install(&shared)) {
-            // Threads that run already hold it, and would for ever.
+            // Threads that already run hold it, and would do so for ever.
             shutdown::run(&shared, Some(Duration::ZERO));
             return Err(error);
         }
         if self.start_paused {
-            // The zero of the wheel too: sleeps of whole milliseconds then end on the dot.
+            // This is the zero of the wheel too: sleeps of whole milliseconds then end exactly on time.
             shared.clock.pause_at(start);
         }
         Ok(shared)
@@ -521,8 +522,8 @@ impl Builder {
     /// Builds the runtime.
     ///
     /// # Errors
-    /// An option is out of range, or the operating system refused something. That a thread cannot be started is
-    /// found here only with [`eager_start`](Builder::eager_start), and if there is none at all.
+    /// An option is out of range, or the operating system refused something. A thread that cannot be started is an
+    /// error only with [`eager_start`](Builder::eager_start), and only if none can be.
     pub fn build(&mut self) -> io::Result<Runtime> {
         self.build_shared(None).map(Runtime::from_shared)
     }

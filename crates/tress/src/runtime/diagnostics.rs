@@ -19,11 +19,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Events that a worker's ring has room for, unless the builder says something else.
+/// Number of events that a worker's ring has room for, unless the builder sets another.
 const RING_SIZE: usize = 16_384;
 const MAX_RING_SIZE: usize = 1 << 24;
 
-/// What the builder was told. What it was not told the environment may say.
+/// What the builder was told. The environment may set the rest.
 #[derive(Clone, Default)]
 pub(super) struct Diagnostics {
     events: Option<usize>,
@@ -44,7 +44,7 @@ impl fmt::Debug for Diagnostics {
     }
 }
 
-/// The two together.
+/// What the builder and the environment say together.
 pub(super) struct Resolved {
     events: Option<usize>,
     every: Option<u32>,
@@ -56,9 +56,9 @@ pub(super) struct Resolved {
 }
 
 impl Builder {
-    /// Records what the workers do from the start, into rings of so many events for each worker, up to
-    /// 16,777,216; 0 turns it off. Default: off, unless the environment variable `TRESS_TRACE` names a
-    /// file for the trace to be written to when the runtime ends; then 16,384.
+    /// Records what the workers do from the start, into a ring of this many events for each worker, up to 16,777,216;
+    /// 0 turns it off. Default: off, unless the environment variable `TRESS_TRACE` names a file for the trace to be
+    /// written to when the runtime ends; then 16,384.
     ///
     /// [`Handle::trace`](super::Handle::trace) switches it on and off at any time.
     ///
@@ -72,21 +72,19 @@ impl Builder {
         self
     }
 
-    /// Of how many polls one is recorded; 1 for all of them. Default: as many as take a hundredth of
-    /// the time.
+    /// Records one poll in this many; 1 records all of them. Default: as many as take a hundredth of the time.
     pub fn trace_every(&mut self, polls: u32) -> &mut Self {
         self.diagnostics.every = Some(polls);
         self
     }
 
-    /// Tells of polls that take longer than this, once for each: to the function given to
-    /// [`on_slow_poll`](Builder::on_slow_poll), else on the standard error output. Default: off, unless
-    /// the environment variable `TRESS_SLOW_POLL_MS` says how many milliseconds are too long; `50` or,
-    /// with backtraces, `50,backtrace`.
+    /// Reports polls that take longer than this, once for each: to the function given to
+    /// [`on_slow_poll`](Builder::on_slow_poll), else on standard error. Default: off, unless the environment variable
+    /// `TRESS_SLOW_POLL_MS` says how many milliseconds are too long; `50` or, with backtraces, `50,backtrace`.
     ///
-    /// A thread looks at every worker each half of that time, but at most once a millisecond and at
-    /// least every five, and sleeps while the workers do. What it tells of has therefore lasted for the
-    /// threshold and up to one look more.
+    /// A thread looks at every worker at intervals of half that time, but not more often than every millisecond and
+    /// at least every five, and sleeps while the workers do. A poll has therefore lasted for the threshold and up to
+    /// one interval more when it is reported.
     ///
     /// ```
     /// use std::sync::mpsc;
@@ -100,7 +98,7 @@ impl Builder {
     ///     .build()?;
     /// rt.block_on(async {
     ///     let bad = tress::task::Builder::new().name("bad").spawn(async move {
-    ///         // Blocks its worker until it has been told of.
+    ///         // Blocks its worker until it has been reported.
     ///         assert_eq!(told.recv().unwrap().as_deref(), Some("bad"));
     ///     });
     ///     bad.unwrap().await.unwrap();
@@ -112,7 +110,7 @@ impl Builder {
         self
     }
 
-    /// What to do about slow polls. Called on the runtime's monitor thread, which does nothing else
+    /// Sets what to do about slow polls. `f` is called on the runtime's monitor thread, which does nothing else
     /// meanwhile.
     pub fn on_slow_poll<F>(&mut self, f: F) -> &mut Self
     where
@@ -122,11 +120,11 @@ impl Builder {
         self
     }
 
-    /// Whether slow polls are told of with a backtrace of what they are doing. Default: no.
+    /// Sets whether reports of slow polls have a backtrace of what they are doing. Default: no.
     ///
-    /// On Linux with glibc the worker's thread is sent the signal SIGURG, whose handler notes where it is.
-    /// A system call that it sits in may be interrupted by that, as by any signal. Elsewhere there is
-    /// no backtrace. Names of functions need the feature `diagnostics`.
+    /// On Linux with glibc the worker's thread is sent the signal SIGURG, whose handler notes where it is. That may
+    /// interrupt a system call that it is in, as any signal may. Elsewhere there is no backtrace. Names of functions
+    /// need the feature `diagnostics`.
     pub fn slow_poll_backtrace(&mut self, yes: bool) -> &mut Self {
         self.diagnostics.slow_poll_backtrace = yes;
         self
@@ -176,7 +174,7 @@ impl Diagnostics {
     }
 }
 
-/// Milliseconds, and whether there are to be backtraces.
+/// Parses milliseconds, and whether backtraces are wanted.
 fn parse_slow_poll(text: &str) -> io::Result<(Duration, bool)> {
     let (number, backtrace) = match text.strip_suffix(",backtrace") {
         Some(number) => (number, true),
@@ -229,7 +227,7 @@ impl Resolved {
         }
     }
 
-    /// What concerns the whole process.
+    /// Sets up what concerns the whole process.
     pub(super) fn install(&self, shared: &Arc<Shared>) -> io::Result<()> {
         if let Some(slow_polls) = &self.slow_polls {
             slow_polls.prepare();
@@ -249,8 +247,8 @@ fn dump_on(_: i32, _: &Arc<Shared>) -> io::Result<()> {
     unreachable!("no signal was accepted")
 }
 
-/// Writes the trace at the end of a runtime. The second runtime of a process, and each further one, gets
-/// a file of its own.
+/// Writes the trace at the end of a runtime. The second runtime of a process, and each further one, gets a file of
+/// its own.
 pub(super) fn write_trace(shared: &Arc<Shared>, path: &Path) {
     static WRITTEN: AtomicUsize = AtomicUsize::new(0);
     let number = WRITTEN.fetch_add(1, Ordering::Relaxed) + 1;
@@ -261,7 +259,7 @@ pub(super) fn write_trace(shared: &Arc<Shared>, path: &Path) {
         out.flush()
     });
     if let Err(error) = written {
-        // There is nobody left to return it to.
+        // No caller is left to return it to.
         eprintln!(
             "tress: the trace could not be written to {}, which TRESS_TRACE names: {error}",
             path.display()
@@ -269,7 +267,7 @@ pub(super) fn write_trace(shared: &Arc<Shared>, path: &Path) {
     }
 }
 
-/// `trace.json`, then `trace-2.json` and so on.
+/// Returns `trace.json`, then `trace-2.json` and so on.
 fn numbered(path: &Path, number: usize) -> PathBuf {
     if number == 1 {
         return path.to_owned();
@@ -282,7 +280,7 @@ fn numbered(path: &Path, number: usize) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// An environment variable that is set and not empty.
+/// Returns an environment variable that is set and not empty.
 fn variable(name: &str) -> io::Result<Option<String>> {
     match env::var(name) {
         Ok(text) => Ok(Some(text).filter(|text| !text.is_empty())),

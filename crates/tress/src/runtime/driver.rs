@@ -20,9 +20,9 @@ pub(super) struct Options {
     pub(super) pool: crate::buffers::Sizes,
 }
 
-/// Calls `f` with a driver of the current runtime, as `IoHandle::with_driver` does. `None` if there
-/// is no current runtime, it was built without I/O, no driver can be made, or it is a current-thread
-/// runtime that another thread would have to drive: nobody may be doing that.
+/// Calls `f` with a driver of the current runtime, as `IoHandle::with_driver` does. Returns `None` if there is no
+/// current runtime, it was built without I/O, no driver can be made, or it is a current-thread runtime that another
+/// thread would have to drive: perhaps none does.
 #[cfg(all(feature = "fs", target_os = "linux"))]
 pub(crate) fn with_current_driver<R>(f: impl FnOnce(&Arc<Driver>) -> R) -> Option<R> {
     let runtime = context::runtime().filter(|shared| shared.io_enabled)?;
@@ -32,13 +32,13 @@ pub(crate) fn with_current_driver<R>(f: impl FnOnce(&Arc<Driver>) -> R) -> Optio
     IoHandle(runtime).with_driver(|driver| Ok(f(driver))).ok()
 }
 
-/// A runtime with I/O, to find a driver in. What is made in a runtime stays with it, wherever it is
-/// polled, unless it follows (`Source::follow`).
+/// A runtime with I/O, to find a driver in. What is made in a runtime stays with it, wherever it is polled, unless it
+/// follows (`Source::follow`).
 #[derive(Clone)]
 pub(crate) struct IoHandle(Arc<Shared>);
 
 impl IoHandle {
-    /// The current runtime's.
+    /// Returns a handle to the current runtime.
     ///
     /// # Panics
     /// If there is none, or it was built without I/O.
@@ -51,7 +51,7 @@ impl IoHandle {
         }
     }
 
-    /// The current runtime's, if that is another one that has I/O and is not about to end.
+    /// Returns a handle to the current runtime if that is another one, which has I/O and is not closing.
     #[cfg(all(unix, feature = "signal"))]
     pub(crate) fn current_other(&self) -> Option<IoHandle> {
         context::runtime()
@@ -60,22 +60,22 @@ impl IoHandle {
             .filter(|here| !here.is_closing())
     }
 
-    /// Has the runtime shut down, or is it about to?
+    /// Returns whether the runtime has shut down or is about to.
     pub(crate) fn is_closing(&self) -> bool {
         self.0.scheduler.frame().is_closing()
     }
 
-    /// Spawns a task that nobody waits for. In a runtime that has shut down it is dropped.
+    /// Spawns a task that no other waits for. In a runtime that has shut down it is dropped.
     #[cfg(all(unix, feature = "process"))]
     #[track_caller]
     pub(crate) fn spawn(&self, future: impl Future<Output = ()> + Send + 'static, name: &str) {
         drop(self.0.spawn(future, Some(name), Location::caller()));
     }
 
-    /// Calls `f` with the driver of the worker that this thread is, or of another one in turn.
+    /// Calls `f` with the driver of this thread's worker, or of another one in turn.
     ///
     /// # Errors
-    /// If the driver cannot be made, the runtime has shut down, or as `f`.
+    /// If the driver cannot be made or the runtime has shut down; or any error of `f`.
     pub(crate) fn with_driver<R>(
         &self,
         f: impl FnOnce(&Arc<Driver>) -> io::Result<R>,
@@ -87,8 +87,8 @@ impl IoHandle {
 
 #[cfg(feature = "net")]
 impl IoHandle {
-    /// Calls `f` with the pool of the worker that this thread is, or that looks after its I/O, or of another
-    /// one in turn.
+    /// Calls `f` with the pool of this thread's worker or of the one that looks after its I/O, or of another one in
+    /// turn.
     ///
     /// # Errors
     /// If the driver cannot be made, or the runtime has shut down.

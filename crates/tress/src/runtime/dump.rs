@@ -1,7 +1,7 @@
-//! The dump: what everything is doing, for people, also when nothing moves any more.
+//! The dump: a human-readable account of what everything is doing, even when nothing moves any more.
 //!
-//! No lock is waited for. What is read are counters with one writer each, atomics, and lists behind locks
-//! that are held for moments only; if one cannot be had in 256 looks the dump says so and goes on.
+//! It waits for no lock. It reads counters with one writer each, atomics, and lists behind locks that are held only
+//! for moments; if one cannot be had in 256 attempts the dump says so and goes on.
 
 use super::Shared;
 use crate::scheduler::{Current, Loop, Multi, Scheduler, Station};
@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::time::Duration;
 
-/// Lines about tasks, and about the timers or events of one worker.
+/// Maximum numbers of lines about tasks, and about the timers or events of one worker.
 const MOST_TASKS: usize = 10_000;
 const MOST_TIMERS: usize = 100;
 const MOST_EVENTS: usize = 16;
@@ -96,7 +96,7 @@ impl Shared {
         self.dump_worker(out, current.station(0))
     }
 
-    /// What a worker that is awake does.
+    /// Returns what a worker that is awake does.
     fn doing(&self, worker: usize) -> String {
         match self.config().tracer.running(worker) {
             Some(task) => format!("polls task {task}"),
@@ -173,7 +173,7 @@ impl Shared {
         Ok(())
     }
 
-    /// All tasks of the runtime, blocking closures included; false if some could not be had.
+    /// Adds all tasks of the runtime, blocking closures included. Returns false if some are missing.
     pub(crate) fn try_live_tasks(&self, tasks: &mut Vec<TaskRef>) -> bool {
         #[cfg_attr(loom, allow(unused_mut))]
         let mut whole = self.scheduler.try_live_tasks(tasks);
@@ -184,7 +184,7 @@ impl Shared {
         whole
     }
 
-    /// The last events of each track, if any were recorded.
+    /// Writes the last events of each track, if any were recorded.
     fn dump_events(&self, out: &mut dyn Write) -> io::Result<()> {
         // SAFETY: the names live in the runtime.
         let events = unsafe { self.config().tracer.events() };

@@ -42,7 +42,7 @@ pub struct Handle {
 impl std::panic::UnwindSafe for Handle {}
 impl std::panic::RefUnwindSafe for Handle {}
 
-/// Which scheduler a runtime has.
+/// The kind of scheduler that a runtime has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RuntimeFlavor {
@@ -79,12 +79,12 @@ impl fmt::Display for Id {
     }
 }
 
-/// The thread is in a runtime's context until this is dropped; made by [`Handle::enter`].
+/// Keeps the thread in a runtime's context until it is dropped; made by [`Handle::enter`].
 ///
 /// Guards must be dropped in the reverse order of their creation, and in the coroutine, if any, that made them.
 ///
 /// # Panics
-/// When it is dropped otherwise: the thread then stays in the runtime as if it had been forgotten. A forgotten
+/// If it is dropped otherwise: the thread then stays in the runtime as if the guard had been forgotten. A forgotten
 /// one lasts until the `block_on`, the worker thread or the blocking closure around it ends.
 #[must_use = "the context is left when the guard is dropped"]
 pub struct EnterGuard<'a> {
@@ -92,7 +92,7 @@ pub struct EnterGuard<'a> {
     _handle: PhantomData<&'a Handle>,
 }
 
-// SAFETY: nothing can be done with a shared reference to it but print its name.
+// SAFETY: a shared reference to it can only be used to print its name.
 unsafe impl Sync for EnterGuard<'_> {}
 
 impl fmt::Debug for EnterGuard<'_> {
@@ -102,7 +102,7 @@ impl fmt::Debug for EnterGuard<'_> {
 }
 
 impl Handle {
-    /// The runtime this thread is in.
+    /// Returns a handle to the runtime that this thread is in.
     ///
     /// # Panics
     /// If it is in none; see [`try_current`](Handle::try_current).
@@ -114,7 +114,7 @@ impl Handle {
         }
     }
 
-    /// The runtime this thread is in, if it is in one.
+    /// Returns a handle to the runtime that this thread is in, if it is in one.
     pub fn try_current() -> Result<Handle, TryCurrentError> {
         match context::runtime() {
             Some(shared) => Ok(Handle { shared }),
@@ -161,7 +161,7 @@ impl Handle {
     /// ```
     ///
     /// # Panics
-    /// With the iterator's panic: what it gave before that has been spawned, and goes on detached.
+    /// With the iterator's panic: futures that it gave before that have been spawned, and go on detached.
     #[track_caller]
     pub fn spawn_batch<I>(&self, futures: I) -> Batch<<I::Item as Future>::Output>
     where
@@ -207,13 +207,13 @@ impl Handle {
         self.shared.try_spawn_blocking(f, Location::caller(), false)
     }
 
-    /// Runs a future to its end on this thread, in the runtime's context.
+    /// Runs a future to completion on this thread, in the runtime's context.
     ///
     /// On a current-thread runtime this does not drive the runtime's tasks and timers: some other
     /// thread must be in [`Runtime::block_on`](super::Runtime::block_on) for them to make progress.
     ///
     /// # Panics
-    /// If this thread drives asynchronous tasks already, or the future panics.
+    /// If this thread already drives asynchronous tasks, or the future panics.
     #[track_caller]
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         let _entered = enter_driving(&self.shared, true);
@@ -221,36 +221,35 @@ impl Handle {
         park_thread::block_on(pin!(future), config.spin, config.cores)
     }
 
-    /// Which kind of runtime it is.
+    /// Returns the kind of the runtime.
     pub fn runtime_flavor(&self) -> RuntimeFlavor {
         self.shared.flavor()
     }
 
-    /// The runtime's id.
+    /// Returns the runtime's id.
     pub fn id(&self) -> Id {
         self.shared.id
     }
 
-    /// The name given to the [builder](super::Builder::name), if any.
+    /// Returns the name given to the [builder](super::Builder::name), if any.
     pub fn name(&self) -> Option<&str> {
         self.shared.name.as_deref()
     }
 
-    /// The record of what the runtime's workers do.
+    /// Returns the record of what the runtime's workers do.
     pub fn trace(&self) -> Trace {
         Trace::new(self.shared.clone())
     }
 
     /// Writes what every worker, queue, task, coroutine, timer and I/O driver of the runtime is doing.
     ///
-    /// It may be called from any thread, above all from one that has nothing to do with the runtime
-    /// while that is stuck: it takes no lock for which it would have to wait, and says "busy" for what
-    /// it could not have. The environment variable `TRESS_DUMP`, set to a signal's name such as
-    /// `SIGUSR1`, has the dumps of all runtimes written to the standard error output when the process
-    /// gets that signal.
+    /// It may be called from any thread, above all from one outside of a runtime that is stuck: it takes no lock for
+    /// which it would have to wait, and says "busy" where it could not get one. If the environment variable
+    /// `TRESS_DUMP` is set to a signal's name, such as `SIGUSR1`, the dumps of all runtimes are written to standard
+    /// error when the process gets that signal.
     ///
-    /// How often a task was woken and when it was last polled is known of tasks with a
-    /// [name](crate::task::Builder::name), and of all while a [trace](Handle::trace) is recorded.
+    /// How often a task was woken and when it was last polled is known for tasks with a
+    /// [name](crate::task::Builder::name), and for all tasks while a [trace](Handle::trace) is recorded.
     ///
     /// Tasks of a [`LocalSet`](crate::task::LocalSet) and the future in `block_on` are not in it.
     ///
@@ -265,7 +264,7 @@ impl Handle {
     /// ```
     ///
     /// # Errors
-    /// Those of the writer.
+    /// Any error of the writer.
     pub fn debug_dump(&self, out: &mut dyn io::Write) -> io::Result<()> {
         self.shared.dump(out)
     }
@@ -306,7 +305,7 @@ impl Handle {
         SectionGuard::add(&self.shared, section)
     }
 
-    /// What the runtime has done so far.
+    /// Returns a view of what the runtime has done so far.
     pub fn metrics(&self) -> RuntimeMetrics {
         RuntimeMetrics::new(self.shared.clone())
     }
@@ -339,13 +338,13 @@ impl TryCurrentError {
         TryCurrentError { destroyed: false }
     }
 
-    /// True if no runtime was entered on this thread.
+    /// Returns true if no runtime was entered on this thread.
     pub fn is_missing_context(&self) -> bool {
         !self.destroyed
     }
 
-    /// True if the thread is ending and its context is gone. Never, in tress: the context lives as
-    /// long as the thread.
+    /// Returns true if the thread is ending and its context is gone. Never true in tress: the context lives as long
+    /// as the thread.
     pub fn is_thread_local_destroyed(&self) -> bool {
         self.destroyed
     }

@@ -71,7 +71,7 @@ impl fmt::Debug for LocalOptions {
 }
 
 impl LocalRuntime {
-    /// A runtime for this thread, with everything enabled.
+    /// Creates a runtime for this thread, with everything enabled.
     ///
     /// ```
     /// let rt = tress::runtime::LocalRuntime::new()?;
@@ -87,7 +87,7 @@ impl LocalRuntime {
             .build_local(LocalOptions::default())
     }
 
-    /// The caller is on the thread that `shared` names as its home.
+    /// Wraps a runtime. The caller is on the thread that `shared` names as its home.
     pub(super) fn from_shared(shared: Arc<Shared>) -> LocalRuntime {
         LocalRuntime {
             handle: Handle { shared },
@@ -95,7 +95,7 @@ impl LocalRuntime {
         }
     }
 
-    /// A handle to the runtime.
+    /// Returns a handle to the runtime.
     ///
     /// ```
     /// let rt = tress::runtime::LocalRuntime::new()?;
@@ -147,7 +147,7 @@ impl LocalRuntime {
         self.handle.shared.spawn_blocking(f, None, false)
     }
 
-    /// Runs a future to its end on this thread, and the runtime's tasks meanwhile.
+    /// Runs a future to completion on this thread, and the runtime's tasks meanwhile.
     ///
     /// ```
     /// let rt = tress::runtime::LocalRuntime::new()?;
@@ -156,7 +156,7 @@ impl LocalRuntime {
     /// ```
     ///
     /// # Panics
-    /// If this thread drives asynchronous tasks already, or the future panics.
+    /// If this thread already drives asynchronous tasks, or the future panics.
     #[track_caller]
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         let shared = &self.handle.shared;
@@ -180,7 +180,7 @@ impl LocalRuntime {
         self.handle.enter()
     }
 
-    /// What the runtime has done so far.
+    /// Returns a view of what the runtime has done so far.
     ///
     /// ```
     /// let rt = tress::runtime::LocalRuntime::new()?;
@@ -206,7 +206,7 @@ impl LocalRuntime {
 
     /// Shuts the runtime down without waiting for blocking closures.
     ///
-    /// The only way to end a runtime from inside asynchronous code.
+    /// This is the only way to end a runtime from inside asynchronous code.
     ///
     /// ```
     /// let rt = tress::runtime::LocalRuntime::new()?;
@@ -224,7 +224,7 @@ impl Drop for LocalRuntime {
     }
 }
 
-/// Spawns a task that is not `Send` on a runtime, if it is a local one of this thread.
+/// Spawns a task that is not `Send`, if the runtime is a local one of this thread.
 #[track_caller]
 pub(crate) fn spawn<F>(
     shared: &Shared,

@@ -17,8 +17,8 @@ use std::time::Duration;
 
 /// A view of what a runtime has done, always up to date.
 ///
-/// The counters are written by one thread each and cost next to nothing; reading them disturbs
-/// nobody. They are monotonic, and a sum over workers may be a moment old.
+/// Each counter is written by one thread and costs next to nothing; reading them disturbs no thread. They are
+/// monotonic, and a sum over workers may be slightly out of date.
 ///
 /// ```
 /// let rt = tress::runtime::Builder::new_multi_thread().worker_threads(2).build()?;
@@ -40,7 +40,7 @@ pub struct RuntimeMetrics {
 impl std::panic::UnwindSafe for RuntimeMetrics {}
 impl std::panic::RefUnwindSafe for RuntimeMetrics {}
 
-/// What one worker has done: the counters of seeds 004 and 002, by their names, and a few more.
+/// What one worker has done.
 ///
 /// A *tick* is a nanosecond.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -56,12 +56,12 @@ pub struct WorkerMetrics {
     pub tasks_stolen: u64,
     /// Looks at the other workers' queues for something to take.
     pub steal_attempts: u64,
-    /// Those that took something.
+    /// How many of those looks took something.
     pub steal_successes: u64,
     /// Moving average of the time a poll takes.
     pub avg_run_ticks: u64,
-    /// The longest of the polls that were timed: the first of each tick of the worker, and every one
-    /// that was a tick by itself, as long ones are.
+    /// The longest of the polls that were timed: the first of each tick of the worker, and every one that was a tick
+    /// by itself, as long ones are.
     pub max_run_ticks: u64,
     /// Times the local queue overflowed into the global one.
     pub inject_queue_overflows: u64,
@@ -79,13 +79,12 @@ pub struct WorkerMetrics {
     pub spin_hits: u64,
     /// Timers fired by this worker.
     pub timers_fired: u64,
-    /// Looks of the monitor that found the worker stuck in one poll.
+    /// How often the monitor found the worker stuck in one poll.
     pub slow_polls: u64,
-    /// Operations given to io_uring: 0 with another backend. A receive into the pool counts once,
-    /// however much it receives.
+    /// Operations given to io_uring: 0 with another backend. A receive into the pool counts once, however much it
+    /// receives.
     pub ring_operations: u64,
-    /// Buffers of the pool for [pooled streams](crate::runtime::Builder) that hold something that was
-    /// received.
+    /// Buffers of the pool for [pooled streams](crate::runtime::Builder) that hold received data.
     pub pool_buffers_taken: usize,
     /// Tasks in the local queue now.
     pub queue_depth: usize,
@@ -97,13 +96,13 @@ pub struct WorkerMetrics {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DispatcherMetrics {
-    /// `default`, `io`, or whose threads a view uses and the number of its making.
+    /// `default`, `io`, or the kind of threads that a view uses and the view's number.
     pub name: String,
-    /// Most tasks it runs at a time.
+    /// Maximum number of tasks that it runs at a time.
     pub parallelism: usize,
-    /// How many run its tasks now. Of `default`: workers that are awake.
+    /// How many threads or tasks run its tasks now; for `default`, the workers that are awake.
     pub running: usize,
-    /// Its tasks that are ready and wait.
+    /// Tasks of it that are ready and wait.
     pub queue_depth: usize,
     /// Tasks spawned there.
     pub tasks_submitted: u64,
@@ -115,7 +114,7 @@ pub struct DispatcherMetrics {
 
 /// What the tasks of one name have done.
 ///
-/// 1,024 names are told apart; the tasks of all others are counted together, as `(other)`. Those of a
+/// 1,024 names are told apart; the tasks of all others are counted together, as `(other)`. Tasks of a
 /// [`LocalSet`](crate::task::LocalSet) are not counted by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -124,11 +123,11 @@ pub struct NameMetrics {
     pub name: String,
     /// Tasks spawned with it.
     pub tasks_submitted: u64,
-    /// Those of them that ended, in whichever way.
+    /// Those of them that ended, in whatever way.
     pub tasks_completed: u64,
     /// Their polls.
     pub tasks_polled: u64,
-    /// Mean time of a poll, in nanoseconds; one of sixteen is timed.
+    /// Mean time of a poll, in nanoseconds; one poll in sixteen is timed.
     pub avg_run_ticks: u64,
     /// The longest of those that were timed.
     pub max_run_ticks: u64,
@@ -169,12 +168,12 @@ impl RuntimeMetrics {
         RuntimeMetrics { shared }
     }
 
-    /// Workers: configured, whether their threads have started or not.
+    /// Returns the number of workers, whether their threads have started or not.
     pub fn num_workers(&self) -> usize {
         self.shared.scheduler.workers()
     }
 
-    /// Everything about one worker.
+    /// Returns everything about one worker.
     ///
     /// # Panics
     /// If there are not that many workers.
@@ -206,7 +205,7 @@ impl RuntimeMetrics {
         (0..self.num_workers()).map(|i| self.worker(i))
     }
 
-    /// What each dispatcher has done: the workers as `default`, and every view that exists.
+    /// Returns what each dispatcher has done: the workers as `default`, and every view that exists.
     ///
     /// ```
     /// let rt = tress::runtime::Runtime::new()?;
@@ -256,7 +255,7 @@ impl RuntimeMetrics {
         all
     }
 
-    /// What the tasks of each name have done, in the order of the names.
+    /// Returns what the tasks of each name have done, in the order of the names.
     ///
     /// ```
     /// let rt = tress::runtime::Runtime::new()?;
@@ -281,41 +280,41 @@ impl RuntimeMetrics {
         all.iter().map(one).collect()
     }
 
-    /// Adds what others have added.
+    /// Adds the metrics of all sections.
     fn add_sections(&self, samples: &mut Samples) {
         for section in self.shared.sections.all().unwrap_or_default() {
             section.metrics(samples);
         }
     }
 
-    /// Tasks that have been spawned and have not finished.
+    /// Returns the number of tasks that have been spawned and have not finished.
     pub fn num_alive_tasks(&self) -> usize {
         self.shared.scheduler.alive() as usize
     }
 
-    /// Tasks spawned since the runtime was built.
+    /// Returns the number of tasks spawned since the runtime was built.
     pub fn spawned_tasks_count(&self) -> u64 {
         let outside = self.shared.scheduler.frame().outside_spawned();
         outside + self.workers().map(|w| w.tasks_submitted).sum::<u64>()
     }
 
-    /// Polls by all workers.
+    /// Returns the number of polls by all workers.
     pub fn total_polled(&self) -> u64 {
         self.workers().map(|w| w.tasks_polled).sum()
     }
 
-    /// Tasks stolen by all workers.
+    /// Returns the number of tasks stolen by all workers.
     pub fn total_stolen(&self) -> u64 {
         self.workers().map(|w| w.tasks_stolen).sum()
     }
 
-    /// Times any worker parked.
+    /// Returns the number of times any worker parked.
     pub fn total_parked(&self) -> u64 {
         self.workers().map(|w| w.park_events).sum()
     }
 
-    /// Operations that all workers have given to io_uring: reads and writes with owned buffers, receives
-    /// into a pool, and those of files that the page cache did not serve. 0 with another backend.
+    /// Returns the number of operations that all workers have given to io_uring: reads and writes with owned buffers,
+    /// receives into a pool, and those of files that the page cache did not serve. 0 with another backend.
     ///
     /// ```
     /// use tress::runtime::{Builder, IoBackend};
@@ -329,43 +328,43 @@ impl RuntimeMetrics {
         self.workers().map(|w| w.ring_operations).sum()
     }
 
-    /// Tasks in the global queue now.
+    /// Returns the number of tasks in the global queue now.
     pub fn global_queue_depth(&self) -> usize {
         self.shared.scheduler.frame().inject.len()
     }
 
-    /// Tasks queued by threads that are no workers of the runtime.
+    /// Returns the number of tasks queued by threads that are not workers of the runtime.
     pub fn remote_schedule_count(&self) -> u64 {
         self.shared.scheduler.frame().inject.outside_pushes()
     }
 
-    /// Times a task was made to yield because its budget was used up.
+    /// Returns the number of times a task was made to yield because its budget was used up.
     pub fn budget_forced_yield_count(&self) -> u64 {
         self.shared.forced_yields.get()
     }
 
-    /// Times a worker thread could not be started.
+    /// Returns the number of times a worker thread could not be started.
     pub fn worker_start_failures(&self) -> u64 {
         self.shared.scheduler.start_failures()
     }
 
-    /// Threads of the blocking pool.
+    /// Returns the number of threads of the blocking pool.
     pub fn num_blocking_threads(&self) -> usize {
         self.shared.blocking.metrics().threads
     }
 
-    /// Threads of the blocking pool that wait for something to do.
+    /// Returns the number of threads of the blocking pool that wait for something to do.
     pub fn num_idle_blocking_threads(&self) -> usize {
         self.shared.blocking.metrics().idle
     }
 
-    /// Closures that wait for a thread of the blocking pool.
+    /// Returns the number of closures that wait for a thread of the blocking pool.
     pub fn blocking_queue_depth(&self) -> usize {
         self.shared.blocking.metrics().queued
     }
 
-    /// What the I/O drivers of all workers together have done and have in hand; all zero before the
-    /// first source has had to wait.
+    /// Returns what the I/O drivers of all workers together have done and have under way; all zero before the first
+    /// source has had to wait.
     ///
     /// ```
     /// # #[cfg(feature = "net")] {
@@ -382,25 +381,25 @@ impl RuntimeMetrics {
         self.shared.rests().map(|rest| rest.io.metrics()).sum()
     }
 
-    /// Times a worker parked; at least 1 once the runtime has shut down.
+    /// Returns the number of times a worker parked; at least 1 once the runtime has shut down.
     #[track_caller]
     pub fn worker_park_count(&self, worker: usize) -> u64 {
         self.stats(worker).0.parked.get()
     }
 
-    /// Times a worker parked or unparked: odd while it is parked.
+    /// Returns the number of times a worker parked or unparked: odd while it is parked.
     #[track_caller]
     pub fn worker_park_unpark_count(&self, worker: usize) -> u64 {
         self.stats(worker).0.park_unpark.get()
     }
 
-    /// Time a worker has spent running tasks.
+    /// Returns the time that a worker has spent running tasks.
     #[track_caller]
     pub fn worker_total_busy_duration(&self, worker: usize) -> Duration {
         self.worker(worker).busy
     }
 
-    /// The thread that runs a worker, once it has one.
+    /// Returns the thread that runs a worker, once it has one.
     #[track_caller]
     pub fn worker_thread_id(&self, worker: usize) -> Option<ThreadId> {
         let _ = self.stats(worker);

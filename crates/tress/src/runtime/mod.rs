@@ -9,12 +9,11 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! Two kinds: [multi-thread](Builder::new_multi_thread), with a work-stealing scheduler over a number
-//! of workers, and [current-thread](Builder::new_current_thread), where tasks run on the thread that
-//! calls [`block_on`](Runtime::block_on). Several runtimes can live in one process.
+//! There are two kinds: [multi-thread](Builder::new_multi_thread), with a work-stealing scheduler over a number of
+//! workers, and [current-thread](Builder::new_current_thread), where tasks run on the thread that calls
+//! [`block_on`](Runtime::block_on). Several runtimes can live in one process.
 //!
-//! Dropping a runtime, or shutting it down, follows the order written down at
-//! [`Runtime::shutdown_timeout`].
+//! Dropping a runtime, or shutting it down, follows the order given at [`Runtime::shutdown_timeout`].
 
 pub(crate) mod block_thread;
 mod blocking_task;
@@ -62,10 +61,10 @@ use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Tasks that are made and queued in one go.
+/// Number of tasks that are made and queued in one go.
 // D-TASK-08
 const BATCH: usize = 64;
-/// Handles that room is made for at once, whatever an iterator promises.
+/// Maximum number of handles to reserve room for at once, whatever an iterator promises.
 const MAX_RESERVED: usize = 1 << 16;
 
 /// Everything that handles, workers and tasks share.
@@ -77,7 +76,7 @@ pub(crate) struct Shared {
     pub(crate) clock: Arc<Clock>,
     pub(crate) seeds: SeedGenerator,
     pub(crate) forced_yields: Counter,
-    /// What each poll of a task begins with.
+    /// The budget that each poll of a task begins with.
     pub(crate) budget: task::coop::Budget,
     pub(crate) names: Names,
     pub(crate) sections: Sections,
@@ -88,7 +87,7 @@ pub(crate) struct Shared {
     pub(crate) io_enabled: bool,
     pub(crate) name: Option<String>,
     pub(crate) id: Id,
-    /// The thread a `LocalRuntime` lives on; none for other runtimes.
+    /// The thread that a `LocalRuntime` lives on; `None` for other runtimes.
     pub(crate) home: Option<task::Home>,
 }
 
@@ -103,7 +102,7 @@ impl fmt::Debug for Shared {
 }
 
 impl Shared {
-    /// The multi-thread scheduler, for code that only its own threads and tasks reach.
+    /// Returns the multi-thread scheduler, for code that only its own threads and tasks reach.
     #[inline]
     pub(crate) fn multi(&self) -> &Multi {
         match &self.scheduler {
@@ -112,7 +111,7 @@ impl Shared {
         }
     }
 
-    /// The current-thread scheduler, for code that only its own threads and tasks reach.
+    /// Returns the current-thread scheduler, for code that only its own threads and tasks reach.
     #[inline]
     pub(crate) fn current(&self) -> &Current {
         match &self.scheduler {
@@ -128,7 +127,7 @@ impl Shared {
         }
     }
 
-    /// How a thread is in the runtime that runs its tasks.
+    /// Returns how a thread that runs tasks of this runtime has entered it.
     #[cfg(all(feature = "coroutine", unix, not(loom)))]
     pub(crate) fn enter_of_tasks(&self) -> Enter {
         Enter::Driving {
@@ -153,8 +152,7 @@ impl Shared {
     }
 
     /// # Safety
-    /// The future is `Send + 'static` and so is its output, or the caller answers for what that
-    /// would have ensured.
+    /// The future is `Send + 'static` and so is its output, or the caller guarantees what that would have ensured.
     #[inline]
     pub(crate) unsafe fn spawn_unchecked<F: Future>(
         &self,
@@ -186,7 +184,7 @@ impl Shared {
         handle
     }
 
-    /// Spawns each of many futures. None of the runtime's locks is held while the iterator runs.
+    /// Spawns each of many futures. No lock of the runtime is held while the iterator runs.
     pub(crate) fn spawn_batch<I>(
         &self,
         futures: I,
@@ -276,7 +274,7 @@ impl Shared {
         handle
     }
 
-    /// Is this thread a worker of this runtime, or does it drive it?
+    /// Returns whether this thread is a worker of this runtime or drives it.
     #[cfg(any(not(loom), feature = "driver"))]
     pub(crate) fn runs_here(&self) -> bool {
         self.scheduler.runs_here(self)
@@ -290,7 +288,7 @@ impl Shared {
         tasks
     }
 
-    /// Where the workers sleep, and their I/O is.
+    /// Returns where the workers sleep, and their I/O.
     pub(crate) fn rests(&self) -> impl Iterator<Item = &Rest> {
         (0..self.scheduler.workers()).map(|worker| &*self.scheduler.station(worker).rest)
     }
@@ -310,7 +308,7 @@ pub(crate) struct DrivingGuard {
 /// Enters a runtime to drive futures in it.
 ///
 /// # Panics
-/// If the thread does so already.
+/// If the thread already drives futures.
 #[track_caller]
 pub(crate) fn enter_driving(shared: &Arc<Shared>, allow_block_in_place: bool) -> DrivingGuard {
     let (previous, rng) = context::with(|cx| {
@@ -349,7 +347,7 @@ impl Drop for DrivingGuard {
     }
 }
 
-/// May this thread be blocked? Panics with `what` if it drives futures.
+/// Panics with `what` if this thread drives futures, and so may not be blocked.
 #[track_caller]
 pub(crate) fn check_blocking_allowed(what: &str) {
     let driving = context::with(|cx| cx.enter() != Enter::No);
@@ -364,7 +362,7 @@ pub(crate) fn check_blocking_allowed(what: &str) {
 pub(crate) struct TimersHandle(Arc<Shared>);
 
 impl TimersHandle {
-    /// Now, by that runtime's clock.
+    /// Returns the present time by that runtime's clock.
     pub(crate) fn now(&self) -> std::time::Instant {
         self.0.clock.now()
     }
@@ -390,7 +388,7 @@ pub(crate) fn panic_shut_down() -> ! {
     )
 }
 
-/// Is there a runtime with timers here?
+/// Panics unless there is a runtime with timers here.
 #[track_caller]
 #[inline]
 pub(crate) fn check_time_is_enabled() {
@@ -401,14 +399,14 @@ pub(crate) fn check_time_is_enabled() {
     }
 }
 
-/// The same as a question.
+/// Returns whether there is a runtime with timers here.
 #[cfg(feature = "net")]
 pub(crate) fn has_timers() -> bool {
     context::with_runtime(|shared| shared.time_enabled) == Some(true)
 }
 
-/// As `check_time_is_enabled`; a thread that entered the runtime without driving it gets a handle
-/// to remember, since it may poll its futures after it has left.
+/// As `check_time_is_enabled`. Returns a handle to keep to a thread that entered the runtime without driving it,
+/// since it may poll its futures after it has left.
 #[track_caller]
 #[inline]
 pub(crate) fn check_time() -> Option<TimersHandle> {
@@ -438,11 +436,11 @@ pub(crate) fn with_timers(
     }
 }
 
-/// Calls `f` with the timers of the worker that this thread is. False if it is none.
+/// Calls `f` with the timers of this thread's worker. Returns false if it has none.
 pub(crate) fn with_own_timers(f: impl FnOnce(&Arc<Timers>) -> Armed) -> bool {
     let armed = Worker::here().and_then(|worker| {
         let timers = worker.timers()?;
-        // It may have entered another runtime.
+        // The thread may have entered another runtime.
         let entered = context::with_runtime(|shared| std::ptr::eq(shared, worker.shared()));
         (entered == Some(true)).then(|| f(timers))
     });
@@ -462,7 +460,7 @@ pub(crate) fn current_clock(f: impl FnOnce(&Clock)) {
     }
 }
 
-/// Fires what a change of the clock made due.
+/// Fires the timers that a change of the clock made due.
 pub(crate) fn fire_timers() {
     context::with_runtime(|shared| shared.scheduler.fire_timers(shared));
 }
@@ -471,7 +469,7 @@ pub(crate) fn count_forced_yield() {
     context::with_runtime(|shared| shared.forced_yields.add_shared(1));
 }
 
-/// Is this the error that I/O gets whose runtime has shut down?
+/// Returns whether this is the error of I/O whose runtime has shut down.
 ///
 /// ```
 /// # #[cfg(feature = "net")] {
@@ -495,8 +493,8 @@ pub fn is_shutdown_error(error: &std::io::Error) -> bool {
     matches!(pool, Some(SpawnBlockingError::ShutDown))
 }
 
-/// The index of the worker that runs the caller, if one does: below the number of workers of the
-/// current multi-thread runtime, 0 on a current-thread runtime.
+/// Returns the index of the worker that runs the caller, if one does: below the number of workers of the current
+/// multi-thread runtime, 0 on a current-thread runtime.
 ///
 /// ```
 /// let rt = tress::runtime::Runtime::new()?;

@@ -22,7 +22,7 @@ impl Wake for ParkedThread {
     }
 }
 
-/// Polls `future` on this thread, which sleeps in between, until it is ready.
+/// Polls `future` on this thread until it is ready, and sleeps in between.
 pub(crate) fn block_on<F: Future>(
     mut future: Pin<&mut F>,
     spin: Duration,
@@ -51,8 +51,8 @@ pub(crate) fn block_on<F: Future>(
     }
 }
 
-/// As `block_on`, without a spin; `None` if the future is not ready at the deadline. It is polled at
-/// least once.
+/// As `block_on`, without spinning; returns `None` if the future is not ready at the deadline. It is polled at least
+/// once.
 pub(crate) fn block_on_until<F: Future>(
     mut future: Pin<&mut F>,
     deadline: Instant,

@@ -23,7 +23,7 @@ impl std::panic::UnwindSafe for Runtime {}
 impl std::panic::RefUnwindSafe for Runtime {}
 
 impl Runtime {
-    /// A multi-thread runtime with a worker for every CPU this process may use.
+    /// Creates a multi-thread runtime with a worker for every CPU that this process may use.
     pub fn new() -> io::Result<Runtime> {
         Builder::new_multi_thread().enable_all().build()
     }
@@ -34,7 +34,7 @@ impl Runtime {
         }
     }
 
-    /// A handle to the runtime.
+    /// Returns a handle to the runtime.
     pub fn handle(&self) -> &Handle {
         &self.handle
     }
@@ -59,7 +59,7 @@ impl Runtime {
         self.handle.shared.spawn_blocking(f, None, false)
     }
 
-    /// Runs a future to its end on this thread, and returns its output.
+    /// Runs a future to completion on this thread, and returns its output.
     ///
     /// On a multi-thread runtime the workers run the tasks it spawns; on a current-thread runtime
     /// this thread does.
@@ -71,7 +71,7 @@ impl Runtime {
     /// ```
     ///
     /// # Panics
-    /// If this thread drives asynchronous tasks already, or the future panics.
+    /// If this thread already drives asynchronous tasks, or the future panics.
     #[track_caller]
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         let shared = &self.handle.shared;
@@ -94,7 +94,7 @@ impl Runtime {
         self.handle.enter()
     }
 
-    /// What the runtime has done so far.
+    /// Returns a view of what the runtime has done so far.
     pub fn metrics(&self) -> RuntimeMetrics {
         self.handle.metrics()
     }
@@ -107,12 +107,12 @@ impl Runtime {
     /// 2. Every worker stops after the poll it is in.
     /// 3. Every task that is not being polled is dropped, wherever it waits: in a queue, for a
     ///    timer, for a channel. Shields do not hold it.
-    /// 4. Timers still registered from outside are closed; awaiting them panics. I/O that is waited for
-    ///    from outside ends with [an error](super::is_shutdown_error); operations that the kernel has
-    ///    are cancelled, and waited for. Then the threads of the workers are, unless the kernel has
-    ///    kept an operation: they cannot end before it does.
-    /// 5. Blocking closures that wait because every thread that may be is busy are cancelled; the
-    ///    others run, or are about to, and are waited for.
+    /// 4. Timers still registered from outside are closed; awaiting them panics. I/O that is waited for from outside
+    ///    ends with [an error](super::is_shutdown_error); operations that the kernel has are cancelled, and waited
+    ///    for. Then the worker threads are waited for, unless the kernel has kept an operation: they cannot end before
+    ///    it does.
+    /// 5. Blocking closures that wait because the maximum number of threads is busy are cancelled; the others run, or
+    ///    are about to, and are waited for.
     /// 6. What has not stopped when the time is up is left behind and reported. It stops by itself
     ///    when its poll, closure or operation returns.
     ///
@@ -131,7 +131,7 @@ impl Runtime {
     /// Shuts the runtime down without waiting for anything: step 6 of
     /// [`shutdown_timeout`](Runtime::shutdown_timeout) comes at once.
     ///
-    /// The only way to end a runtime from inside asynchronous code.
+    /// This is the only way to end a runtime from inside asynchronous code.
     pub fn shutdown_background(self) {
         self.shutdown_timeout(Duration::ZERO);
     }

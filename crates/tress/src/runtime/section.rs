@@ -4,20 +4,19 @@ use std::fmt;
 use std::io;
 use std::sync::{Arc, Weak};
 
-/// A part of a runtime's dump and metrics that somebody else provides: whoever builds on the runtime
-/// and has more to tell than tasks.
+/// A part of a runtime's dump and metrics that another crate provides: one that builds on the runtime and has more to
+/// tell than tasks.
 ///
-/// Both functions are called from any thread, also while the process is wedged: they must not wait for
-/// a lock that a stuck task may hold. See [`Handle::add_section`](crate::runtime::Handle::add_section)
-/// for an example.
+/// Both functions are called from any thread, even while the process is stuck: they must not wait for a lock that a
+/// stuck task may hold. See [`Handle::add_section`](crate::runtime::Handle::add_section) for an example.
 pub trait Section: Send + Sync {
-    /// The heading.
+    /// Returns the heading.
     fn name(&self) -> &str;
 
-    /// Writes what there is to say, a line for each thing.
+    /// Writes what there is to say, one line for each thing.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// Any error of the writer.
     fn dump(&self, out: &mut dyn io::Write) -> io::Result<()>;
 
     /// Adds numbers to the metrics. Default: none.
@@ -31,7 +30,7 @@ pub trait Section: Send + Sync {
 pub(crate) struct Sections(Mutex<Vec<Arc<dyn Section>>>);
 
 impl Sections {
-    /// All of them; none if the list could not be had.
+    /// Returns all of them, or `None` if the lock cannot be had soon.
     pub(crate) fn all(&self) -> Option<Vec<Arc<dyn Section>>> {
         Some(self.0.lock_soon()?.clone())
     }
@@ -60,13 +59,13 @@ impl Drop for SectionGuard {
             return;
         };
         let mut sections = shared.sections.0.lock();
-        // One of several that are the same: any of them will do.
+        // If several are the same, any of them will do.
         let same = |other: &Arc<dyn Section>| Arc::ptr_eq(other, &self.section);
         let removed = sections
             .iter()
             .position(same)
             .map(|at| sections.swap_remove(at));
-        // Its destructor is not ours: not under the lock.
+        // Its destructor is foreign code: not under the lock.
         drop(sections);
         drop(removed);
     }

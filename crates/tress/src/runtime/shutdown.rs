@@ -10,21 +10,21 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What had not stopped when a shutdown's time was up.
+/// What had not stopped when the time of a shutdown was up.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ShutdownReport {
-    /// Tasks that were still being polled, or waited for one that was.
+    /// Tasks that were still being polled, or waited for a task that was.
     pub tasks: Vec<StuckTask>,
     /// Blocking closures that were still running.
     pub blocking: usize,
-    /// I/O operations that the kernel still had. Their buffers stay until it is done with them. If somebody
-    /// outside of the runtime waits for one, a thread stays as long, to tell them.
+    /// I/O operations that the kernel still had. Their buffers stay until it is done with them. If a thread outside
+    /// of the runtime waits for one, a thread of the runtime stays until then to tell it.
     pub operations: usize,
 }
 
 impl ShutdownReport {
-    /// True if everything stopped.
+    /// Returns true if everything stopped.
     pub fn is_clean(&self) -> bool {
         self.tasks.is_empty() && self.blocking == 0 && self.operations == 0
     }
@@ -75,7 +75,7 @@ impl fmt::Display for StuckTask {
     }
 }
 
-/// Shuts down, waiting for at most `timeout`, or as long as it takes.
+/// Shuts down, waiting for at most `timeout`, or for ever with `None`.
 // D-SYS-03
 pub(super) fn run(shared: &Arc<Shared>, timeout: Option<Duration>) -> ShutdownReport {
     let deadline = timeout.and_then(|t| clock::now().checked_add(t));
@@ -90,7 +90,7 @@ pub(super) fn run(shared: &Arc<Shared>, timeout: Option<Duration>) -> ShutdownRe
         .map(|rest| rest.io.close(left().unwrap_or(Duration::MAX)))
         .sum();
     if stopped && operations == 0 {
-        // With operations left it could take for ever: a thread exits when those it handed over end.
+        // With operations left it could take for ever: a thread ends only after those it handed over.
         shared.scheduler.join_threads();
     }
     let pool = shared.blocking.shutdown(left());

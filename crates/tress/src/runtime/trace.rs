@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 /// The record of what a runtime's workers do, from [`Handle::trace`](crate::runtime::Handle::trace).
 ///
-/// Each worker writes into a ring of its own: polls, what they made ready, sleeps, steals, I/O and timers.
-/// The newest events overwrite the oldest. Of polls as many are recorded as take a hundredth of the
-/// time, and all if they take eight microseconds or more; [`Builder::trace_every`] fixes the number.
+/// Each worker writes to a ring of its own: polls, what they made ready, sleeps, steals, I/O and timers. The newest
+/// events overwrite the oldest. As many polls are recorded as take a hundredth of the time, and all if they take
+/// eight microseconds or more; [`Builder::trace_every`] fixes the number.
 ///
 /// ```
 /// let rt = tress::runtime::Runtime::new()?;
@@ -43,40 +43,39 @@ impl Trace {
         &self.shared.config().tracer
     }
 
-    /// Begins to record. The rings are made when this is first called.
+    /// Begins recording. The rings are made when this is first called.
     ///
     /// Workers that are awake notice at their next tick; those that sleep, when they wake up.
     pub fn start(&self) {
         self.tracer().start();
     }
 
-    /// Ends recording. What was recorded stays.
+    /// Stops recording. What was recorded stays.
     pub fn stop(&self) {
         self.tracer().stop();
     }
 
-    /// Is it recording?
+    /// Returns whether it is recording.
     pub fn is_on(&self) -> bool {
         self.tracer().is_on()
     }
 
-    /// What is in the rings: track by track, each in the order of time.
+    /// Returns what is in the rings: track by track, each in the order of time.
     ///
-    /// Workers go on meanwhile; what they overwrite is left out.
+    /// Workers go on meanwhile; events that they overwrite are left out.
     pub fn events(&self) -> Vec<Event> {
         // SAFETY: the names live in the runtime, which we hold.
         unsafe { self.tracer().events() }
     }
 
-    /// Writes what is in the rings as a trace that Perfetto's UI and Chrome's `about:tracing` open.
+    /// Writes what is in the rings as a trace that Perfetto's UI and Chrome's `about:tracing` can open.
     ///
-    /// A track for each worker, and one for the monitor if it saw anything: polls as slices named by
-    /// their task, or by where that was spawned; sleeps as slices; what was made ready, steals, I/O and
-    /// timers as instants. Each event is a write of its own, so a file wants a
-    /// [`BufWriter`](std::io::BufWriter) around it.
+    /// There is a track for each worker, and one for the monitor if it saw anything: polls as slices named after
+    /// their task, or after where that was spawned; sleeps as slices; what was made ready, steals, I/O and timers as
+    /// instants. Each event is a separate write, so a file should be wrapped in a [`BufWriter`](std::io::BufWriter).
     ///
     /// # Errors
-    /// Those of the writer.
+    /// Any error of the writer.
     pub fn write_chrome(&self, out: &mut dyn io::Write) -> io::Result<()> {
         let workers = self.shared.config().workers;
         let name = self.shared.name.as_deref().unwrap_or("tress");

@@ -1,10 +1,10 @@
 //! A worker's end of its event ring.
 //!
-//! While nothing is recorded a worker asks once a tick whether that has changed. While something is, the
-//! polls to be recorded go through [`Recorder::begin`] and [`Recorder::end`], and the others through
-//! nothing. How many are depends on how long polls take: so many that recording takes about a hundredth
-//! of the time, all of them if they take eight microseconds or more. What a recorded poll wakes is
-//! recorded too; what happens between polls, as sleeping, stealing and I/O, always is.
+//! While nothing is recorded a worker checks once a tick whether that has changed. While something is, the polls to
+//! be recorded go through [`Recorder::begin`] and [`Recorder::end`], and the others through nothing. How many are
+//! recorded depends on how long polls take: as many as make recording take about a hundredth of the time, and all of
+//! them if they take eight microseconds or more. What a recorded poll wakes is recorded too; what happens between
+//! polls, such as sleeping, stealing and I/O, always is.
 
 use super::adapt::MAX_TICK;
 use super::slow_poll::thread_id;
@@ -18,15 +18,15 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Time, in nanoseconds, that one record may be for: two hundred times what it costs by itself, which is
-/// about 40, since it also costs the polls after it, whose code and data it has displaced.
+/// Time in nanoseconds that justifies one record: two hundred times what a record costs by itself, about 40, since it
+/// also slows the polls after it, whose code and data it has displaced.
 // D-TRACE-01
 const WORTH_A_RECORD: u64 = 8_000;
-/// However short polls are, one of so many is recorded.
+/// However short polls are, at least one in this many is recorded.
 const MOST_SKIPPED: u64 = 512;
 
-/// The next poll to be recorded is looked for in ticks that may come to it. The others are as if nothing
-/// was recorded; what happened before them is noted a tick later.
+/// Only ticks that may reach the next poll to be recorded look for it. The others run as if nothing was recorded;
+/// what happened before them is noted a tick later.
 const LONGEST_TICK: u64 = MAX_TICK as u64;
 
 pub(crate) struct Recorder {
@@ -34,14 +34,14 @@ pub(crate) struct Recorder {
     track: usize,
     /// The ring is in use, as of this tick.
     on: Cell<bool>,
-    /// The poll under way is recorded, and so is what it does.
+    /// The present poll is recorded, and so is what it does.
     deep: Cell<bool>,
-    /// Ticks without a poll to be recorded are left alone: not if somebody chose how many there are.
+    /// Ticks without a poll to be recorded are skipped; not if the user chose how many are recorded.
     skips: bool,
-    /// The number of the next poll of the worker to be recorded.
+    /// The number of the worker's next poll to be recorded.
     next: Cell<u64>,
     every: Cell<u32>,
-    /// When the tick began, and how many polls there had been.
+    /// When the tick began, and how many polls there had been by then.
     tick: Cell<Instant>,
     polled: Cell<u64>,
     timers_seen: Cell<u64>,
@@ -72,8 +72,8 @@ impl Recorder {
         }
     }
 
-    /// A tick begins. Which of its polls, counted from 1, is the first that has to go through `begin`
-    /// and `end`? 0: none has. `io` says how many I/O events the worker has handled.
+    /// Begins a tick. Returns which of its polls, counted from 1, is the first that has to go through `begin` and
+    /// `end`, or 0 if none has. `io` returns how many I/O events the worker has handled.
     #[inline(always)]
     pub(crate) fn begin_tick(
         &self,
@@ -121,8 +121,8 @@ impl Recorder {
         }
     }
 
-    /// Of how many polls one goes through `begin`, if there were so many since the last look. If there
-    /// were none, that says nothing.
+    /// Returns n, where one poll in n goes through `begin`, after `polls` polls since the last look. Zero polls tell
+    /// nothing.
     fn interval(&self, polls: u64, elapsed: Duration) -> u32 {
         if self.tracer.is_watched() {
             return 1;
@@ -137,13 +137,13 @@ impl Recorder {
         self.tracer.every().unwrap_or_else(adapted)
     }
 
-    /// Polls from one that is recorded to the next, in this tick.
+    /// Returns the number of polls from one that is recorded to the next, in this tick.
     #[inline]
     pub(crate) fn every(&self) -> u32 {
         self.every.get()
     }
 
-    /// A poll of the task begins that has to be recorded. `polled` is how many came before it.
+    /// Begins a poll of the task that has to be recorded. `polled` is how many came before it.
     pub(crate) fn begin(&self, task: &Ready, polled: u64) -> Option<Begun> {
         let header = task.header();
         let every = self.every.get();
@@ -161,7 +161,7 @@ impl Recorder {
         })
     }
 
-    /// It has ended, and the caller still is the worker.
+    /// Ends the record of a poll. The caller is still the worker.
     pub(crate) fn end(&self, begun: Option<Begun>) {
         if self.tracer.is_watched() {
             let track = &self.tracer.tracks[self.track];
@@ -175,7 +175,7 @@ impl Recorder {
         }
     }
 
-    /// This thread is the worker now.
+    /// Notes that this thread is the worker now.
     pub(crate) fn adopted(&self) {
         if self.tracer.is_watched() {
             let track = &self.tracer.tracks[self.track];
@@ -183,14 +183,14 @@ impl Recorder {
         }
     }
 
-    /// The thread gives the worker away in the middle of a poll.
+    /// Notes that the thread gives the worker away in the middle of a poll.
     pub(crate) fn leave_poll(&self) {
         self.deep.set(false);
         let track = &self.tracer.tracks[self.track];
         track.running.store(0, Ordering::Release);
     }
 
-    /// A task is about to be queued by the poll under way.
+    /// Notes that the present poll is about to queue a task.
     #[inline]
     pub(crate) fn ready(&self, task: &Ready) {
         if self.deep.get() {
@@ -204,19 +204,19 @@ impl Recorder {
         self.push(self.tracer.clock.now(), What::ready(), task);
     }
 
-    /// Tasks were taken from another worker.
+    /// Notes that tasks were taken from another worker.
     pub(crate) fn steal(&self, tasks: u32, from: usize) {
         if self.on.get() {
             self.note(What::steal(tasks, from));
         }
     }
 
-    /// Sleeps: `wait` does.
+    /// Calls `wait`, which sleeps, and records it.
     pub(crate) fn park(&self, wait: impl FnOnce()) {
         if !self.on.get() {
             return wait();
         }
-        // What woke it is to be noted before the next poll.
+        // What woke the worker is to be noted before the next poll.
         self.next.set(0);
         let at = self.tracer.clock.now();
         wait();

@@ -1,4 +1,4 @@
-//! Polls that take too long: noticed by the monitor, told to whoever asked.
+//! Polls that take too long: noticed by the monitor, and reported.
 
 mod backtrace;
 #[cfg(all(target_os = "linux", target_env = "gnu", not(loom), not(miri)))]
@@ -28,17 +28,17 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct SlowPoll {
-    /// The worker that is stuck in it.
+    /// The worker that is stuck in the poll.
     pub worker: usize,
-    /// The task.
+    /// The task being polled.
     pub task: Id,
-    /// Its name, if it has one.
+    /// The task's name, if it has one.
     pub name: Option<String>,
-    /// Where it was spawned; none if that could not be seen before it ended, or soon enough.
+    /// Where it was spawned; `None` if the task ended, or could not be found soon enough.
     pub spawned_at: Option<&'static Location<'static>>,
     /// How long it has been going on, at least: since the monitor first saw it.
     pub elapsed: Duration,
-    /// Where it is, if [asked for](crate::runtime::Builder::slow_poll_backtrace) and to be had.
+    /// Where it is, if [asked for](crate::runtime::Builder::slow_poll_backtrace) and available.
     pub backtrace: Option<Backtrace>,
 }
 
@@ -62,17 +62,17 @@ impl fmt::Display for SlowPoll {
 /// A user's function, called with what was found.
 pub(crate) type Callback = Arc<dyn Fn(&SlowPoll) + Send + Sync>;
 
-/// What the builder said.
+/// What the builder was told.
 #[derive(Clone)]
 pub(crate) struct SlowPolls {
     pub(crate) threshold: Duration,
-    /// None: a line on the standard error output.
+    /// `None`: a line is written to standard error.
     pub(crate) callback: Option<Callback>,
     pub(crate) backtrace: bool,
 }
 
 impl SlowPolls {
-    /// Takes what takes time before the first slow poll, and not in a signal handler.
+    /// Does what takes time before the first slow poll, and not in a signal handler.
     pub(crate) fn prepare(&self) {
         if self.backtrace {
             capture::prepare();
@@ -85,7 +85,7 @@ impl SlowPolls {
     }
 }
 
-/// The monitor's memory of each worker.
+/// What the monitor remembers of each worker.
 pub(crate) struct Detector {
     config: SlowPolls,
     workers: Vec<Seen>,
@@ -106,7 +106,7 @@ impl Detector {
         }
     }
 
-    /// Has the worker been in the same poll for too long? `polled` is how many it has begun.
+    /// Reports the worker's poll if it has been in the same one for too long. `polled` is how many it has begun.
     pub(crate) fn look(&mut self, shared: &Shared, worker: usize, polled: u64) {
         let now = clock::now();
         let fresh = Seen {

@@ -143,7 +143,7 @@ impl Worker {
                 now = clock::now();
                 core.last_turn.set(now);
             }
-            // Yielding tasks notify nobody when they are queued again.
+            // Yielding tasks wake no worker when they are queued again.
             // D-SCHED-05
             let queued = core.ring.len();
             if queued > 0

@@ -224,12 +224,12 @@ impl Page {
 
 /// The pages of one owner.
 pub(crate) struct Slab {
-    // The owner's.
+    // The owner's fields.
     listed: [Cell<*mut Page>; SIZES.len()],
     count: Cell<usize>,
     tidy_at: Cell<usize>,
 
-    // Everybody's.
+    // Fields of all threads.
     reclaim: AtomicPtr<Page>,
     /// Every page, for enumeration. Taken to add and to remove one, and by `for_each`, which
     /// thereby keeps the pages it walks over alive.

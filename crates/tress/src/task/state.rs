@@ -37,7 +37,7 @@
 //! one; all further ones together count one more, and the task's owner counts them (`owner.rs`).
 //!
 //! **pin**: 0, or one more than the index of the only worker that may run, drop or tear down the task. Set once, by
-//! the task's own first poll or before it is queued at all, and kept for life. It is in this word so that a thread
+//! a poll of the task itself or before it is queued at all, and kept for life. It is in this word so that a thread
 //! that moves an idle task on learns in the same step whether it may have it.
 //!
 //! **ref_count**: one for the task's life (from spawn until it is COMPLETE; a queue entry owns no

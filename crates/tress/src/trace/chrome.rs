@@ -1,7 +1,7 @@
 //! Events in the JSON format of Chrome's tracing, which Perfetto reads.
 //!
-//! One process, a thread for each track. Slices are "complete" events (`X`), which carry their length and
-//! so cannot be out of balance.
+//! One process, with a thread for each track. Slices are "complete" events (`X`), which carry their length and so
+//! cannot be unbalanced.
 
 use super::event::{Event, EventKind};
 use crate::json::Object;
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 const PID: u32 = 1;
 
-/// A time in microseconds, as the format wants it, to the nanosecond.
+/// A time in microseconds, as the format requires, to the nanosecond.
 struct Micros(Duration);
 
 impl fmt::Display for Micros {
@@ -56,7 +56,7 @@ fn metadata(line: &mut String, what: &str, track: Option<usize>, name: &str) {
     object.string("ph", "M");
     object.string("name", what);
     object.number("pid", PID);
-    // A process's metadata are those of its first thread.
+    // A process's metadata is that of its first thread.
     object.number("tid", track.unwrap_or(0));
     let mut args = object.object("args");
     args.string("name", name);
@@ -114,7 +114,7 @@ fn describe(line: &mut String, event: &Event) {
     object.end();
 }
 
-/// The task's name, or the last part of where it was spawned.
+/// Returns the task's name, or the last part of where it was spawned.
 fn task_name(event: &Event) -> String {
     match (&event.name, event.spawned_at) {
         (Some(name), _) => name.clone(),

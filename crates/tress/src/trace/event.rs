@@ -10,9 +10,9 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Event {
-    /// The worker, or as many as there are workers for what the monitor thread saw.
+    /// The worker's index, or the number of workers for what the monitor thread saw.
     pub track: usize,
-    /// When it happened, or began, since an arbitrary moment that is the same for all events.
+    /// When it happened, or began, counted from an arbitrary moment that is the same for all events.
     pub at: Duration,
     /// What happened.
     pub kind: EventKind,
@@ -26,47 +26,46 @@ pub struct Event {
 
 /// What happened.
 ///
-/// An event is stored in few bits: times of more than five minutes and numbers of more than 65,535 may be cut
-/// off there.
+/// An event is stored in few bits: times of more than five minutes and numbers above 65,535 may be cut off there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EventKind {
     /// A task was polled.
     Poll {
-        /// For so long.
+        /// How long the poll took.
         took: Duration,
-        /// It stands for so many polls: one of them was recorded.
+        /// How many polls it stands for: one of them was recorded.
         every: u32,
     },
     /// A task was spawned or woken, during a poll that was recorded.
     Ready,
     /// Tasks were taken from another worker's queue.
     Steal {
-        /// How many.
+        /// How many tasks were taken.
         tasks: u32,
-        /// Whose.
+        /// The index of the other worker.
         from: usize,
     },
     /// The worker slept.
     Park {
-        /// For so long.
+        /// How long it slept.
         took: Duration,
     },
     /// I/O events and completions were handled.
     Io {
-        /// How many.
+        /// How many events and completions.
         events: u32,
     },
     /// Timers fired.
     Timers {
-        /// How many.
+        /// How many timers.
         fired: u32,
     },
-    /// The monitor found the worker in a poll that lasts too long.
+    /// The monitor found a worker in a poll that takes too long.
     SlowPoll {
-        /// For so long already.
+        /// How long the poll has taken so far.
         so_far: Duration,
-        /// The worker.
+        /// The index of the worker.
         worker: usize,
     },
 }
@@ -76,8 +75,8 @@ const HIGH_BITS: u32 = 40;
 const LOW: u64 = (1 << HIGH_BITS) - 1;
 const HIGH: u64 = (1 << (KIND_BITS - HIGH_BITS)) - 1;
 
-/// The kind as a number, a small value (16 bits) and a large one (40): counts of the clock, mostly.
-/// What does not fit is cut off at the greatest that does.
+/// The kind as a number, a small value (16 bits) and a large one (40), mostly counts of the clock. Values that do not
+/// fit become the greatest that does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct What {
     kind: u8,
@@ -168,7 +167,7 @@ impl What {
 }
 
 impl Event {
-    /// The ring's entry for an event.
+    /// Returns the ring's entry for an event.
     #[inline]
     pub(crate) fn words(at: u64, what: What, task: Option<(Id, Label)>) -> Words {
         let (id, label) = match task {
@@ -178,7 +177,7 @@ impl Event {
         [at, what.pack(), id, label]
     }
 
-    /// The other way round.
+    /// Returns the event of a ring's entry.
     ///
     /// # Safety
     /// The words came out of a ring whole, and the names of the tasks of that ring's runtime are alive.

@@ -1,15 +1,15 @@
-//! The event ring: one thread writes, anybody reads, nobody waits.
+//! The event ring: one thread writes, any thread reads, none waits.
 //!
-//! A fixed number of entries; the newest overwrites the oldest. Every entry carries a sequence number:
-//! odd while it is being written, and once it is there twice the number of the event plus two. A reader
-//! takes an entry if the number is the expected one before and after it has read the rest; otherwise the
-//! writer has lapped it, and the event is lost to that reader.
+//! A fixed number of entries; the newest overwrites the oldest. Every entry carries a sequence number: odd while it
+//! is being written, and after that twice the number of the event plus two. A reader takes an entry if the sequence
+//! number is the expected one before and after it has read the rest; otherwise the writer has lapped it, and the
+//! event is lost to that reader.
 //!
 //! # Memory ordering
-//! The writer makes the number odd, then, behind a release fence, stores the fields, then stores the new
-//! number with release. The reader loads the number with acquire, the fields, and, behind an acquire
-//! fence, the number again. If it has seen any field of a later write, the two fences order that write's
-//! odd number before its second load. All fields are atomics, so even a torn entry is no data race.
+//! The writer makes the number odd, then, after a release fence, stores the fields, then stores the new number with
+//! release. The reader loads the number with acquire, the fields, and, after an acquire fence, the number again. If
+//! it has seen any field of a later write, the two fences order that write's odd number before its second load. All
+//! fields are atomics, so even a torn entry is no data race.
 
 use crate::sys::atomic::{AtomicU64, Ordering, fence};
 
@@ -18,7 +18,7 @@ mod model;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
-/// What an entry holds. The ring does not ask what it means.
+/// What an entry holds. The ring does not interpret it.
 pub(crate) type Words = [u64; 4];
 
 struct Entry {
@@ -33,7 +33,7 @@ pub(crate) struct Ring {
 }
 
 impl Ring {
-    /// A ring of at least `size` entries: of the next power of two.
+    /// Creates a ring of at least `size` entries, rounded up to a power of two.
     pub(crate) fn new(size: usize) -> Ring {
         let entry = || Entry {
             sequence: AtomicU64::new(0),
@@ -52,7 +52,8 @@ impl Ring {
 
     /// Adds an event.
     ///
-    /// One thread at a time: two writers would make entries that readers cannot tell from whole ones.
+    /// Only one thread at a time may call it: two writers would make entries that readers cannot tell from whole
+    /// ones.
     #[inline]
     pub(crate) fn push(&self, words: Words) {
         let number = self.written.load(Ordering::Relaxed);
@@ -66,7 +67,7 @@ impl Ring {
         self.written.store(number + 1, Ordering::Release);
     }
 
-    /// One event, unless it has been overwritten or is not there yet.
+    /// Returns one event, unless it has been overwritten or is not there yet.
     pub(crate) fn get(&self, number: u64) -> Option<Words> {
         let entry = self.entry(number);
         let whole = 2 * number + 2;
@@ -78,12 +79,12 @@ impl Ring {
         (entry.sequence.load(Ordering::Relaxed) == whole).then_some(words)
     }
 
-    /// Events written so far, and so the number of the next one.
+    /// Returns the number of events written so far, which is the number of the next one.
     pub(crate) fn written(&self) -> u64 {
         self.written.load(Ordering::Acquire)
     }
 
-    /// What is in the ring, oldest first. What is overwritten meanwhile is left out.
+    /// Returns what is in the ring, oldest first. Entries that are overwritten meanwhile are left out.
     pub(crate) fn snapshot(&self) -> impl Iterator<Item = Words> {
         let end = self.written();
         let start = end.saturating_sub(self.entries.len() as u64);

@@ -10,16 +10,16 @@ use crate::sys::plain::{AtomicBool, AtomicU64};
 use std::sync::OnceLock;
 use std::time::Instant;
 
-/// What the builder said.
+/// What the builder was told.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Config {
     /// Record from the start.
     pub(crate) on: bool,
     /// Entries of a ring.
     pub(crate) size: usize,
-    /// Record one of so many polls; none: as many as cost little.
+    /// Record one poll in this many; `None`: as many as cost little.
     pub(crate) every: Option<u32>,
-    /// Somebody wants to know which task a worker runs.
+    /// The monitor wants to know which task a worker runs.
     pub(crate) watched: bool,
 }
 
@@ -34,11 +34,11 @@ pub(crate) struct Tracer {
 
 #[derive(Default)]
 pub(crate) struct Track {
-    /// Made when recording is first switched on. Written by whoever holds the worker's core.
+    /// Made when recording is first switched on. Written by the thread that holds the worker's core.
     pub(crate) ring: OnceLock<Ring>,
-    /// The id of the task being polled, while somebody wants to know; 0: none.
+    /// The id of the task being polled, if the tracer is watched; 0: none.
     pub(crate) running: AtomicU64,
-    /// What the kernel calls the worker's thread, while somebody wants to know; 0: not known.
+    /// The kernel's id of the worker's thread, if the tracer is watched; 0: not known.
     pub(crate) thread: AtomicU64,
 }
 
@@ -74,19 +74,19 @@ impl Tracer {
         self.on.load(Ordering::Acquire)
     }
 
-    /// Whether somebody wants to know which task a worker runs.
+    /// Returns whether the monitor wants to know which task a worker runs.
     #[inline]
     pub(crate) fn is_watched(&self) -> bool {
         self.config.watched
     }
 
-    /// On, or watched: there is something for a poll to do.
+    /// Returns whether a poll has something to do: the tracer is on, or watched.
     #[inline]
     pub(crate) fn is_active(&self) -> bool {
         self.on.load(Ordering::Relaxed) || self.is_watched()
     }
 
-    /// Of how many polls one is recorded, if somebody chose that.
+    /// Returns the number of polls of which one is recorded, if the user chose it.
     #[inline]
     pub(crate) fn every(&self) -> Option<u32> {
         self.config.every
@@ -99,29 +99,29 @@ impl Tracer {
             .wrapping_add(since.subsec_millis())
     }
 
-    /// Milliseconds from then to now.
+    /// Returns the milliseconds from then to now.
     pub(crate) fn ms_since(&self, then: u32) -> u32 {
         self.ms_at(clock::now()).wrapping_sub(then)
     }
 
-    /// The task that a worker is polling, if that is recorded.
+    /// Returns the task that a worker is polling, if that is recorded.
     pub(crate) fn running(&self, worker: usize) -> Option<Id> {
         Id::from_raw(self.tracks[worker].running.load(Ordering::Acquire))
     }
 
-    /// What the kernel calls the worker's thread.
+    /// Returns the kernel's id of the worker's thread.
     pub(crate) fn thread(&self, worker: usize) -> Option<u64> {
         let thread = self.tracks[worker].thread.load(Ordering::Acquire);
         (thread != 0).then_some(thread)
     }
 
-    /// The monitor's function: it found a worker stuck.
+    /// Records that the monitor found a worker stuck.
     pub(crate) fn note_slow_poll(&self, worker: usize, since: Instant, task: Option<(Id, Label)>) {
         let Some(track) = self.tracks.last().filter(|_| self.is_on()) else {
             return;
         };
         if let Some(ring) = track.ring.get() {
-            // The clock's counts of that time: its scale is measured, and the event is rare.
+            // That time in counts of the clock: the scale is measured anew, since the event is rare.
             let scale = Scale::measure();
             let so_far = scale.counts(clock::elapsed(since));
             let what = What::slow_poll(so_far, worker);
@@ -129,7 +129,7 @@ impl Tracer {
         }
     }
 
-    /// Events of each track, oldest first.
+    /// Returns the events of each track, oldest first.
     ///
     /// # Safety
     /// The names of the runtime's tasks are alive.

@@ -1,11 +1,11 @@
 use std::fmt;
 use std::io;
 
-/// Why a job was not accepted. It comes back, untouched.
+/// Why a job was not accepted. The job comes back, untouched.
 pub(crate) enum SpawnError<J> {
     ShutDown(J),
     Full(J),
-    /// No thread is alive, and this is why none could be started.
+    /// No thread is alive, and none could be started for this reason.
     NoThread(J, io::Error),
 }
 

@@ -1,19 +1,19 @@
 //! The races of the protocol, in every order (`RUSTFLAGS="--cfg loom"`).
 //!
-//! A lost job shows as a deadlock of the one who waits for it, which loom reports. The clock does
-//! not exist here: a keep-alive is either zero or for ever, and a spin is one look.
+//! A lost job shows as a deadlock of the thread that waits for it, which loom reports. The clock does not exist here:
+//! a keep-alive is either zero or for ever, and a spin is one look.
 
 use super::*;
 use loom::model::Builder;
 
 const FOR_EVER: Duration = Duration::MAX;
 
-/// Counts what became of it, and says so.
+/// A job that counts what became of it, and tells.
 struct Probe {
     run: Gauge,
     cancelled: Gauge,
     done: Parker,
-    /// Whom to wait for while running.
+    /// The probe to wait for while running.
     partner: Option<StdArc<Probe>>,
     mandatory: bool,
 }
@@ -139,7 +139,7 @@ fn push_against_shutdown() {
             let accepted = pusher.join().unwrap();
             let (run, cancelled) = probe.counts();
             assert_eq!(run, accepted);
-            // Its thread was coming: it had nothing to wait for.
+            // A thread was coming for it: it had nothing to wait for.
             assert_eq!(cancelled, 0);
         });
     }
@@ -157,7 +157,7 @@ fn pushes_against_shutdown() {
             end(&pool);
             let [first, second] = probes.map(|probe| probe.counts());
             assert_eq!(first, (1, 0));
-            // It waited for the first one, or did not: the thread was quick.
+            // It waited for the first one, or the thread was quick and it did not have to.
             assert!(second == (1, 0) || (second == (0, 1) && !mandatory));
         });
     }
@@ -171,7 +171,7 @@ fn shutdown_against_an_idle_thread() {
             let probe = Probe::new();
             pool.spawn(probe.clone()).unwrap();
             probe.wait();
-            // Another one at the same time: both must see the end.
+            // Another shutdown at the same time: both must see the end.
             let other = {
                 let pool = pool.clone();
                 loom::thread::spawn(move || assert_eq!(pool.shutdown(None).still_running, 0))
@@ -193,7 +193,7 @@ fn jobs_that_wait_for_each_other() {
             pool.spawn(first.clone()).unwrap();
             pool.spawn(second.clone()).unwrap();
             first.wait();
-            // Its token for us went to the first job; what is left to see is the end.
+            // Its token for us went to the first job; only the end is left to see.
             while second.counts() != (1, 0) {
                 loom::thread::yield_now();
             }
@@ -248,14 +248,14 @@ fn pushes_against_a_first_start_that_fails() {
             loom::thread::spawn(move || push(&pool))
         };
         let run = push(&pool) + other.join().unwrap();
-        // The failure is the answer to one of them, and the other one's job has run.
+        // One of them got the failure, and the other one's job has run.
         assert_eq!(run, 1);
         assert_eq!(pool.metrics().start_failures, 1);
         end(&pool);
     });
 }
 
-/// Shuts down the pool it runs on, if it has it.
+/// Shuts down the pool that it runs on, if it has it.
 struct Closer {
     pool: Option<Arc<Pool<Closer>>>,
     probe: StdArc<Probe>,

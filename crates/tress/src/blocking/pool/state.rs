@@ -1,4 +1,4 @@
-//! What the pool decides upon, and the decisions: plain data behind the pool's lock.
+//! What the pool's decisions are based on, and the decisions: plain data behind the pool's lock.
 
 use crate::sys::{Arc, Parker, clock, thread};
 use std::collections::{BTreeMap, VecDeque};
@@ -6,13 +6,13 @@ use std::time::Instant;
 
 type JoinHandle = thread::JoinHandle<()>;
 
-/// All there is to decide upon.
+/// Everything that decisions are based on.
 pub(super) struct State<J> {
     pub(super) queue: VecDeque<J>,
     pub(super) closed: bool,
     /// Threads that serve or are being started. One that decided to end is not among them.
     pub(super) threads: usize,
-    /// A stack, so that the warmest thread is called first and surplus ones come to their end.
+    /// A stack, so that the warmest thread is called first and surplus ones time out.
     pub(super) parked: Vec<Arc<Seat>>,
     pub(super) spinning: bool,
     pub(super) coming: Coming,
@@ -40,16 +40,16 @@ pub(super) struct Seat {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Coming {
     Nobody,
-    /// Its start may still fail: nobody may rely on it alone.
+    /// Its start may still fail: no job may rely on it alone.
     Starting(u64),
     /// It has been woken, or its start has succeeded.
     Certain(u64),
 }
 
-/// What a thread owes us until the end.
+/// What is kept for a thread until its end.
 pub(super) struct Slot {
     handle: Handle,
-    /// The thread called `shutdown` itself: nobody inside the pool waits for it any more.
+    /// The thread called `shutdown` itself: no thread inside the pool waits for it any more.
     pub(super) excused: bool,
 }
 
@@ -61,7 +61,7 @@ enum Handle {
     TooLate,
 }
 
-/// Whom to fetch once the lock is released.
+/// The thread to fetch once the lock is released.
 #[must_use]
 pub(super) enum Summons {
     Nobody,
@@ -98,7 +98,7 @@ impl<J> State<J> {
         self.parked.len() + usize::from(self.spinning)
     }
 
-    /// How many jobs a thread is free for, or may be started for. The others wait for one to end.
+    /// Returns for how many jobs a thread is free or may be started. The others wait for a job to end.
     pub(super) fn places(&self, max_threads: usize) -> usize {
         let free = self.idle() + usize::from(self.coming != Coming::Nobody);
         max_threads.saturating_sub(self.threads) + free
@@ -108,7 +108,7 @@ impl<J> State<J> {
         self.queue.len() >= bound.saturating_add(self.places(max_threads))
     }
 
-    /// Rule 1 of the protocol: picks whoever has to be fetched for the queue as it is now.
+    /// Picks the thread that has to be fetched for the queue as it is now: rule 1 of the protocol.
     pub(super) fn summon(&mut self, max_threads: usize) -> Summons {
         if self.queue.is_empty() || self.coming != Coming::Nobody || self.spinning {
             return Summons::Nobody;
@@ -135,7 +135,7 @@ impl<J> State<J> {
         Summons::Start(id)
     }
 
-    /// The thread has come to the queue. Returns when it was called, if it was for a job.
+    /// Notes that the thread has come to the queue. Returns when it was called, if it was for a job.
     pub(super) fn arrive(&mut self, id: u64) -> Option<Instant> {
         self.make_certain(id);
         if self.coming != Coming::Certain(id) {
@@ -153,7 +153,8 @@ impl<J> State<J> {
         }
     }
 
-    /// Returns the job that is left without any thread, and whom to fetch for the others.
+    /// Notes that a start failed. Returns the job that is left without any thread, and which thread to fetch for the
+    /// others.
     pub(super) fn start_failed(&mut self, id: u64) -> (Option<J>, Summons) {
         debug_assert!(self.coming == Coming::Starting(id));
         self.coming = Coming::Nobody;
@@ -162,25 +163,25 @@ impl<J> State<J> {
         self.vacate(id);
         self.decided();
         if self.threads > 0 {
-            // The jobs stay. Whoever parked meanwhile comes for them; not so another start, which
-            // is left to the next push and the next thread that takes a job.
+            // The jobs stay. A thread that parked meanwhile comes for them; another start is left to the next push
+            // and the next thread that takes a job.
             return (None, self.summon(self.threads));
         }
-        // The queue holds at most the job for which the start was: every later push was told to
-        // wait (`Inner::lock_decided`), and no thread left while jobs were queued.
+        // The queue holds at most the job that the start was for: every later push had to wait
+        // (`Inner::lock_decided`), and no thread left while jobs were queued.
         let orphan = self.queue.pop_front();
         debug_assert!(self.queue.is_empty());
         (orphan, Summons::Nobody)
     }
 
-    /// The start under way has succeeded or failed. Wakes under the lock, but hardly ever anybody.
+    /// Wakes the pushes that waited for the start to succeed or fail. Under the lock, but there hardly ever are any.
     fn decided(&mut self) {
         for parker in self.undecided.drain(..) {
             parker.unpark();
         }
     }
 
-    /// Stores the handle, or disposes of it for a thread that is gone. Returns what to join.
+    /// Stores the handle, or disposes of it if the thread is gone. Returns the handle to join.
     pub(super) fn store_handle(&mut self, id: u64, handle: JoinHandle) -> Option<JoinHandle> {
         let slot = self
             .slots
@@ -193,7 +194,7 @@ impl<J> State<J> {
         None
     }
 
-    /// The thread has nothing left to do. Returns what to join.
+    /// Ends the slot of a thread that has nothing left to do. Returns the handle to join.
     pub(super) fn retire(&mut self, id: u64) -> Option<JoinHandle> {
         let slot = self.slots.get_mut(&id).expect("a thread retires once");
         match std::mem::replace(&mut slot.handle, Handle::TooLate) {
@@ -214,7 +215,7 @@ impl<J> State<J> {
         }
     }
 
-    /// The threads a caller of `shutdown` has to wait for.
+    /// Returns how many threads a caller of `shutdown` has to wait for.
     pub(super) fn remaining(&self, inside: bool) -> usize {
         self.slots
             .values()

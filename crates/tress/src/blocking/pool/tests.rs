@@ -9,7 +9,7 @@ use std::thread::{ThreadId, current, spawn, yield_now};
 
 const LONG: Duration = Duration::from_secs(3600);
 
-/// Interpreted by Miri, a few of the repetitions have to do.
+/// Under Miri, a few repetitions have to do.
 const fn few_if_slow(n: usize) -> usize {
     if cfg!(miri) { n / 100 + 2 } else { n }
 }
@@ -451,7 +451,7 @@ fn shutdown_cancels_what_is_queued_and_runs_what_is_mandatory() {
 fn shutdown_runs_what_need_not_wait_for_another_to_end() {
     for idle in 0..3 {
         let pool = pool(|c| c.max_threads = 3);
-        // So many threads park before the next jobs come, and the others are yet to be started.
+        // This many threads park before the next jobs come, and the others are yet to be started.
         let held: Vec<_> = (0..idle).map(|_| Held::on(&pool)).collect();
         held.into_iter().for_each(Held::release);
         until(|| pool.metrics().idle == idle);
@@ -471,7 +471,7 @@ fn shutdown_runs_what_need_not_wait_for_another_to_end() {
 fn mandatory_jobs_that_wait_for_each_other_end_after_shutdown() {
     let pool = pool(|c| c.max_threads = 9);
     let held = Held::on(&pool);
-    // Eight jobs that are queued for certain, because the thread for them is slow to start.
+    // Eight jobs that are certain to be queued, because the thread for them is slow to start.
     let (go, gone) = channel();
     pool.inject_start_fault(move || gone.recv().err().map(|_| refused()));
     let barrier = StdArc::new(Barrier::new(8));
@@ -566,7 +566,7 @@ fn shutdown_from_several_jobs_at_once_ends() {
         pool.spawn(work(move || {
             barrier.wait();
             let done = own.shutdown(None);
-            // None goes before all have returned: it would be one less to wait for.
+            // None leaves before all have returned: it would be one fewer to wait for.
             barrier.wait();
             tell.send(done.still_running).unwrap();
         }))

@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 
 /// Looks at the signal between two looks at the clock: a few hundred nanoseconds.
 const LOOKS_PER_CLOCK: u32 = 16;
-/// How long a spinner keeps its CPU to itself. Afterwards it offers it to others at every look at
-/// the clock: with more threads than CPUs, one of them may be just what it is waiting for.
+/// How long a spinner keeps its CPU to itself. Afterwards it yields at every look at the clock: with more threads
+/// than CPUs, one of them may be just what it is waiting for.
 const TIGHT: Duration = Duration::from_micros(2);
 /// How many of the last four waits must have been short for a thread to spin.
 const SHORT_WAITS_TO_SPIN: u32 = 2;
-/// Waits in which a thread does not spin after it lost its CPU while it did. A parked thread is
-/// scheduled at once when it is called; one that spun away its share of the CPU is not.
+/// Number of waits in which a thread does not spin after it lost its CPU while spinning. A parked thread is scheduled
+/// at once when it is called; one that spun away its share of the CPU is not.
 const WAITS_TO_SIT_OUT: u8 = 32;
 
 /// Why a thread looks at the queue.
@@ -31,7 +31,7 @@ enum After {
     Timeout,
 }
 
-/// What it does next.
+/// What a thread does next.
 enum Step<J> {
     Run(J),
     Spin,
@@ -45,11 +45,11 @@ struct Worker<'a, J: Job> {
     pool: &'a Arc<Inner<J>>,
     seat: Arc<Seat>,
     habit: Habit,
-    /// Since when the thread has not had a job.
+    /// Since when the thread has had no job.
     idle_since: Option<Instant>,
 }
 
-/// A thread's first line, and its last.
+/// The life of a thread, from its first line to its last.
 pub(super) fn live<J: Job>(pool: &Arc<Inner<J>>, id: u64) {
     SERVING.with(|serving| serving.set((pool.address(), id)));
     let seat = Seat {
@@ -77,7 +77,7 @@ pub(super) fn live<J: Job>(pool: &Arc<Inner<J>>, id: u64) {
         }
     };
     guarded(|| (config.enter)(&mut life));
-    // In case it panicked before it called us: a job may have been taken.
+    // In case it panicked before calling `life`: a job may have been taken.
     life();
 
     let previous = pool.lock().retire(id);
@@ -109,7 +109,7 @@ impl<'a, J: Job> Worker<'a, J> {
         }
     }
 
-    /// Rules 2 and 3 of the protocol.
+    /// Looks at the queue, and decides what to do next: rules 2 and 3 of the protocol.
     fn look(&mut self, after: After) -> Step<J> {
         let mut state = self.pool.lock();
         let mut wait_ended = None;
@@ -118,7 +118,7 @@ impl<'a, J: Job> Worker<'a, J> {
             After::Spin(_) => state.spinning = false,
             After::Call => wait_ended = state.arrive(self.seat.id),
             After::Timeout => {
-                // The ones that parked first are at the bottom, and their time is up first.
+                // The seats that parked first are at the bottom, and their time is up first.
                 let mut seats = state.parked.iter();
                 let Some(index) = seats.position(|seat| Arc::ptr_eq(seat, &self.seat)) else {
                     return Step::AwaitToken;
@@ -139,12 +139,12 @@ impl<'a, J: Job> Worker<'a, J> {
         if state.closed || after == After::Timeout {
             state.threads -= 1;
             if state.threads == 0 {
-                // The pool may rest for long; a burst should not keep its memory.
+                // The pool may be idle for long; the memory of a burst should not stay.
                 state.queue = VecDeque::new();
             }
             return Step::Leave;
         }
-        // A thread that came for nothing does not spin: somebody else is at it.
+        // A thread that came for nothing does not spin: another one is running the jobs.
         if after == After::Work && !state.spinning && self.may_spin() {
             state.spinning = true;
             return Step::Spin;
@@ -177,7 +177,7 @@ impl<'a, J: Job> Worker<'a, J> {
         self.pool.config.spin
     }
 
-    /// Watches until there is something to see or the window is over.
+    /// Watches the signal until it changes or the window is over.
     fn spin(&mut self) -> After {
         let since = *self.idle_since.get_or_insert_with(clock::now);
         loop {
@@ -208,7 +208,7 @@ impl<'a, J: Job> Worker<'a, J> {
     /// Parks until called or until the keep-alive is over.
     fn park(&mut self) -> After {
         let since = *self.idle_since.get_or_insert_with(clock::now);
-        // A deadline beyond what the clock can express is none.
+        // A deadline beyond what the clock can express is no deadline.
         let deadline = since.checked_add(self.pool.config.keep_alive);
         loop {
             let left = deadline.map(|d| d.saturating_duration_since(clock::now()));
@@ -230,7 +230,7 @@ struct Habit {
 }
 
 impl Habit {
-    /// Spins after its first jobs, until it learns otherwise.
+    /// Begins by spinning, until the thread's waits teach it otherwise.
     fn new() -> Habit {
         Habit {
             waits: 0b1111,

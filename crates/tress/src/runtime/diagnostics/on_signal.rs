@@ -1,8 +1,8 @@
 //! Dumps when the process gets a signal: `TRESS_DUMP`.
 //!
-//! The handler writes a byte to a pipe. A thread of its own, which has nothing to do with any runtime, reads
-//! it and writes the dumps, so it works whatever the runtimes' threads are stuck in. Who else handles the signal
-//! goes on handling it.
+//! The handler writes a byte to a pipe. A thread of its own, which has nothing to do with any runtime, reads it and
+//! writes the dumps, so it works whatever the runtimes' threads are stuck in. Other handlers of the signal stay in
+//! effect.
 
 use crate::runtime::Shared;
 use crate::sys::handlers::{Handlers, UNFIT};
@@ -17,7 +17,7 @@ static BELL: OnceLock<UnixStream> = OnceLock::new();
 static RUNTIMES: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
 static HANDLERS: Handlers = Handlers::new();
 
-/// A signal by its name, with or without `SIG`, or by its number.
+/// Parses a signal: its name, with or without `SIG`, or its number.
 pub(crate) fn parse(text: &str) -> Option<i32> {
     let name = text.to_ascii_uppercase();
     Some(match name.strip_prefix("SIG").unwrap_or(&name) {
@@ -34,7 +34,7 @@ pub(crate) fn parse(text: &str) -> Option<i32> {
     .filter(|signal| !UNFIT.contains(signal))
 }
 
-/// Has the runtime dumped, with all others for which this was called, when the signal comes.
+/// Registers the runtime to be dumped when the signal comes, with all others for which this was called.
 pub(crate) fn dump_on(signal: i32, shared: &Arc<Shared>) -> io::Result<()> {
     let mut runtimes = RUNTIMES.lock();
     if BELL.get().is_none() {
@@ -47,11 +47,11 @@ pub(crate) fn dump_on(signal: i32, shared: &Arc<Shared>) -> io::Result<()> {
     Ok(())
 }
 
-/// Only a load, and a write that does not block.
+/// Does no more than a load, and a write that does not block.
 extern "C" fn ring(signal: libc::c_int, info: *mut libc::siginfo_t, state: *mut libc::c_void) {
     let ring = || {
         if let Some(mut bell) = BELL.get() {
-            // A pipe that is full says the same as one more byte.
+            // A full pipe tells the same as one more byte.
             let _ = bell.write(&[0]);
         }
     };
@@ -59,7 +59,7 @@ extern "C" fn ring(signal: libc::c_int, info: *mut libc::siginfo_t, state: *mut 
     unsafe { HANDLERS.handle(signal, info, state, ring) };
 }
 
-/// The thread that writes the dumps, and the end of its pipe.
+/// Starts the thread that writes the dumps. Returns the end of its pipe.
 fn start_thread() -> io::Result<UnixStream> {
     let (mut reader, bell) = UnixStream::pair()?;
     bell.set_nonblocking(true)?;
@@ -82,13 +82,12 @@ fn dump_all() {
     };
     for shared in alive() {
         let mut text = Vec::new();
-        // Its sections are not ours: a panic of theirs has been printed, and must not end this thread.
+        // Sections are foreign code: a panic in one has been printed, and must not end this thread.
         let dumped = guarded(|| shared.dump(&mut text));
         if !matches!(dumped, Some(Ok(()))) {
             text.extend_from_slice(b"the dump ends here: a section has failed\n");
         }
-        // In one piece, so that several processes may share the output. There is nobody to tell if
-        // that does not work.
+        // In one piece, so that several processes may share the output. A failure cannot be reported anywhere.
         let _ = io::stderr().write_all(&text);
     }
 }

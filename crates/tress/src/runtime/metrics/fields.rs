@@ -1,4 +1,4 @@
-//! What is counted, once: name, meaning, and where it is read. Both text formats come from here.
+//! What is counted, defined once: name, meaning, and where it is read. Both text formats come from here.
 
 use super::samples::Kind::{self, Counter, Gauge};
 use super::{DispatcherMetrics, NameMetrics, RuntimeMetrics, WorkerMetrics};
@@ -21,7 +21,7 @@ impl<T> Field<T> {
         }
     }
 
-    /// Its name as a metric: `tress_`, what it is about, and `_total`, at the end, if it only grows.
+    /// Returns its name as a metric: `tress_`, what it is about, its name, and `_total` at the end if it only grows.
     pub(super) fn metric(&self, about: &str) -> String {
         let suffix = match self.kind {
             Counter => "_total",

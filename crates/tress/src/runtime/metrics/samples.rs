@@ -1,7 +1,6 @@
 use std::fmt::Write as _;
 
-/// Numbers for people and machines: what a [`Section`](crate::trace::Section) adds to a runtime's
-/// metrics.
+/// Named numbers: what a [`Section`](crate::trace::Section) adds to a runtime's metrics.
 ///
 /// ```
 /// let mut samples = tress::runtime::Samples::default();
@@ -22,7 +21,7 @@ struct Family {
     samples: Vec<(Vec<(String, String)>, f64)>,
 }
 
-/// Does a number only grow?
+/// Whether a number only grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Counter,
@@ -30,8 +29,8 @@ pub(crate) enum Kind {
 }
 
 impl Samples {
-    /// Adds a number that only grows. By Prometheus's custom its name ends in `_total`. What is not a
-    /// letter, a digit or an underscore in the name, or in that of a label, becomes an underscore.
+    /// Adds a number that only grows. By Prometheus's convention its name ends in `_total`. Characters other than
+    /// letters, digits and underscores become underscores, in the name and in those of labels.
     pub fn counter(
         &mut self,
         name: &str,
@@ -53,7 +52,7 @@ impl Samples {
         self.add(Kind::Gauge, name, help, labels, value)
     }
 
-    /// Samples of one name are kept together, as the text format wants it: also those whose names only
+    /// Adds a sample. Samples of one name are kept together, as the text format requires: also those whose names only
     /// become the same when they are made valid.
     pub(crate) fn add(
         &mut self,
@@ -80,7 +79,7 @@ impl Samples {
         self
     }
 
-    /// Everything in Prometheus's text format, version 0.0.4.
+    /// Returns everything in Prometheus's text format, version 0.0.4.
     pub fn to_prometheus(&self) -> String {
         let mut text = String::new();
         for family in &self.families {
@@ -106,7 +105,7 @@ impl Samples {
         text
     }
 
-    /// Calls `f` with name, labels and value of each sample.
+    /// Calls `f` with the name, the labels and the value of each sample.
     pub(crate) fn for_each(&self, mut f: impl FnMut(&str, &[(String, String)], f64)) {
         for family in &self.families {
             for (labels, value) in &family.samples {
@@ -116,7 +115,7 @@ impl Samples {
     }
 }
 
-/// Letters, digits and underscores, the first one no digit.
+/// Replaces what may not be in a name: letters, digits and underscores may, but a digit not first.
 fn valid_name(name: &str) -> String {
     let valid = |(at, c): (usize, char)| {
         let good = c.is_ascii_alphabetic() || c == '_' || (at > 0 && c.is_ascii_digit());

@@ -6,8 +6,8 @@ use super::samples::Samples;
 use crate::json::{self, Object};
 
 impl RuntimeMetrics {
-    /// Everything as JSON: an object with `runtime`, `totals`, `workers`, `dispatchers` and `names`,
-    /// and `sections` for what others have [added](super::super::Handle::add_section).
+    /// Returns everything as JSON: an object with `runtime`, `totals`, `workers`, `dispatchers` and `names`, and
+    /// `sections` for what others have [added](super::super::Handle::add_section).
     ///
     /// ```
     /// let rt = tress::runtime::Builder::new_multi_thread().worker_threads(1).build()?;
@@ -63,7 +63,7 @@ impl RuntimeMetrics {
         text
     }
 
-    /// Everything in Prometheus's text format (0.0.4), each name with its help and type.
+    /// Returns everything in Prometheus's text format (0.0.4), each name with its help and type.
     ///
     /// ```
     /// let rt = tress::runtime::Builder::new_multi_thread().worker_threads(1).name("main").build()?;

@@ -2,8 +2,8 @@ use std::fmt;
 
 /// Where a thread was: the addresses of its frames, innermost first.
 ///
-/// It is printed with the functions' names, files and lines if the feature `diagnostics` is on and the
-/// program has that information; otherwise as bare addresses.
+/// It is printed with the functions' names, files and lines if the feature `diagnostics` is on and the program has
+/// that information; otherwise as bare addresses.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Backtrace {
     frames: Vec<usize>,
@@ -18,7 +18,7 @@ impl Backtrace {
         Backtrace { frames }
     }
 
-    /// The addresses.
+    /// Returns the addresses of the frames, innermost first.
     pub fn frames(&self) -> &[usize] {
         &self.frames
     }
@@ -45,7 +45,7 @@ impl fmt::Display for Backtrace {
 fn symbol(f: &mut fmt::Formatter<'_>, address: usize) -> fmt::Result {
     let mut result = None;
     backtrace::resolve(std::ptr::without_provenance_mut(address), |symbol| {
-        // Functions that were inlined there come first; each has its line.
+        // Functions that were inlined there come first; each has its own line.
         let again = result.is_some();
         let mut write = || {
             if again {

@@ -1,8 +1,8 @@
-//! Systems on which another thread's stack cannot be looked at.
+//! For systems on which another thread's stack cannot be looked at.
 
 use super::Backtrace;
 
-/// Nobody asks for it.
+/// Not used here.
 pub(crate) fn thread_id() -> u64 {
     0
 }

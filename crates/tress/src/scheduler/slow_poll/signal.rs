@@ -1,13 +1,12 @@
-//! The stack of another thread, by a signal that makes it write down where it is.
+//! The stack of another thread, captured by a signal that makes it write down where it is.
 //!
-//! The signal is SIGURG: ignored by default, so that one which comes late harms nobody, and hardly used.
-//! Whoever handled it before goes on to get those that are not ours. The handler calls glibc's `backtrace`,
-//! which allocates nothing after its first call; that is made beforehand. It follows the unwind tables,
-//! whose list glibc has kept without a lock since 2.35; before that, a thread which is interrupted while it
-//! loads a library could wait for itself.
+//! The signal is SIGURG: ignored by default, so that a late one does no harm, and hardly used. A handler installed
+//! before still gets the signals that are not ours. The handler calls glibc's `backtrace`, which allocates nothing
+//! after its first call; that is made beforehand. It follows the unwind tables, whose list glibc has kept without a
+//! lock since 2.35; before that, a thread which is interrupted while it loads a library could wait for itself.
 //!
-//! One request at a time, in one word: idle, the thread asked, being answered, answered. The frames belong
-//! to the handler while it is being answered, and to the one who asked before and after.
+//! One request at a time, in one word: idle, the thread asked, being answered, answered. The frames belong to the
+//! handler while it answers, and to the asking thread before and after.
 
 use super::Backtrace;
 use crate::sys::atomic::Ordering;
@@ -20,7 +19,7 @@ use std::time::Duration;
 
 const SIGNAL: i32 = libc::SIGURG;
 const MAX_FRAMES: usize = 64;
-/// How long an answer is waited for. A thread in an uninterruptible system call gives none.
+/// How long to wait for an answer. A thread in an uninterruptible system call gives none.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 const IDLE: i64 = 0;
@@ -31,13 +30,13 @@ const ANSWERED: i64 = -2;
 static REQUEST: AtomicI64 = AtomicI64::new(IDLE);
 static FRAMES: [AtomicUsize; MAX_FRAMES] = [const { AtomicUsize::new(0) }; MAX_FRAMES];
 static LEN: AtomicUsize = AtomicUsize::new(0);
-/// Held by the one who asks.
+/// Held by the thread that asks.
 static ASKING: Mutex<()> = Mutex::new(());
 static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
 
-/// What the kernel calls this thread.
+/// Returns the kernel's id of this thread.
 pub(crate) fn thread_id() -> u64 {
-    // SAFETY: only asks.
+    // SAFETY: it only reads the id.
     let id = unsafe { libc::syscall(libc::SYS_gettid) };
     id as u64
 }
@@ -61,12 +60,12 @@ pub(super) fn prepare() {
     });
 }
 
-/// The frames of a thread of this process; none if it does not answer.
+/// Returns the frames of a thread of this process, or `None` if it does not answer.
 pub(super) fn capture(thread: u64) -> Option<Backtrace> {
     let _asking = ASKING.lock();
     let asked = REQUEST.compare_exchange(IDLE, thread as i64, Ordering::AcqRel, Ordering::Relaxed);
     if asked == Err(ANSWERED) {
-        // The answer to one who has given up waiting.
+        // The answer to a request that was given up.
         REQUEST.store(thread as i64, Ordering::Release);
     } else {
         asked.ok()?;
@@ -104,7 +103,7 @@ extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, context: *mut c_vo
     }
     keep_errno(|| {
         let mut frames = [ptr::null_mut::<c_void>(); MAX_FRAMES];
-        // SAFETY: room for so many frames.
+        // SAFETY: there is room for `MAX_FRAMES` frames.
         let len = unsafe { libc::backtrace(frames.as_mut_ptr(), MAX_FRAMES as i32) };
         let frames = &frames[..usize::try_from(len).unwrap_or(0)];
         // The handler's own frames come first.
@@ -138,7 +137,7 @@ unsafe fn interrupted_at(context: *mut c_void) -> usize {
     }
 }
 
-/// A signal that is not ours goes to whoever handled it before.
+/// Passes a signal that is not ours on to the handler installed before.
 fn pass_on(signal: i32, info: *mut libc::siginfo_t, context: *mut c_void) {
     let Some(previous) = PREVIOUS.get() else {
         return;

@@ -1,4 +1,4 @@
-//! A writer that laps a reader: the reader may miss events, never see a mixed one.
+//! A writer that laps a reader: the reader may miss events, but never sees a mixed one.
 
 use super::*;
 use crate::sys::Arc;
@@ -41,7 +41,7 @@ fn model_what_is_counted_as_written_is_there() {
                 ring.push(words(1));
             })
         };
-        // Not lapped: whatever the count promises can be read.
+        // Not lapped: everything that the count promises can be read.
         for number in 0..ring.written() {
             assert_eq!(ring.get(number), Some(words(number)));
         }

@@ -22,7 +22,7 @@ fn the_newest_overwrite_the_oldest() {
     }
 }
 
-/// One writes as fast as it can, two read: whatever they get is whole and in order.
+/// One thread writes as fast as it can, two read: whatever they get is whole and in order.
 #[test]
 fn stress_no_reader_sees_a_mixed_event() {
     const EVENTS: u64 = if cfg!(miri) { 300 } else { 300_000 };
