@@ -350,7 +350,8 @@ impl Multi {
         (!core.is_null()).then(|| unsafe { Box::from_raw(core) })
     }
 
-    /// Waits for a core, on a thread without one. Returns `None` if the runtime is shutting down.
+    /// Waits for a core, on a thread without one. Returns `None` if the runtime is shutting down or there are enough
+    /// spare threads.
     pub(in crate::scheduler) fn wait_for_core(&self) -> Option<Box<Core>> {
         let mut threads = self.threads.lock();
         threads.spares += 1;
