@@ -5,7 +5,7 @@
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tress::runtime::{Builder, Runtime};
+use tress::runtime::{Builder, LocalOptions, Runtime};
 use tress::task;
 use tress::trace::{EventKind, SlowPoll};
 
@@ -60,6 +60,25 @@ fn a_slow_poll_is_told_of_once() {
             "{text}"
         );
     }
+}
+
+#[test]
+fn a_local_runtime_tells_of_slow_polls_too() {
+    let (tell, told) = mpsc::channel();
+    let tell = Mutex::new(tell);
+    let rt = Builder::new_current_thread()
+        .slow_poll_threshold(LIMIT)
+        .on_slow_poll(move |slow| tell.lock().unwrap().send(slow.clone()).unwrap())
+        .build_local(LocalOptions::default())
+        .unwrap();
+    let (release, until) = mpsc::channel::<()>();
+    let watcher = std::thread::spawn(move || {
+        let slow = told.recv().unwrap();
+        drop(release);
+        slow
+    });
+    rt.block_on(async { blocks("bad", until).await.unwrap() });
+    assert_eq!(watcher.join().unwrap().name.as_deref(), Some("bad"));
 }
 
 #[test]

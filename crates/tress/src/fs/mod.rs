@@ -134,5 +134,5 @@ use std::io;
 async fn blocking<R: Send + 'static>(
     f: impl FnOnce() -> io::Result<R> + Send + 'static,
 ) -> io::Result<R> {
-    offload::spawn(f, false)?.await.map_err(offload::lost)?
+    offload::spawn(f)?.await.map_err(offload::lost)?
 }

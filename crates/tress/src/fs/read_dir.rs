@@ -178,7 +178,7 @@ impl ReadDir {
                     };
                     let entries = std::mem::take(&mut batch.entries);
                     // If the pool refuses the job, the listing ends.
-                    self.0 = State::Fetching(spawn(move || fetch(entries, rest), false)?);
+                    self.0 = State::Fetching(spawn(move || fetch(entries, rest))?);
                 }
                 State::Fetching(job) => {
                     let fetched = ready!(Pin::new(job).poll(cx));

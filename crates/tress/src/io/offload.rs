@@ -1,7 +1,7 @@
 //! Blocking reads and writes, made by the blocking pool.
 
 use crate::io::is_interrupted;
-use crate::runtime::{Handle, SpawnBlockingError};
+use crate::runtime::{AtShutdown, Handle, SpawnBlockingError};
 use crate::task::{JoinError, JoinHandle};
 use std::io::{self, Read};
 use std::panic::Location;
@@ -15,8 +15,7 @@ pub(crate) use output::Output;
 /// Maximum number of bytes that are read or written at once.
 const MAX_CHUNK: usize = 2 * 1024 * 1024;
 
-/// Runs a closure on the blocking pool. A mandatory one runs even if the runtime is shut down before a
-/// thread gets to it.
+/// Runs a closure on the blocking pool. If the runtime is shut down before a thread gets to it, it is cancelled.
 ///
 /// # Errors
 /// The pool does not accept the closure.
@@ -26,12 +25,27 @@ const MAX_CHUNK: usize = 2 * 1024 * 1024;
 #[track_caller]
 pub(crate) fn spawn<R: Send + 'static>(
     f: impl FnOnce() -> R + Send + 'static,
-    mandatory: bool,
+) -> io::Result<JoinHandle<R>> {
+    submit(f, AtShutdown::Cancel)
+}
+
+/// As [`spawn`], but the closure runs even if the runtime is shut down before a thread gets to it.
+#[track_caller]
+pub(crate) fn spawn_mandatory<R: Send + 'static>(
+    f: impl FnOnce() -> R + Send + 'static,
+) -> io::Result<JoinHandle<R>> {
+    submit(f, AtShutdown::Run)
+}
+
+#[track_caller]
+fn submit<R: Send + 'static>(
+    f: impl FnOnce() -> R + Send + 'static,
+    at_shutdown: AtShutdown,
 ) -> io::Result<JoinHandle<R>> {
     let runtime = Handle::current();
     runtime
         .shared
-        .try_spawn_blocking(f, Location::caller(), mandatory)
+        .try_spawn_blocking(f, Location::caller(), at_shutdown)
         .map_err(|(error, _)| io::Error::other(error))
 }
 

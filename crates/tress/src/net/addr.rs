@@ -85,7 +85,7 @@ impl Resolving {
             let addresses: Vec<_> = host.to_socket_addrs()?.collect();
             Ok(Addresses::Many(addresses.into_iter()))
         };
-        match spawn(ask, false) {
+        match spawn(ask) {
             Ok(task) => Resolving::Asked(task),
             Err(error) => Resolving::Known(Some(Err(error))),
         }

@@ -20,8 +20,17 @@ use std::task::{Context, Poll};
 pub(crate) struct BlockingTask {
     task: Ready,
     shared: Arc<Shared>,
-    mandatory: bool,
+    at_shutdown: AtShutdown,
     _busy: Option<Busy>,
+}
+
+/// What happens to a closure that no thread has got to when the runtime shuts down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AtShutdown {
+    /// It is cancelled.
+    Cancel,
+    /// It runs all the same: it is mandatory.
+    Run,
 }
 
 /// Keeps a paused clock from jumping while something is going on that the runtime does not see.
@@ -53,7 +62,7 @@ impl Job for BlockingTask {
     }
 
     fn is_mandatory(&self) -> bool {
-        self.mandatory
+        self.at_shutdown == AtShutdown::Run
     }
 }
 
@@ -123,7 +132,7 @@ impl Shared {
         f: F,
         name: Option<&str>,
         at: &'static Location<'static>,
-        mandatory: bool,
+        at_shutdown: AtShutdown,
     ) -> (JoinHandle<R>, Result<(), SpawnBlockingError>)
     where
         F: FnOnce() -> R + Send + 'static,
@@ -133,7 +142,7 @@ impl Shared {
         let job = BlockingTask {
             task,
             shared: self.clone(),
-            mandatory,
+            at_shutdown,
             _busy: self.hold_clock(),
         };
         let (job, error) = match self.blocking.spawn(job) {
@@ -147,18 +156,13 @@ impl Shared {
     }
 
     #[track_caller]
-    pub(crate) fn spawn_blocking<F, R>(
-        self: &Arc<Self>,
-        f: F,
-        name: Option<&str>,
-        mandatory: bool,
-    ) -> JoinHandle<R>
+    pub(crate) fn spawn_blocking<F, R>(self: &Arc<Self>, f: F, name: Option<&str>) -> JoinHandle<R>
     where
         F: FnOnce() -> R + Send + 'static,
         R: Send + 'static,
     {
         let at = Location::caller();
-        match self.submit_blocking(f, name, at, mandatory) {
+        match self.submit_blocking(f, name, at, AtShutdown::Cancel) {
             // As with any task of a runtime that has shut down, the handle reports it.
             (handle, Ok(()) | Err(SpawnBlockingError::ShutDown)) => handle,
             (_, Err(error)) => panic!("spawn_blocking: {error}"),
@@ -170,7 +174,7 @@ impl Shared {
         self: &Arc<Self>,
         f: F,
         at: &'static Location<'static>,
-        mandatory: bool,
+        at_shutdown: AtShutdown,
     ) -> Result<JoinHandle<R>, (SpawnBlockingError, F)>
     where
         F: FnOnce() -> R + Send + 'static,
@@ -179,7 +183,7 @@ impl Shared {
         let keep = Arc::new(Mutex::new(Some(f)));
         let taken = keep.clone();
         let take = move || taken.lock().take().expect("only one of the two takes it");
-        let (handle, result) = self.submit_blocking(move || take()(), None, at, mandatory);
+        let (handle, result) = self.submit_blocking(move || take()(), None, at, at_shutdown);
         match result {
             Ok(()) => Ok(handle),
             Err(error) => {

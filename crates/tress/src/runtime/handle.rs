@@ -1,4 +1,4 @@
-use super::blocking_task::SpawnBlockingError;
+use super::blocking_task::{AtShutdown, SpawnBlockingError};
 use super::metrics::RuntimeMetrics;
 use super::section::{Section, SectionGuard};
 use super::trace::Trace;
@@ -183,7 +183,7 @@ impl Handle {
         F: FnOnce() -> R + Send + 'static,
         R: Send + 'static,
     {
-        self.shared.spawn_blocking(f, None, false)
+        self.shared.spawn_blocking(f, None)
     }
 
     /// As [`spawn_blocking`](Handle::spawn_blocking), but gives the closure back with an error if it
@@ -204,7 +204,8 @@ impl Handle {
         F: FnOnce() -> R + Send + 'static,
         R: Send + 'static,
     {
-        self.shared.try_spawn_blocking(f, Location::caller(), false)
+        self.shared
+            .try_spawn_blocking(f, Location::caller(), AtShutdown::Cancel)
     }
 
     /// Runs a future to completion on this thread, in the runtime's context.

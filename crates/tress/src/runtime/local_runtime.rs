@@ -144,7 +144,7 @@ impl LocalRuntime {
         F: FnOnce() -> R + Send + 'static,
         R: Send + 'static,
     {
-        self.handle.shared.spawn_blocking(f, None, false)
+        self.handle.shared.spawn_blocking(f, None)
     }
 
     /// Runs a future to completion on this thread, and the runtime's tasks meanwhile.

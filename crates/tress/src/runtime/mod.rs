@@ -41,10 +41,10 @@ pub use shutdown::{ShutdownReport, StuckTask};
 #[cfg(feature = "driver")]
 pub use tress_driver::{Choice as IoBackend, Metrics as IoMetrics};
 
-pub(crate) use blocking_task::BlockingTask;
 #[cfg(all(feature = "fs", target_os = "linux"))]
 pub(crate) use blocking_task::Busy;
 pub use blocking_task::SpawnBlockingError;
+pub(crate) use blocking_task::{AtShutdown, BlockingTask};
 
 use crate::blocking::Pool;
 use crate::context::{self, Enter};

@@ -56,7 +56,7 @@ impl Runtime {
         F: FnOnce() -> R + Send + 'static,
         R: Send + 'static,
     {
-        self.handle.shared.spawn_blocking(f, None, false)
+        self.handle.shared.spawn_blocking(f, None)
     }
 
     /// Runs a future to completion on this thread, and returns its output.
@@ -83,7 +83,6 @@ impl Runtime {
             }
             Scheduler::Current(current) => {
                 let _entered = enter_driving(shared, false);
-                current.start_monitor(shared);
                 current.block_on(shared, future)
             }
         }

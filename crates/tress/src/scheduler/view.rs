@@ -7,7 +7,7 @@
 
 mod queue;
 
-use crate::runtime::Shared;
+use crate::runtime::{AtShutdown, Shared};
 use crate::sys::{Counter, Mutex};
 use crate::task::{
     self, Id, JoinHandle, Origin, Owner, Parent, Ran, Ready, Roaming, Source, TaskRef, Woken,
@@ -128,7 +128,8 @@ impl View {
             (Base::View(under), _) => drop(under.spawn(drain, at)),
             (Base::Workers, Some(shared)) => drop(shared.spawn(drain, None, at)),
             (Base::Pool, Some(shared)) => {
-                let refused = shared.try_spawn_blocking(move || drain.run(), at, false);
+                let refused =
+                    shared.try_spawn_blocking(move || drain.run(), at, AtShutdown::Cancel);
                 if let Err((_, run)) = refused {
                     // No thread can be had: late is better than never. Closing, this is refused too.
                     drop(shared.spawn(async move { run() }, None, at));

@@ -90,6 +90,6 @@ impl<'a> Builder<'a> {
         F: FnOnce() -> R + Send + 'static,
         R: Send + 'static,
     {
-        Ok(handle.shared.spawn_blocking(f, self.name, false))
+        Ok(handle.shared.spawn_blocking(f, self.name))
     }
 }

@@ -60,7 +60,7 @@ where
     F: FnOnce() -> R + Send + 'static,
     R: Send + 'static,
 {
-    Handle::current().shared.spawn_blocking(f, None, false)
+    Handle::current().shared.spawn_blocking(f, None)
 }
 
 /// Runs a closure that blocks on this very thread, letting another one take over the worker's queue.

@@ -8,7 +8,7 @@ use super::lent::{Lent, Return};
 use super::{Memory, Refusal, nowait};
 use crate::fs::ring;
 use crate::io::ReadBuf;
-use crate::io::offload::{lost, read_once, spawn};
+use crate::io::offload::{lost, read_once, spawn, spawn_mandatory};
 use crate::runtime::is_shutdown_error;
 use crate::task::{JoinHandle, coop};
 use std::fs::File;
@@ -253,7 +253,7 @@ impl Cursor {
                 return Poll::Ready(Ok(()));
             };
             let file = file.clone();
-            self.job = Some(Job::Back(spawn(move || (&*file).seek(back), false)?));
+            self.job = Some(Job::Back(spawn(move || (&*file).seek(back))?));
             begun = true;
         }
     }
@@ -372,7 +372,7 @@ impl Cursor {
                     bytes.fill(most, |room| read_once(&*file, room))?;
                     Ok(bytes)
                 };
-                Job::Read(spawn(read, false)?)
+                Job::Read(spawn(read)?)
             }
         });
         Ok(())
@@ -478,7 +478,7 @@ impl Cursor {
         let n = memory.len();
         let file = file.clone();
         // It is reported as complete now, so it must happen even if the runtime ends.
-        let job = spawn(move || ((&*file).write_all(&memory), memory), true)?;
+        let job = spawn_mandatory(move || ((&*file).write_all(&memory), memory))?;
         self.job = Some(Job::Write(job));
         Poll::Ready(Ok(n))
     }
@@ -492,7 +492,7 @@ impl Cursor {
             Some(job) => Job::SetLenOnRing(job),
             None => {
                 let file = file.clone();
-                Job::SetLen(spawn(move || file.set_len(length), false)?)
+                Job::SetLen(spawn(move || file.set_len(length))?)
             }
         });
         match poll_fn(|cx| self.poll_ended(cx)).await {
@@ -525,7 +525,7 @@ impl Cursor {
         // Finding the end may need the network.
         if matches!(to, SeekFrom::End(_)) || self.is_locked(file) {
             let file = file.clone();
-            self.job = Some(Job::Seek(spawn(move || (&*file).seek(to), false)?));
+            self.job = Some(Job::Seek(spawn(move || (&*file).seek(to))?));
         } else {
             let position = (&**file).seek(to)?;
             self.have_sought(position);
@@ -555,7 +555,7 @@ impl Cursor {
                 break self.position((&**file).stream_position());
             }
             let file = file.clone();
-            let job = spawn(move || (&*file).stream_position(), false)?;
+            let job = spawn(move || (&*file).stream_position())?;
             self.job = Some(Job::Position(job));
             begun = true;
         };

@@ -194,16 +194,13 @@ async fn lend<B: Send + 'static>(
 ) -> (io::Result<usize>, B) {
     let place = Arc::new(Mutex::new(Some(buffer)));
     let lent = place.clone();
-    let job = spawn(
-        move || {
-            // The other side looks only when this has ended, or was never started.
-            let mut buffer = lent.lock().take().expect("lent once");
-            let result = f(&mut buffer);
-            *lent.lock() = Some(buffer);
-            result
-        },
-        false,
-    );
+    let job = spawn(move || {
+        // The other side looks only when this has ended, or was never started.
+        let mut buffer = lent.lock().take().expect("lent once");
+        let result = f(&mut buffer);
+        *lent.lock() = Some(buffer);
+        result
+    });
     let result = match job {
         Ok(job) => job.await.map_err(lost).and_then(|result| result),
         Err(error) => Err(error),

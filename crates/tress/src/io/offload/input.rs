@@ -40,7 +40,7 @@ impl Input {
                         bytes.truncate(n);
                         Ok(bytes)
                     };
-                    none.insert(spawn(read, false)?)
+                    none.insert(spawn(read)?)
                 }
             };
             let joined = ready!(Pin::new(job).poll(cx));

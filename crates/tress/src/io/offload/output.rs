@@ -1,4 +1,4 @@
-use super::{MAX_CHUNK, lost, spawn};
+use super::{MAX_CHUNK, lost, spawn_mandatory};
 use crate::task::JoinHandle;
 use std::future::Future;
 use std::io::{self, Write};
@@ -30,7 +30,7 @@ impl Output {
         let mut bytes = mem::take(&mut self.spare);
         bytes.clear();
         bytes.extend_from_slice(&buf[..n]);
-        self.job = Some(spawn(move || (open().write_all(&bytes), bytes), true)?);
+        self.job = Some(spawn_mandatory(move || (open().write_all(&bytes), bytes))?);
         self.unflushed = true;
         Poll::Ready(Ok(n))
     }
@@ -43,7 +43,7 @@ impl Output {
         ready!(self.poll_idle(cx))?;
         if self.unflushed {
             let spare = mem::take(&mut self.spare);
-            self.job = Some(spawn(move || (open().flush(), spare), true)?);
+            self.job = Some(spawn_mandatory(move || (open().flush(), spare))?);
             self.unflushed = false;
             ready!(self.poll_idle(cx))?;
         }

@@ -25,9 +25,10 @@ impl Current {
     /// progress for us. The caller has entered the runtime.
     pub(crate) fn block_on<F: Future>(
         &self,
-        shared: &Shared,
+        shared: &Arc<Shared>,
         mut future: Pin<&mut F>,
     ) -> F::Output {
+        self.start_monitor(shared);
         loop {
             if let Some(core) = self.take_core() {
                 return self.drive(shared, core, future);

@@ -139,7 +139,7 @@ impl<'a, T: 'static> Builder<'a, T> {
         F: FnOnce() -> T + Send + 'static,
         T: Send,
     {
-        let task = handle.shared.spawn_blocking(f, self.name, false);
+        let task = handle.shared.spawn_blocking(f, self.name);
         Ok(self.set.insert(task))
     }
 
