@@ -57,7 +57,7 @@ mod state;
 
 use self::cell::Cell;
 use self::error::{RecvError, TryRecvError};
-use self::state::Snapshot;
+use self::state::{Side, Snapshot};
 use crate::runtime::block_thread::{self, cannot_block};
 use crate::task::coop;
 use std::fmt;
@@ -261,41 +261,11 @@ impl<T> Sender<T> {
     /// ```
     pub fn poll_closed(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let proceed = ready!(coop::poll_proceed(cx));
-        let cell = self.cell();
-        let mut state = cell.state.load();
-        loop {
-            if state.is_rx_closed() {
-                proceed.made_progress();
-                return Poll::Ready(());
-            }
-            if state.has_tx_waker() {
-                // SAFETY: the bit says that we filled it.
-                if unsafe { cell.tx_waker.will_wake(cx.waker()) } {
-                    return Poll::Pending;
-                }
-                match cell.state.unset_tx_waker(state) {
-                    Ok(unset) => {
-                        // SAFETY: unset, so it is ours again.
-                        drop(unsafe { cell.tx_waker.take() });
-                        state = unset;
-                    }
-                    Err(actual) => {
-                        state = actual;
-                        continue;
-                    }
-                }
-            }
-            // SAFETY: the bit is clear and the channel open, so the slot is ours, and empty.
-            unsafe { cell.tx_waker.fill(cx.waker().clone()) };
-            match cell.state.set_tx_waker(state) {
-                Ok(()) => return Poll::Pending,
-                Err(actual) => {
-                    // SAFETY: the bit was not set, so the slot is still ours, and was just filled.
-                    drop(unsafe { cell.tx_waker.take() });
-                    state = actual;
-                }
-            }
-        }
+        // SAFETY: this is the sender.
+        let polled = unsafe { self.cell().poll(Side::Sender, cx.waker()) };
+        ready!(polled);
+        proceed.made_progress();
+        Poll::Ready(())
     }
 }
 
@@ -535,40 +505,10 @@ impl<T> Future for Receiver<T> {
         let Some(cell) = self.cell() else {
             panic!("oneshot::Receiver polled after it returned its outcome");
         };
-        let mut state = cell.state.load();
-        loop {
-            if state.is_tx_done() || state.is_rx_closed() {
-                proceed.made_progress();
-                return Poll::Ready(self.finish(state).ok_or(RecvError(())));
-            }
-            if state.has_rx_waker() {
-                // SAFETY: the bit says that we filled it.
-                if unsafe { cell.rx_waker.will_wake(cx.waker()) } {
-                    return Poll::Pending;
-                }
-                match cell.state.unset_rx_waker(state) {
-                    Ok(unset) => {
-                        // SAFETY: unset, so it is ours again.
-                        drop(unsafe { cell.rx_waker.take() });
-                        state = unset;
-                    }
-                    Err(actual) => {
-                        state = actual;
-                        continue;
-                    }
-                }
-            }
-            // SAFETY: the bit is clear and the sender not done, so the slot is ours, and empty.
-            unsafe { cell.rx_waker.fill(cx.waker().clone()) };
-            match cell.state.set_rx_waker(state) {
-                Ok(()) => return Poll::Pending,
-                Err(actual) => {
-                    // SAFETY: the bit was not set, so the slot is still ours, and was just filled.
-                    drop(unsafe { cell.rx_waker.take() });
-                    state = actual;
-                }
-            }
-        }
+        // SAFETY: this is the receiver.
+        let state = ready!(unsafe { cell.poll(Side::Receiver, cx.waker()) });
+        proceed.made_progress();
+        Poll::Ready(self.finish(state).ok_or(RecvError(())))
     }
 }
 

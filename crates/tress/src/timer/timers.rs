@@ -392,9 +392,9 @@ impl Entry {
     /// Moves an armed entry to another deadline; one that has passed lets it fire at once. False if it
     /// had left the wheel already: it is unarmed then, and the next poll has to arm it anew.
     pub(crate) fn move_to(self: Pin<&Self>, deadline: Instant) -> bool {
-        // SAFETY: as in `with_armed`.
-        let timers = unsafe { self.timers.with(|slot| (*slot).as_ref()) };
-        let Some(timers) = timers else { return false };
+        let Some(timers) = self.timers() else {
+            return false;
+        };
         let tick = timers.tick_after(deadline);
         let mut waker = None;
         let moved = self.with_armed(|inner| {
@@ -431,8 +431,7 @@ impl Entry {
 
     /// How long from `now` until an entry fires that was armed before; nothing if it has.
     pub(crate) fn remaining(&self, now: Instant) -> Duration {
-        // SAFETY: as in `with_armed`.
-        let Some(timers) = (unsafe { self.timers.with(|slot| (*slot).as_ref()) }) else {
+        let Some(timers) = self.timers() else {
             return Duration::ZERO;
         };
         let expiry = self.with_armed(|inner| {
@@ -450,15 +449,7 @@ impl Entry {
 
     /// Lets an armed entry fire now.
     pub(crate) fn expire(self: Pin<&Self>) {
-        let waker = self.with_armed(|inner| {
-            let node = NonNull::from(self.get_ref()).cast::<Node>();
-            // SAFETY: armed, and the lock is held.
-            unsafe {
-                inner.wheel.remove(node);
-                Entry::unlink(node.cast(), FIRED)
-            }
-        });
-        if let Some(waker) = waker.flatten() {
+        if let Some(waker) = self.take_out(FIRED).flatten() {
             waker.wake();
         }
     }
@@ -481,18 +472,29 @@ impl Entry {
 
     /// Takes the entry out of the wheel, if it is in.
     pub(crate) fn disarm(self: Pin<&Self>) {
-        let waker = self.with_armed(|inner| {
-            let node = NonNull::from(self.get_ref()).cast::<Node>();
-            // SAFETY: armed, and the lock is held.
-            unsafe {
-                inner.wheel.remove(node);
-                Entry::unlink(node.cast(), UNARMED)
-            }
-        });
-        if waker.is_none() {
+        if self.take_out(UNARMED).is_none() {
             // Fired or closed: the entry is ours, ready to be armed again.
             self.state.store(UNARMED, Ordering::Relaxed);
         }
+    }
+
+    /// Takes an armed entry out of the wheel, and returns its waker. The state is what it is in then.
+    fn take_out(&self, state: u32) -> Option<Option<Waker>> {
+        self.with_armed(|inner| {
+            let node = NonNull::from(self).cast::<Node>();
+            // SAFETY: armed, and the lock is held.
+            unsafe {
+                inner.wheel.remove(node);
+                Entry::unlink(node.cast(), state)
+            }
+        })
+    }
+
+    /// The timers that the entry was armed with last.
+    fn timers(&self) -> Option<&Arc<Timers>> {
+        // SAFETY: the future, whose entry this is, is the only one to change it, and does so only while the entry is
+        // not armed and through `fill`, whose caller holds no reference from here.
+        unsafe { self.timers.with(|slot| (*slot).as_ref()) }
     }
 
     /// Calls `f` under the lock if the entry is armed. What it returns is dropped after the lock.
@@ -500,9 +502,7 @@ impl Entry {
         if !self.is_armed() {
             return None;
         }
-        // SAFETY: set before ARMED, and not changed while armed; the future, which is us, is the
-        // only one to change it at all.
-        let timers = unsafe { self.timers.with(|slot| (*slot).as_ref()) }?;
+        let timers = self.timers()?;
         let mut inner = timers.wheel.lock();
         // Not by `then`, whose closure would drop an uncalled `f`, and the waker in it, under the lock.
         let result = if self.is_armed() {

@@ -1,11 +1,11 @@
 //! The one allocation that both ends of a oneshot channel point to.
 
 use super::spare;
-use super::state::State;
+use super::state::{Side, Snapshot, State};
 use crate::sys::UnsafeCell;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
-use std::task::Waker;
+use std::task::{Poll, Waker};
 
 /// The shared cell. The state word says what each field holds, and to which side it belongs.
 pub(super) struct Cell<T> {
@@ -62,6 +62,53 @@ impl<T> Cell<T> {
         // SAFETY: by the caller's promise it is initialised and will not be read again.
         self.value
             .with(|place| unsafe { (*place).assume_init_read() })
+    }
+}
+
+impl<T> Cell<T> {
+    /// Returns the state once it ends the wait of `side`; leaves a copy of the waker in its slot until then.
+    ///
+    /// # Safety
+    /// The caller is that side.
+    #[inline(always)]
+    pub(super) unsafe fn poll(&self, side: Side, waker: &Waker) -> Poll<Snapshot> {
+        let slot = match side {
+            Side::Sender => &self.tx_waker,
+            Side::Receiver => &self.rx_waker,
+        };
+        let mut state = self.state.load();
+        loop {
+            if state.ends_wait_of(side) {
+                return Poll::Ready(state);
+            }
+            if state.has_waker(side) {
+                // SAFETY: the bit says that this side filled it.
+                if unsafe { slot.will_wake(waker) } {
+                    return Poll::Pending;
+                }
+                match self.state.unset_waker(side, state) {
+                    Ok(unset) => {
+                        // SAFETY: unset, so it is this side's again.
+                        drop(unsafe { slot.take() });
+                        state = unset;
+                    }
+                    Err(actual) => {
+                        state = actual;
+                        continue;
+                    }
+                }
+            }
+            // SAFETY: the bit is clear and the wait goes on, so the slot is this side's, and empty.
+            unsafe { slot.fill(waker.clone()) };
+            match self.state.set_waker(side, state) {
+                Ok(()) => return Poll::Pending,
+                Err(actual) => {
+                    // SAFETY: the bit was not set, so the slot is still this side's, and was just filled.
+                    drop(unsafe { slot.take() });
+                    state = actual;
+                }
+            }
+        }
     }
 }
 

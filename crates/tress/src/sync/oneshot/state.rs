@@ -90,12 +90,36 @@ impl Snapshot {
         self.0 & RX_CLOSED != 0
     }
 
-    pub(super) fn has_rx_waker(self) -> bool {
-        self.0 & RX_WAKER != 0
+    /// Has `side` filled its slot?
+    #[inline]
+    pub(super) fn has_waker(self, side: Side) -> bool {
+        self.0 & side.waker_bit() != 0
     }
 
-    pub(super) fn has_tx_waker(self) -> bool {
-        self.0 & TX_WAKER != 0
+    /// Has happened what `side` waits for?
+    #[inline]
+    pub(super) fn ends_wait_of(self, side: Side) -> bool {
+        match side {
+            Side::Sender => self.is_rx_closed(),
+            Side::Receiver => self.is_tx_done() || self.is_rx_closed(),
+        }
+    }
+}
+
+/// An end of the channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Sender,
+    Receiver,
+}
+
+impl Side {
+    #[inline]
+    fn waker_bit(self) -> u32 {
+        match self {
+            Side::Sender => TX_WAKER,
+            Side::Receiver => RX_WAKER,
+        }
     }
 }
 
@@ -129,8 +153,8 @@ impl State {
                 return Err(Closed);
             }
             let duties = Duties {
-                own_waker: state.has_tx_waker(),
-                other_waker: state.has_rx_waker(),
+                own_waker: state.has_waker(Side::Sender),
+                other_waker: state.has_waker(Side::Receiver),
                 alone: false,
             };
             let mut next = (state.0 | VALUE | TX_DONE) & !TX_WAKER;
@@ -153,8 +177,8 @@ impl State {
             }
             let closed = state.is_rx_closed();
             let duties = Duties {
-                own_waker: state.has_tx_waker() && !closed,
-                other_waker: state.has_rx_waker(),
+                own_waker: state.has_waker(Side::Sender) && !closed,
+                other_waker: state.has_waker(Side::Receiver),
                 alone: false,
             };
             let mut next = state.0 | TX_DONE;
@@ -181,7 +205,7 @@ impl State {
                 return false;
             }
             match self.replace(state, state.0 | RX_CLOSED) {
-                Ok(()) => return state.has_tx_waker(),
+                Ok(()) => return state.has_waker(Side::Sender),
                 Err(actual) => state = actual,
             }
         }
@@ -196,8 +220,8 @@ impl State {
                 return Err(state);
             }
             let duties = Duties {
-                own_waker: state.has_rx_waker(),
-                other_waker: state.has_tx_waker() && !state.is_rx_closed(),
+                own_waker: state.has_waker(Side::Receiver),
+                other_waker: state.has_waker(Side::Sender) && !state.is_rx_closed(),
                 alone: false,
             };
             let mut next = (state.0 | RX_CLOSED) & !RX_WAKER;
@@ -223,29 +247,18 @@ impl State {
         self.0.fetch_or(RX_GONE, Ordering::AcqRel) & TX_GONE != 0
     }
 
-    /// Announces that the receiver has filled its slot. Returns `Err` if the word is not `seen` any more.
-    pub(super) fn set_rx_waker(&self, seen: Snapshot) -> Result<(), Snapshot> {
-        debug_assert!(!seen.is_tx_done());
-        self.replace(seen, seen.0 | RX_WAKER)
+    /// Announces that `side` has filled its slot. Returns `Err` if the word is not `seen` any more.
+    #[inline]
+    pub(super) fn set_waker(&self, side: Side, seen: Snapshot) -> Result<(), Snapshot> {
+        debug_assert!(!seen.ends_wait_of(side));
+        self.replace(seen, seen.0 | side.waker_bit())
     }
 
-    /// Takes the receiver's slot back. Returns the new word, or `Err` if it is not `seen` any more.
-    pub(super) fn unset_rx_waker(&self, seen: Snapshot) -> Result<Snapshot, Snapshot> {
-        debug_assert!(!seen.is_tx_done());
-        let next = seen.0 & !RX_WAKER;
-        self.replace(seen, next).map(|()| Snapshot(next))
-    }
-
-    /// Announces that the sender has filled its slot. Returns `Err` if the word is not `seen` any more.
-    pub(super) fn set_tx_waker(&self, seen: Snapshot) -> Result<(), Snapshot> {
-        debug_assert!(!seen.is_rx_closed());
-        self.replace(seen, seen.0 | TX_WAKER)
-    }
-
-    /// Takes the sender's slot back. Returns the new word, or `Err` if it is not `seen` any more.
-    pub(super) fn unset_tx_waker(&self, seen: Snapshot) -> Result<Snapshot, Snapshot> {
-        debug_assert!(!seen.is_rx_closed());
-        let next = seen.0 & !TX_WAKER;
+    /// Takes the slot of `side` back. Returns the new word, or `Err` if it is not `seen` any more.
+    #[inline]
+    pub(super) fn unset_waker(&self, side: Side, seen: Snapshot) -> Result<Snapshot, Snapshot> {
+        debug_assert!(!seen.ends_wait_of(side));
+        let next = seen.0 & !side.waker_bit();
         self.replace(seen, next).map(|()| Snapshot(next))
     }
 }
