@@ -5,8 +5,8 @@ use std::net::TcpListener;
 use std::path::Path;
 
 use ::tress::io::AsyncWriteOwned;
-use ::tress::io::hyper::TressIo;
 use ::tress::net::Pooled;
+use ::tress_hyper::TressIo;
 
 use super::hyper_io::TokioIo;
 use super::spawning::{Http, Sockets};

@@ -39,7 +39,7 @@
 //! | `driver` | `io::AsyncFd`; implied by `fs`, `net`, `process` and `signal` |
 //! | `stream`, `sink` | the module `stream`: `Stream` for receivers, intervals and sets of tasks, and `Sink` for senders |
 //! | `bytes` | reading into `BufMut` and writing from `Buf` |
-//! | `futures-io`, `hyper` | `io::compat` and `io::hyper`: the I/O traits of these crates |
+//! | `futures-io` | `io::compat`: the I/O traits of that crate |
 //! | `diagnostics` | names of functions in the backtraces of slow polls |
 //! | `tokio-words` | panic messages in Tokio's words, for a facade with Tokio's API |
 //!

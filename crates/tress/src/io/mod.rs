@@ -31,7 +31,8 @@
 //! | read and write the standard streams | [`stdin`], [`stdout`], [`stderr`] |
 //! | let the kernel read into a buffer, and get it back | [`AsyncReadOwned`], [`AsyncWriteOwned`] |
 //! | wait for any other file descriptor | `AsyncFd`, on Unix |
-//! | use types with the traits of `futures-io` or `hyper` | the modules `compat` and `hyper`, behind features of these names |
+//! | use types with the traits of `futures-io` | the module `compat`, behind the feature `futures-io` |
+//! | use types with the traits of `hyper` | the crate `tress-hyper` |
 //!
 //! # How to choose
 //! - A source that is read in small pieces, such as a socket that is read line by line, belongs in a
@@ -90,8 +91,6 @@ mod copy_bidirectional;
 mod copy_buf;
 mod duplex;
 mod empty;
-#[cfg(feature = "hyper")]
-pub mod hyper;
 mod join;
 #[cfg(feature = "driver")]
 mod leftover;

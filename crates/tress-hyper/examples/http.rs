@@ -1,12 +1,12 @@
 //! An HTTP server with hyper.
 //!
 //! ```text
-//! cargo run -p tress --features hyper --example http -- 127.0.0.1:8000
+//! cargo run -p tress-hyper --example http -- 127.0.0.1:8000
 //! curl http://127.0.0.1:8000/
 //! ```
 //!
 //! Without an address the system chooses a port; the server prints where it listens. hyper knows HTTP and
-//! nothing of sockets, tasks or time: `tress::io::hyper` has what it wants of those. (hyper itself
+//! nothing of sockets, tasks or time: `tress_hyper` has what it wants of those. (hyper itself
 //! depends on the package `tokio`, for its channels; nothing here runs on Tokio.)
 
 use hyper::body::Incoming;
@@ -16,8 +16,8 @@ use hyper::{Method, Request, Response, StatusCode};
 use std::convert::Infallible;
 use std::io;
 use std::time::Duration;
-use tress::io::hyper::{TressIo, TressTimer};
 use tress::net::TcpListener;
+use tress_hyper::{TressIo, TressTimer};
 
 #[tress::main]
 async fn main() -> io::Result<()> {

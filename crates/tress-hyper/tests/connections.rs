@@ -10,8 +10,8 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use tress::io::duplex;
-use tress::io::hyper::{TressExecutor, TressIo, TressTimer};
 use tress::time::{Duration, Instant};
+use tress_hyper::{TressExecutor, TressIo, TressTimer};
 
 /// A body in one piece.
 struct Whole(Option<Bytes>);

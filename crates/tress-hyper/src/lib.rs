@@ -1,12 +1,12 @@
 //! Adapters that let `hyper` run on tress: streams, an executor and a timer.
 //!
-//! - [`TressIo`] wraps a stream, such as a [`TcpStream`](crate::net::TcpStream), for hyper's connections.
+//! - [`TressIo`] wraps a stream, such as a [`TcpStream`](tress::net::TcpStream), for hyper's connections.
 //! - [`TressExecutor`] spawns hyper's background tasks, which HTTP/2 needs.
 //! - [`TressTimer`] is for time limits, such as the header timeout of a server.
 //!
-//! hyper depends on the package `tokio` for its channels. An application that replaces that package by
-//! tress's facade (`docs/TOKIO.md`) cannot use this module, because the packages would depend on each other
-//! in a circle. It does not need it either: hyper's adapters for Tokio work there.
+//! hyper depends on the package `tokio` for its channels. That is why these adapters are a crate of their own: an
+//! application that replaces that package by tress's facade would otherwise make tress depend on itself. Such an
+//! application does not need them, since hyper's adapters for Tokio work there, but it may use them.
 //!
 //! # Examples
 //! ```
@@ -26,7 +26,7 @@
 //! #     }
 //! # }
 //! use hyper::{Request, Response, client, server, service::service_fn};
-//! use tress::io::hyper::{TressIo, TressTimer};
+//! use tress_hyper::{TressIo, TressTimer};
 //!
 //! # tress::runtime::Runtime::new().unwrap().block_on(async {
 //! let (here, there) = tress::io::duplex(4096);
@@ -47,15 +47,17 @@
 //! # Ok::<(), hyper::Error>(()) }).unwrap();
 //! ```
 
-use super::uninit::poll_read_uninit;
-use super::{AsyncRead, AsyncWrite, ReadBuf};
-use crate::time::{self, Duration, Instant, Sleep};
-use ::hyper::rt;
+#![warn(missing_docs, missing_debug_implementations, rust_2018_idioms)]
+
+use hyper::rt;
 use pin_project_lite::pin_project;
 use std::future::Future;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
+use std::ptr;
 use std::task::{Context, Poll, ready};
+use tress::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tress::time::{self, Duration, Instant};
 
 pin_project! {
     /// Wraps a stream to convert between tress's and hyper's I/O traits.
@@ -65,7 +67,7 @@ pin_project! {
     ///
     /// # Examples
     /// ```
-    /// use tress::io::hyper::TressIo;
+    /// use tress_hyper::TressIo;
     ///
     /// fn for_hyper(stream: impl hyper::rt::Read + hyper::rt::Write) {}
     /// for_hyper(TressIo::new(tress::io::duplex(64).0));
@@ -107,10 +109,17 @@ impl<T: AsyncRead> rt::Read for TressIo<T> {
     ) -> Poll<io::Result<()>> {
         // SAFETY: what reads write is initialized.
         let memory = unsafe { buf.as_mut() };
-        // SAFETY: none are taken to be initialized.
-        let filled = ready!(unsafe { poll_read_uninit(self.project().inner, cx, memory, 0) })?;
-        // SAFETY: `filled.len` bytes have just been written.
-        unsafe { buf.advance(filled.len) };
+        let start = memory.as_ptr().cast::<u8>();
+        let mut ours = ReadBuf::uninit(memory);
+        ready!(self.project().inner.poll_read(cx, &mut ours))?;
+        let filled = ours.filled();
+        assert!(
+            ptr::eq(filled.as_ptr(), start),
+            "a reader has put another buffer in the place of the one that it was given"
+        );
+        let n = filled.len();
+        // SAFETY: the first `n` bytes of the memory are filled, and so initialized.
+        unsafe { buf.advance(n) };
         Poll::Ready(Ok(()))
     }
 }
@@ -183,7 +192,7 @@ impl<T: rt::Write> AsyncWrite for TressIo<T> {
 /// # Examples
 /// ```
 /// use hyper::rt::Executor;
-/// use tress::io::hyper::TressExecutor;
+/// use tress_hyper::TressExecutor;
 ///
 /// # tress::runtime::Runtime::new().unwrap().block_on(async {
 /// let (tx, rx) = tress::sync::oneshot::channel();
@@ -201,7 +210,7 @@ where
 {
     #[track_caller]
     fn execute(&self, future: F) {
-        crate::spawn(future);
+        tress::spawn(future);
     }
 }
 
@@ -216,7 +225,7 @@ where
 /// ```
 /// use hyper::rt::Timer;
 /// use std::time::Duration;
-/// use tress::io::hyper::TressTimer;
+/// use tress_hyper::TressTimer;
 ///
 /// # tress::runtime::Runtime::new().unwrap().block_on(async {
 /// let start = TressTimer.now();
@@ -227,17 +236,38 @@ where
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TressTimer;
 
+pin_project! {
+    struct Sleep {
+        #[pin]
+        inner: time::Sleep,
+    }
+}
+
+impl Sleep {
+    fn boxed(inner: time::Sleep) -> Pin<Box<dyn rt::Sleep>> {
+        Box::pin(Sleep { inner })
+    }
+}
+
+impl Future for Sleep {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        self.project().inner.poll(cx)
+    }
+}
+
 impl rt::Sleep for Sleep {}
 
 impl rt::Timer for TressTimer {
     #[track_caller]
     fn sleep(&self, duration: Duration) -> Pin<Box<dyn rt::Sleep>> {
-        Box::pin(time::sleep(duration))
+        Sleep::boxed(time::sleep(duration))
     }
 
     #[track_caller]
     fn sleep_until(&self, deadline: std::time::Instant) -> Pin<Box<dyn rt::Sleep>> {
-        Box::pin(time::sleep_until(Instant::from_std(deadline)))
+        Sleep::boxed(time::sleep_until(Instant::from_std(deadline)))
     }
 
     fn now(&self) -> std::time::Instant {
@@ -246,7 +276,7 @@ impl rt::Timer for TressTimer {
 
     fn reset(&self, sleep: &mut Pin<Box<dyn rt::Sleep>>, deadline: std::time::Instant) {
         match sleep.as_mut().downcast_mut_pin::<Sleep>() {
-            Some(ours) => ours.reset(Instant::from_std(deadline)),
+            Some(ours) => ours.project().inner.reset(Instant::from_std(deadline)),
             None => *sleep = self.sleep_until(deadline),
         }
     }

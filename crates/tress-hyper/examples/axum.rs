@@ -1,7 +1,7 @@
 //! axum's routes and extractors, served by tress instead of Tokio's runtime.
 //!
 //! ```text
-//! cargo run -p tress --features hyper --example axum -- 127.0.0.1:8000
+//! cargo run -p tress-hyper --example axum -- 127.0.0.1:8000
 //! curl http://127.0.0.1:8000/hello/world
 //! ```
 //!
@@ -10,7 +10,7 @@
 //! from requests to responses, and hyper's connections can be given one. Handlers may use whatever
 //! tress has: timers, tasks, channels, files.
 //!
-//! What comes of Tokio all the same, as `cargo tree -p tress -e features,dev,normal -i tokio` shows: the
+//! What comes of Tokio all the same, as `cargo tree -p tress-hyper -e features,dev,normal -i tokio` shows: the
 //! package with its feature `sync` alone, because hyper uses its channels. There is no scheduler, timer or
 //! I/O of Tokio in the program, not even unused.
 
@@ -23,9 +23,9 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tower_service::Service;
-use tress::io::hyper::{TressIo, TressTimer};
 use tress::net::TcpListener;
 use tress::time::{Duration, sleep};
+use tress_hyper::{TressIo, TressTimer};
 
 #[derive(Clone, Default)]
 struct Visits(Arc<AtomicU64>);
