@@ -22,6 +22,7 @@
 //! - [`io`]: traits and helpers for asynchronous reading and writing.
 //! - [`net`], [`fs`], [`process`], [`signal`]: what the operating system offers.
 
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 #![warn(missing_docs, missing_debug_implementations, rust_2018_idioms)]
 
 /// A constant that no other package named `tokio` has.

@@ -69,6 +69,7 @@
 //! to further ones. The number of processes is bounded by [`Builder::max_processes`], and the number of
 //! restarts by [`Supervisor::intensity`].
 
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 #![warn(missing_docs, missing_debug_implementations, rust_2018_idioms)]
 
 mod actor;

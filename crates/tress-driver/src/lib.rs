@@ -78,6 +78,7 @@
 //! # }
 //! # std::io::Result::Ok(())
 //! ```
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 #![warn(missing_docs, missing_debug_implementations)]
 
 mod config;

@@ -47,6 +47,7 @@
 //! # Ok::<(), hyper::Error>(()) }).unwrap();
 //! ```
 
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 #![warn(missing_docs, missing_debug_implementations, rust_2018_idioms)]
 
 use hyper::rt;

@@ -15,6 +15,7 @@
 //!    expansion: the function is still there afterwards, and the editor still understands its body.
 //! 4. `expand` puts the function together again.
 #![forbid(unsafe_code)]
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 #![warn(missing_docs, missing_debug_implementations)]
 
 mod args;

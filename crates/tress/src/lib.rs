@@ -58,6 +58,7 @@
 //! }
 //! ```
 
+#![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 #![warn(missing_docs, missing_debug_implementations, rust_2018_idioms)]
 
 mod blocking;
