@@ -293,6 +293,7 @@ impl Shared {
         (0..self.scheduler.workers()).map(|worker| &*self.scheduler.station(worker).rest)
     }
 
+    #[inline]
     fn with_timers(&self, f: impl FnOnce(&Arc<Timers>) -> Armed) -> Armed {
         self.scheduler.with_timers(self, f)
     }

@@ -227,6 +227,7 @@ impl Loop for Current {
         self.station.rest.unpark();
     }
 
+    #[inline]
     fn seat<'a>(&'a self, shared: &Shared) -> io::Result<Seat<'a>> {
         match driving(shared) {
             Some(_) => Ok(Seat::here(&self.station)),

@@ -371,6 +371,7 @@ impl Loop for Multi {
         self.notify_from_outside();
     }
 
+    #[inline]
     fn seat<'a>(&'a self, shared: &Shared) -> io::Result<Seat<'a>> {
         match current_worker(shared).and_then(Worker::core) {
             Some(core) => Ok(Seat::here(&self.remotes[core.index()])),

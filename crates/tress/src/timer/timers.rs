@@ -479,6 +479,7 @@ impl Entry {
     }
 
     /// Takes an armed entry out of the wheel, and returns its waker. The state is what it is in then.
+    #[inline(always)]
     fn take_out(&self, state: u32) -> Option<Option<Waker>> {
         self.with_armed(|inner| {
             let node = NonNull::from(self).cast::<Node>();
@@ -498,6 +499,7 @@ impl Entry {
     }
 
     /// Calls `f` under the lock if the entry is armed. What it returns is dropped after the lock.
+    #[inline(always)]
     fn with_armed<R>(&self, f: impl FnOnce(&mut Inner) -> R) -> Option<R> {
         if !self.is_armed() {
             return None;
