@@ -63,6 +63,6 @@ pub use cpus::cpus;
 #[cfg(unix)]
 pub use errno::keep_errno;
 pub use foreign::guarded;
-pub use park::Parker;
+pub use park::{Asleep, Begin, Parker};
 pub use rand::{FastRand, SeedGenerator};
 pub use ticker::Ticker;

@@ -1,43 +1,39 @@
+//! The portable twin of the futex: a lock and a condition beside the word.
+
+use crate::atomic::{AtomicU32, Ordering};
 use crate::{Condvar, Mutex};
 use std::time::Duration;
 
-/// The portable twin of the futex parker: same contract, a lock and a condition.
 #[derive(Debug)]
-pub struct Parker {
-    notified: Mutex<bool>,
+pub(super) struct Bed {
+    lock: Mutex<()>,
     condition: Condvar,
 }
 
-impl Parker {
-    /// Creates a parker without a token.
-    pub fn new() -> Self {
-        Parker {
-            notified: Mutex::new(false),
+impl Bed {
+    pub(super) fn new() -> Self {
+        Bed {
+            lock: Mutex::new(()),
             condition: Condvar::new(),
         }
     }
 
-    /// Waits for a token, at most `timeout`. True if a token was consumed. May
-    /// return false early.
-    pub fn park(&self, timeout: Option<Duration>) -> bool {
-        let mut notified = self.notified.lock();
-        if !*notified && timeout != Some(Duration::ZERO) {
-            notified = match timeout {
-                None => self.condition.wait(notified),
-                Some(t) => self.condition.wait_timeout(notified, t),
-            };
+    /// Sleeps until it is roused, at most `timeout`, unless the word is not `expected` any more. May return early.
+    pub(super) fn sleep(&self, word: &AtomicU32, expected: u32, timeout: Option<Duration>) {
+        let guard = self.lock.lock();
+        // A thread that changes the word takes the lock afterwards: either before us, and we see the change here, or
+        // when we wait already.
+        if word.load(Ordering::Relaxed) == expected {
+            drop(match timeout {
+                None => self.condition.wait(guard),
+                Some(timeout) => self.condition.wait_timeout(guard, timeout),
+            });
         }
-        std::mem::take(&mut *notified)
     }
 
-    /// Returns whether `park` would return at once.
-    pub fn is_notified(&self) -> bool {
-        *self.notified.lock()
-    }
-
-    /// Leaves a token, and wakes the thread if it waits.
-    pub fn unpark(&self) {
-        *self.notified.lock() = true;
+    /// Ends the sleep of the thread, for a caller that has changed the word.
+    pub(super) fn rouse(&self, _: &AtomicU32) {
+        drop(self.lock.lock());
         self.condition.notify_one();
     }
 }
