@@ -11,8 +11,8 @@ use crate::registration::Registration;
 use crate::slots::{Key, Place, Refused, Slots};
 use crate::source::{self, Handle, Source};
 use crate::sys::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use crate::sys::{Mutex, MutexGuard, clock};
-use crate::token::{Begin, Token};
+use crate::sys::{Asleep, Begin, Mutex, MutexGuard, Parker, clock};
+use crate::token::Token;
 use crate::uring::Ring;
 use crate::wakers::Wakers;
 use std::fmt;
@@ -229,6 +229,19 @@ impl Driver {
     /// # std::io::Result::Ok(())
     /// ```
     pub fn new(config: &Config) -> io::Result<Driver> {
+        Driver::with_parker(config, Arc::new(Parker::new()))
+    }
+
+    /// Creates a driver whose owner parks by `parker`, also elsewhere: in the driver, or on the parker while the
+    /// driver has nothing to wait for. A [`Parker::notify`] that says so has to be followed by
+    /// [`ring_bell`](Driver::ring_bell).
+    ///
+    /// For tress, whose workers sleep before they have a driver. A parker has no stable interface.
+    ///
+    /// # Errors
+    /// As for [`new`](Driver::new).
+    #[doc(hidden)]
+    pub fn with_parker(config: &Config, parker: Arc<Parker>) -> io::Result<Driver> {
         let config = config.resolve()?;
         let poll = mio::Poll::new().map_err(explain("the selector"))?;
         let registry = poll
@@ -238,7 +251,7 @@ impl Driver {
         let bell = mio::Waker::new(&registry, BELL).map_err(explain("the bell"))?;
         let (ring, fallback) = Driver::choose(&config, &registry)?;
         Ok(Driver {
-            token: Token::new(),
+            token: Token::new(parker),
             bell,
             registry,
             slots: Slots::new(),
@@ -320,7 +333,7 @@ impl Driver {
         let mut selector = self.selector.lock();
         self.attendance.attend();
         let mut wakers = self.spare_wakers();
-        let (result, unparked) = match self.token.begin() {
+        let (result, unparked) = match self.token.begin(Asleep::Selector) {
             Begin::Notified => (
                 self.look(&mut selector, Some(Duration::ZERO), By::Keeper, &mut wakers),
                 true,
@@ -524,7 +537,9 @@ impl Driver {
         }
     }
 
-    fn ring_bell(&self) {
+    /// Ends the wait of a thread in the driver, the owner or the keeper. Leaves no token.
+    #[doc(hidden)]
+    pub fn ring_bell(&self) {
         self.counters.bells.fetch_add(1, Ordering::Relaxed);
         // Cannot fail on a bell that exists unless the kernel is out of memory; then a panic is better than a
         // thread that sleeps for ever.
@@ -557,7 +572,7 @@ impl Driver {
     /// Whenever the keeper's owner parks or takes a turn, it also handles the events and operations of this
     /// driver and wakes the tasks that wait for them. The owner of the lent driver may go on taking
     /// [turns](Driver::turn), but must not park in it; it sleeps in
-    /// [`sleep_elsewhere`](Driver::sleep_elsewhere) instead.
+    /// [`park_away`](Driver::park_away) instead.
     ///
     /// This is for runtimes with one driver per thread: an idle thread need not be woken for I/O that a busy
     /// one can handle. Linux only.
@@ -601,38 +616,47 @@ impl Driver {
         self.lent.load(Ordering::Relaxed)
     }
 
-    /// Runs `sleep`, in which the owner of a [lent](Driver::lend) driver sleeps outside the driver.
+    /// Parks the owner of a [lent](Driver::lend) driver outside the driver, until there is an
+    /// [unpark](Driver::unpark) token or the timeout. Returns `true` if it has taken a token.
+    ///
+    /// With no timeout it waits without limit. It may also return early without a reason. I/O does not end it: the
+    /// keeper handles that.
     ///
     /// Queued operations are handed over first. Operations that other threads submit or cancel meanwhile are
-    /// handed over by the keeper. An [`unpark`](Driver::unpark) leaves its token for the next park but does not
-    /// end `sleep`: threads that want to wake the owner must do so where it sleeps.
+    /// handed over by the keeper.
     ///
     /// # Examples
     /// ```
     /// # #[cfg(target_os = "linux")] {
     /// use std::sync::Arc;
     /// use std::thread;
-    /// use std::time::Duration;
     /// use tress_driver::{Config, Driver};
     ///
     /// let lender = Arc::new(Driver::new(&Config::new())?);
     /// let keeper = Arc::new(Driver::new(&Config::new())?);
     /// let loan = lender.lend(&keeper)?;
-    /// lender.sleep_elsewhere(|| thread::park_timeout(Duration::from_millis(1)));
+    /// let other = Arc::clone(&lender);
+    /// let thread = thread::spawn(move || other.unpark());
+    /// while !lender.park_away(None) {}
     /// drop(loan);
+    /// # thread.join().unwrap();
     /// # }
     /// # std::io::Result::Ok(())
     /// ```
-    pub fn sleep_elsewhere<T>(&self, sleep: impl FnOnce() -> T) -> T {
-        self.token.leave();
+    pub fn park_away(&self, timeout: Option<Duration>) -> bool {
+        let began = self.token.begin(Asleep::Away);
         if let Some(ring) = &self.ring {
             if !matches!(ring.flush(By::Keeper), Ok(true)) {
                 self.ring_bell();
             }
         }
-        let slept = sleep();
-        self.token.come_back();
-        slept
+        match began {
+            Begin::Notified => true,
+            Begin::Wait => {
+                self.token.sleep(Asleep::Away, timeout);
+                self.token.end()
+            }
+        }
     }
 
     /// See [`Token::is_asleep`].

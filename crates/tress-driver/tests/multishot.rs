@@ -3,7 +3,7 @@
 
 mod harness;
 
-use harness::{Count, backends, block_on, descriptors, driver, park_until};
+use harness::{Count, backends, block_on, descriptors, park_until};
 use std::io::{ErrorKind, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
@@ -12,17 +12,24 @@ use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::task::{Context, Poll};
 use std::thread;
 use std::time::Duration;
-use tress_driver::{AcceptMulti, Choice, Driver, Gone, Multishot, Pool, RecvMulti, op};
+use tress_driver::{AcceptMulti, Choice, Config, Driver, Gone, Multishot, Pool, RecvMulti, op};
+use tress_sys::{Asleep, Parker};
 
 /// The tests of this file count descriptors: one at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// A driver that can do it, or `None` with a word about it.
 fn ring() -> Option<Arc<Driver>> {
+    ring_of(&Arc::new(Parker::new()))
+}
+
+/// The same for an owner that can be watched.
+fn ring_of(owner: &Arc<Parker>) -> Option<Arc<Driver>> {
     let has_ring = backends()
         .iter()
         .any(|&(_, choice)| choice == Choice::Uring);
-    let driver = has_ring.then(|| driver(Choice::Uring))?;
+    let make = || Driver::with_parker(Config::new().backend(Choice::Uring), owner.clone());
+    let driver = Arc::new(has_ring.then(make)?.expect("the driver can be made"));
     match Pool::new(&driver, 1, 1) {
         Ok(_) => Some(driver),
         Err(error) => {
@@ -154,7 +161,8 @@ fn an_accept_that_is_ended_while_it_begins_again_ends() {
 #[test]
 fn a_receive_moves_from_a_lent_driver_to_its_keeper() {
     let _alone = ALONE.lock().unwrap();
-    let (Some(lender), Some(keeper)) = (ring(), ring()) else {
+    let owner = Arc::new(Parker::new());
+    let (Some(lender), Some(keeper)) = (ring_of(&owner), ring()) else {
         return;
     };
     let (pool, keepers_pool) = (
@@ -166,7 +174,7 @@ fn a_receive_moves_from_a_lent_driver_to_its_keeper() {
     far.write_all(b"one").unwrap();
     assert_eq!(next(&lender, &mut receive).unwrap(), b"one");
 
-    while_away(&lender, &keeper, || {
+    while_away((&lender, &owner), &keeper, || {
         assert!(receive.driver().is_lent());
         block_on(&keeper, receive.stop());
         assert_eq!(receive.pending(), 0);
@@ -183,24 +191,25 @@ fn a_receive_moves_from_a_lent_driver_to_its_keeper() {
     settle(&keeper);
 }
 
-/// Lends a driver, and does `test` while its owner, a thread of its own, sleeps elsewhere.
-fn while_away(lender: &Arc<Driver>, keeper: &Arc<Driver>, test: impl FnOnce()) {
+/// Lends a driver, and does `test` while its owner, a thread of its own, parks away.
+fn while_away((lender, owner): (&Arc<Driver>, &Parker), keeper: &Arc<Driver>, test: impl FnOnce()) {
     let loan = lender.lend(keeper).unwrap();
-    let (wake, sleep) = mpsc::channel::<()>();
-    let (gone, has_gone) = mpsc::channel();
-    let owner = thread::spawn({
-        let lender = lender.clone();
+    let is_over = Arc::new(AtomicBool::new(false));
+    let thread = thread::spawn({
+        let (lender, is_over) = (lender.clone(), is_over.clone());
         move || {
-            lender.sleep_elsewhere(|| {
-                gone.send(()).unwrap();
-                sleep.recv().unwrap();
-            });
+            while !is_over.load(Ordering::Acquire) {
+                lender.park_away(None);
+            }
         }
     });
-    has_gone.recv().unwrap();
+    while owner.asleep() != Some(Asleep::Away) {
+        thread::yield_now();
+    }
     test();
-    wake.send(()).unwrap();
-    owner.join().unwrap();
+    is_over.store(true, Ordering::Release);
+    lender.unpark();
+    thread.join().unwrap();
     drop(loan);
 }
 
@@ -208,7 +217,8 @@ fn while_away(lender: &Arc<Driver>, keeper: &Arc<Driver>, test: impl FnOnce()) {
 #[test]
 fn an_accept_of_a_lent_driver_begins_again() {
     let _alone = ALONE.lock().unwrap();
-    let (Some(lender), Some(keeper)) = (ring(), ring()) else {
+    let owner = Arc::new(Parker::new());
+    let (Some(lender), Some(keeper)) = (ring_of(&owner), ring()) else {
         return;
     };
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -221,7 +231,7 @@ fn an_accept_of_a_lent_driver_begins_again() {
     thread::spawn(move || helper.try_adopt().unwrap())
         .join()
         .unwrap();
-    while_away(&lender, &keeper, || {
+    while_away((&lender, &owner), &keeper, || {
         let _client = TcpStream::connect(address).unwrap();
         // It would hang here.
         block_on(&keeper, accepting.next()).unwrap().unwrap();
@@ -233,7 +243,8 @@ fn an_accept_of_a_lent_driver_begins_again() {
 #[test]
 fn an_accept_of_a_lent_driver_stops_at_its_limit() {
     let _alone = ALONE.lock().unwrap();
-    let (Some(lender), Some(keeper)) = (ring(), ring()) else {
+    let owner = Arc::new(Parker::new());
+    let (Some(lender), Some(keeper)) = (ring_of(&owner), ring()) else {
         return;
     };
     for is_helped in [false, true] {
@@ -242,7 +253,7 @@ fn an_accept_of_a_lent_driver_stops_at_its_limit() {
         let mut accepting = lender.submit_multi(AcceptMulti::new(listener));
         let mut cx = Context::from_waker(std::task::Waker::noop());
         assert!(accepting.poll_next(&mut cx).is_pending());
-        while_away(&lender, &keeper, || {
+        while_away((&lender, &owner), &keeper, || {
             let clients: Vec<_> = (0..16)
                 .map(|_| TcpStream::connect(address).unwrap())
                 .collect();
@@ -264,9 +275,12 @@ fn an_accept_of_a_lent_driver_stops_at_its_limit() {
 #[test]
 fn a_keeper_offers_again_what_the_kernel_has_refused() {
     let _alone = ALONE.lock().unwrap();
-    let Some(lender) = ring() else { return };
+    let owner = Arc::new(Parker::new());
+    let Some(lender) = ring_of(&owner) else {
+        return;
+    };
     let keeper = harness::driver(Choice::Readiness);
-    while_away(&lender, &keeper, || {
+    while_away((&lender, &owner), &keeper, || {
         let (near, mut far) = pair();
         far.write_all(b"x").unwrap();
         let receive = lender.submit(op::Recv::new(near, vec![0; 8], 0));

@@ -1,15 +1,13 @@
-//! Where a worker sleeps: on its parker while it has nothing to do with I/O, else in its driver.
+//! Where a worker sleeps: on its parking word while it has nothing to do with I/O, else in its driver.
 //!
-//! One wait covers everything: a wake-up, the next timer, and I/O if there is any. Wake-ups are tokens
-//! of the parker wherever the worker sleeps. A worker that goes to its driver says so and then looks
-//! for a token once more; whoever leaves a token then looks whether the worker is inside, and rings the
-//! driver's bell if so. The fences between each one's two steps make sure that at least one of them
-//! sees the other.
+//! One wait covers everything: a wake-up, the next timer, and I/O if there is any. Wake-ups are tokens of the word, which the
+//! worker and its driver share, and which says where the worker sleeps: whoever leaves a token learns from the same exchange
+//! whether it has to ring the driver's bell.
 //!
 //! A worker whose driver has no source does not go there. When another thread gives it its first, that
 //! thread unparks it afterwards, and it changes places.
 //!
-//! A worker may lend its driver to another worker, who then looks after both. It sleeps on its parker
+//! A worker may lend its driver to another worker, which then looks after both. It sleeps on its word
 //! meanwhile, and what happens in its driver does not wake it.
 
 #[cfg(feature = "driver")]
@@ -18,15 +16,13 @@ mod io;
 #[path = "rest/no_io.rs"]
 mod io;
 
-#[cfg(all(test, loom))]
-mod model;
 #[cfg(all(test, not(loom), not(miri), feature = "net", target_os = "linux"))]
 mod tests;
 
 pub(crate) use io::Io;
 
+use crate::sys::Mutex;
 use crate::sys::atomic::{AtomicBool, AtomicUsize, Ordering};
-use crate::sys::{Mutex, Parker, full_fence};
 use std::sync::Arc;
 use std::task::Wake;
 use std::time::Duration;
@@ -36,9 +32,6 @@ const NOBODY: usize = usize::MAX;
 
 #[derive(Debug)]
 pub(crate) struct Rest {
-    parker: Parker,
-    /// The worker is in its driver, or on its way in or out.
-    inside: AtomicBool,
     pub(crate) io: Io,
     /// The number of the worker that its driver is lent to, or `NOBODY`. Written by the worker itself.
     keeper: AtomicUsize,
@@ -50,8 +43,6 @@ pub(crate) struct Rest {
 impl Rest {
     pub(crate) fn new(io: Io) -> Rest {
         Rest {
-            parker: Parker::new(),
-            inside: AtomicBool::new(false),
             io,
             keeper: AtomicUsize::new(NOBODY),
             loan: Mutex::new(None),
@@ -62,12 +53,14 @@ impl Rest {
     /// Sleeps until there is a token, which it takes, or the timeout; or for no reason. In a driver
     /// it also wakes those whose I/O is ready.
     pub(crate) fn park(&self, timeout: Option<Duration>) {
+        // Before it looks at the kernel, as its driver would do even so.
+        if self.take_token() {
+            return;
+        }
         match self.io.in_use() {
-            Some(driver) if !self.is_lent() => self.park_inside(|| io::park(&driver, timeout)),
-            Some(driver) => io::sleep_elsewhere(&driver, || self.parker.park(timeout)),
-            None => {
-                self.parker.park(timeout);
-            }
+            Some(driver) if self.is_lent() => drop(driver.park_away(timeout)),
+            Some(driver) => io::park(&driver, timeout),
+            None => drop(self.io.parker.park(timeout)),
         }
     }
 
@@ -101,7 +94,7 @@ impl Rest {
         *self.loan.lock() = Some(loan);
         self.keeper.store(number, Ordering::Relaxed);
         keeper.relieved.store(true, Ordering::Relaxed);
-        // Its own last source may have gone just now, and it to its parker.
+        // Its own last source may have gone just now, and it to sleep on its word.
         keeper.unpark();
         true
     }
@@ -118,43 +111,24 @@ impl Rest {
         self.relieved.load(Ordering::Relaxed) && self.relieved.swap(false, Ordering::Relaxed)
     }
 
-    fn park_inside(&self, wait: impl FnOnce()) {
-        self.inside.store(true, Ordering::Relaxed);
-        full_fence();
-        if !self.parker.is_notified() {
-            wait();
-        }
-        self.inside.store(false, Ordering::Relaxed);
-        self.take_token();
-    }
-
     /// Leaves a token: the sleep under way, or the next one, ends at once.
     pub(crate) fn unpark(&self) {
-        self.parker.unpark();
-        if self.had_io() {
-            self.ring_inside(|| {
-                if let Some(driver) = self.io.made() {
-                    driver.unpark();
-                }
-            });
-        }
-    }
-
-    fn ring_inside(&self, ring: impl FnOnce()) {
-        full_fence();
-        if self.inside.load(Ordering::Relaxed) {
-            ring();
+        if self.io.parker.notify() {
+            // It had the driver when it began to wait in it: what it had seen then is seen here.
+            if let Some(driver) = self.io.made() {
+                driver.ring_bell();
+            }
         }
     }
 
     /// Would `park` return at once?
     pub(crate) fn is_notified(&self) -> bool {
-        self.parker.is_notified()
+        self.io.parker.is_notified()
     }
 
-    /// Takes the token, if there is one.
-    pub(crate) fn take_token(&self) {
-        self.parker.park(Some(Duration::ZERO));
+    /// Takes the token, if there is one. Returns whether there was.
+    pub(crate) fn take_token(&self) -> bool {
+        self.io.parker.park(Some(Duration::ZERO))
     }
 
     /// Was there ever I/O? If there is none now, another worker may have taken it over.

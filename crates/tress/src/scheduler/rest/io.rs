@@ -8,7 +8,7 @@
 use crate::buffers::{Pool, Sizes};
 use crate::sys::atomic::Ordering;
 use crate::sys::plain::AtomicBool;
-use crate::sys::{Mutex, thread};
+use crate::sys::{Mutex, Parker, thread};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,6 +21,8 @@ const WITHOUT_A_THREAD: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(crate) struct Io {
+    /// The worker's, and its driver's.
+    pub(super) parker: Arc<Parker>,
     /// None: the runtime was built without I/O.
     config: Option<Config>,
     /// There is a driver, or was one. Without it nobody takes the lock.
@@ -45,6 +47,7 @@ struct State {
 impl Io {
     pub(crate) fn new(config: Option<Config>, #[cfg(feature = "net")] sizes: Sizes) -> Io {
         Io {
+            parker: Arc::new(Parker::new()),
             config,
             was_made: AtomicBool::new(false),
             state: Mutex::new(State::default()),
@@ -71,7 +74,7 @@ impl Io {
                 "I/O is disabled on this runtime: build it with `enable_io` or `enable_all`",
             )
         })?;
-        let driver = Arc::new(Driver::new(config)?);
+        let driver = Arc::new(Driver::with_parker(config, self.parker.clone())?);
         state.driver = Some(driver.clone());
         self.was_made.store(true, Ordering::Release);
         Ok(driver)
@@ -208,11 +211,6 @@ fn see_to_the_end(driver: Arc<Driver>) {
 
 pub(super) fn park(driver: &Driver, timeout: Option<Duration>) {
     expect(driver.park(timeout).map(|_| ()));
-}
-
-/// For the owner of a driver that is lent.
-pub(super) fn sleep_elsewhere(driver: &Driver, sleep: impl FnOnce() -> bool) {
-    driver.sleep_elsewhere(sleep);
 }
 
 pub(super) fn depart(driver: &Driver) {

@@ -1,16 +1,24 @@
 //! A runtime without I/O: there is never a driver.
 
+use crate::sys::Parker;
 use std::time::Duration;
 
 #[derive(Debug)]
-pub(crate) struct Io;
+pub(crate) struct Io {
+    /// The worker's.
+    pub(super) parker: Parker,
+}
 
 /// There is none.
 #[derive(Debug)]
 pub(crate) enum Driver {}
 
 impl Driver {
-    pub(crate) fn unpark(&self) {
+    pub(crate) fn ring_bell(&self) {
+        match *self {}
+    }
+
+    pub(crate) fn park_away(&self, _: Option<Duration>) -> bool {
         match *self {}
     }
 
@@ -25,7 +33,9 @@ pub(super) enum Loan {}
 
 impl Io {
     pub(crate) fn none() -> Io {
-        Io
+        Io {
+            parker: Parker::new(),
+        }
     }
 
     pub(super) fn was_made(&self) -> bool {
@@ -62,10 +72,6 @@ impl Io {
 }
 
 pub(super) fn park(driver: &Driver, _: Option<Duration>) {
-    match *driver {}
-}
-
-pub(super) fn sleep_elsewhere(driver: &Driver, _: impl FnOnce() -> bool) {
     match *driver {}
 }
 
