@@ -248,7 +248,7 @@ where
     let at = Location::caller();
     let shared = &dispatcher.shared;
     match &dispatcher.kind {
-        Kind::Default => shared.spawn(future, None, at),
+        Kind::Default => shared.spawn(future, at),
         Kind::View(view) => view.spawn(future, at),
         Kind::Unconfined => unconfined::spawn(shared, future, at),
     }

@@ -41,7 +41,7 @@ where
     F::Output: Send + 'static,
 {
     match Level::enter() {
-        None => shared.spawn(future, None, at),
+        None => shared.spawn(future, at),
         Some(_level) => {
             let _entered = context::Within::enter(shared.clone());
             shared.spawn_and_run(future, at)

@@ -26,7 +26,7 @@ const MAX_CHUNK: usize = 2 * 1024 * 1024;
 pub(crate) fn spawn<R: Send + 'static>(
     f: impl FnOnce() -> R + Send + 'static,
 ) -> io::Result<JoinHandle<R>> {
-    submit(f, AtShutdown::Cancel)
+    submit(Box::new(f), AtShutdown::Cancel)
 }
 
 /// As [`spawn`], but the closure runs even if the runtime is shut down before a thread gets to it.
@@ -34,19 +34,19 @@ pub(crate) fn spawn<R: Send + 'static>(
 pub(crate) fn spawn_mandatory<R: Send + 'static>(
     f: impl FnOnce() -> R + Send + 'static,
 ) -> io::Result<JoinHandle<R>> {
-    submit(f, AtShutdown::Run)
+    submit(Box::new(f), AtShutdown::Run)
 }
 
+/// The closure is boxed so that tasks are compiled for each type of result, and not for each closure.
+// D-SYS-04
 #[track_caller]
 fn submit<R: Send + 'static>(
-    f: impl FnOnce() -> R + Send + 'static,
+    f: Box<dyn FnOnce() -> R + Send>,
     at_shutdown: AtShutdown,
 ) -> io::Result<JoinHandle<R>> {
-    let runtime = Handle::current();
-    runtime
-        .shared
-        .try_spawn_blocking(f, Location::caller(), at_shutdown)
-        .map_err(|(error, _)| io::Error::other(error))
+    let shared = Handle::current().shared;
+    let (handle, result) = shared.submit_blocking(f, Location::caller(), at_shutdown);
+    result.map(|()| handle).map_err(io::Error::other)
 }
 
 /// Returns the error for a closure that was accepted and has no result.

@@ -127,10 +127,9 @@ impl Shared {
     }
 
     /// Runs a closure on the blocking pool. If the pool refuses it, the handle's task is cancelled.
-    fn submit_blocking<F, R>(
+    pub(crate) fn submit_blocking<F, R>(
         self: &Arc<Self>,
         f: F,
-        name: Option<&str>,
         at: &'static Location<'static>,
         at_shutdown: AtShutdown,
     ) -> (JoinHandle<R>, Result<(), SpawnBlockingError>)
@@ -138,7 +137,15 @@ impl Shared {
         F: FnOnce() -> R + Send + 'static,
         R: Send + 'static,
     {
-        let (task, handle) = self.new_blocking(Once(Some(f)), name, at);
+        let (task, handle) = self.new_blocking(Once(Some(f)), at);
+        (handle, self.queue_blocking(task, at_shutdown))
+    }
+
+    fn queue_blocking(
+        self: &Arc<Self>,
+        task: Ready,
+        at_shutdown: AtShutdown,
+    ) -> Result<(), SpawnBlockingError> {
         let job = BlockingTask {
             task,
             shared: self.clone(),
@@ -146,27 +153,43 @@ impl Shared {
             _busy: self.hold_clock(),
         };
         let (job, error) = match self.blocking.spawn(job) {
-            Ok(()) => return (handle, Ok(())),
+            Ok(()) => return Ok(()),
             Err(SpawnError::ShutDown(job)) => (job, SpawnBlockingError::ShutDown),
             Err(SpawnError::Full(job)) => (job, SpawnBlockingError::Full),
             Err(SpawnError::NoThread(job, e)) => (job, SpawnBlockingError::NoThread(e)),
         };
         job.cancel();
-        (handle, Err(error))
+        Err(error)
     }
 
     #[track_caller]
-    pub(crate) fn spawn_blocking<F, R>(self: &Arc<Self>, f: F, name: Option<&str>) -> JoinHandle<R>
+    pub(crate) fn spawn_blocking<F, R>(self: &Arc<Self>, f: F) -> JoinHandle<R>
     where
         F: FnOnce() -> R + Send + 'static,
         R: Send + 'static,
     {
-        let at = Location::caller();
-        match self.submit_blocking(f, name, at, AtShutdown::Cancel) {
-            // As with any task of a runtime that has shut down, the handle reports it.
-            (handle, Ok(()) | Err(SpawnBlockingError::ShutDown)) => handle,
-            (_, Err(error)) => panic!("spawn_blocking: {error}"),
-        }
+        let (handle, result) = self.submit_blocking(f, Location::caller(), AtShutdown::Cancel);
+        unless_refused(result);
+        handle
+    }
+
+    /// As [`spawn_blocking`](Shared::spawn_blocking), perhaps with a name; see [`spawn_named`](Shared::spawn_named).
+    #[track_caller]
+    pub(crate) fn spawn_named_blocking<F, R>(
+        self: &Arc<Self>,
+        f: F,
+        name: Option<&str>,
+    ) -> JoinHandle<R>
+    where
+        F: FnOnce() -> R + Send + 'static,
+        R: Send + 'static,
+    {
+        let Some(name) = name else {
+            return self.spawn_blocking(f);
+        };
+        let (task, handle) = self.new_named_blocking(Once(Some(f)), name, Location::caller());
+        unless_refused(self.queue_blocking(task, AtShutdown::Cancel));
+        handle
     }
 
     /// As `spawn_blocking`, but gives the closure back if the pool refuses it.
@@ -183,7 +206,7 @@ impl Shared {
         let keep = Arc::new(Mutex::new(Some(f)));
         let taken = keep.clone();
         let take = move || taken.lock().take().expect("only one of the two takes it");
-        let (handle, result) = self.submit_blocking(move || take()(), None, at, at_shutdown);
+        let (handle, result) = self.submit_blocking(move || take()(), at, at_shutdown);
         match result {
             Ok(()) => Ok(handle),
             Err(error) => {
@@ -191,5 +214,14 @@ impl Shared {
                 Err((error, f.expect("a refused closure was not run")))
             }
         }
+    }
+}
+
+/// Panics if the pool has refused a closure. As with any task of a runtime that has shut down, the handle reports that.
+#[track_caller]
+fn unless_refused(result: Result<(), SpawnBlockingError>) {
+    match result {
+        Ok(()) | Err(SpawnBlockingError::ShutDown) => {}
+        Err(error) => panic!("spawn_blocking: {error}"),
     }
 }

@@ -69,7 +69,7 @@ impl IoHandle {
     #[cfg(all(unix, feature = "process"))]
     #[track_caller]
     pub(crate) fn spawn(&self, future: impl Future<Output = ()> + Send + 'static, name: &str) {
-        drop(self.0.spawn(future, Some(name), Location::caller()));
+        drop(self.0.spawn_named(future, Some(name), Location::caller()));
     }
 
     /// Calls `f` with the driver of this thread's worker, or of another one in turn.

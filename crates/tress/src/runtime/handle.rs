@@ -148,7 +148,7 @@ impl Handle {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        self.shared.spawn(future, None, Location::caller())
+        self.shared.spawn(future, Location::caller())
     }
 
     /// Spawns a task for each future. See [`spawn_batch`](crate::task::spawn_batch).
@@ -183,7 +183,7 @@ impl Handle {
         F: FnOnce() -> R + Send + 'static,
         R: Send + 'static,
     {
-        self.shared.spawn_blocking(f, None)
+        self.shared.spawn_blocking(f)
     }
 
     /// As [`spawn_blocking`](Handle::spawn_blocking), but gives the closure back with an error if it

@@ -124,7 +124,7 @@ impl LocalRuntime {
         F: Future + 'static,
         F::Output: 'static,
     {
-        spawn(&self.handle.shared, future, None, Location::caller())
+        spawn(&self.handle.shared, future, Location::caller())
     }
 
     /// Runs a closure on the blocking pool. See [`Handle::spawn_blocking`].
@@ -144,7 +144,7 @@ impl LocalRuntime {
         F: FnOnce() -> R + Send + 'static,
         R: Send + 'static,
     {
-        self.handle.shared.spawn_blocking(f, None)
+        self.handle.shared.spawn_blocking(f)
     }
 
     /// Runs a future to completion on this thread, and the runtime's tasks meanwhile.
@@ -229,18 +229,41 @@ impl Drop for LocalRuntime {
 pub(crate) fn spawn<F>(
     shared: &Shared,
     future: F,
-    name: Option<&str>,
     at: &'static Location<'static>,
 ) -> JoinHandle<F::Output>
 where
     F: Future + 'static,
     F::Output: 'static,
 {
+    check_home(shared);
+    // SAFETY: only a `LocalRuntime`, which has not left this thread, drives this runtime's tasks and, when it is shut
+    // down, drops them. So the future stays here. The bounds make it and its output `'static`; the handle of an output
+    // that is not `Send` is not `Send` either.
+    unsafe { shared.spawn_unchecked(future, at) }
+}
+
+/// As [`spawn`], with a name.
+#[track_caller]
+pub(crate) fn spawn_named<F>(
+    shared: &Shared,
+    future: F,
+    name: &str,
+    at: &'static Location<'static>,
+) -> JoinHandle<F::Output>
+where
+    F: Future + 'static,
+    F::Output: 'static,
+{
+    check_home(shared);
+    // SAFETY: as in `spawn`.
+    unsafe { shared.spawn_named_unchecked(future, Some(name), at) }
+}
+
+/// Panics unless the runtime is a local one of this thread.
+#[track_caller]
+fn check_home(shared: &Shared) {
     match shared.home {
-        // SAFETY: only a `LocalRuntime`, which has not left this thread, drives this runtime's tasks
-        // and, when it is shut down, drops them. So the future stays here. The bounds make it and
-        // its output `'static`; the handle of an output that is not `Send` is not `Send` either.
-        Some(home) if home.is_here() => unsafe { shared.spawn_unchecked(future, name, at) },
+        Some(home) if home.is_here() => {}
         Some(_) => panic!(
             "{}; from this one use `Handle::spawn`, which needs a future that is `Send`",
             words::OTHER_THREAD

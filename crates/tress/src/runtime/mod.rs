@@ -140,6 +140,21 @@ impl Shared {
     pub(crate) fn spawn<F>(
         &self,
         future: F,
+        at: &'static Location<'static>,
+    ) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        // SAFETY: the bounds are what the schedulers need.
+        unsafe { self.spawn_unchecked(future, at) }
+    }
+
+    /// As [`spawn`](Shared::spawn), perhaps with a name. Only code that may have one comes here: a task with a name
+    /// has a future of another type, and the compiler makes everything twice.
+    pub(crate) fn spawn_named<F>(
+        &self,
+        future: F,
         name: Option<&str>,
         at: &'static Location<'static>,
     ) -> JoinHandle<F::Output>
@@ -148,13 +163,24 @@ impl Shared {
         F::Output: Send + 'static,
     {
         // SAFETY: the bounds are what the schedulers need.
-        unsafe { self.spawn_unchecked(future, name, at) }
+        unsafe { self.spawn_named_unchecked(future, name, at) }
     }
 
     /// # Safety
     /// The future is `Send + 'static` and so is its output, or the caller guarantees what that would have ensured.
     #[inline]
     pub(crate) unsafe fn spawn_unchecked<F: Future>(
+        &self,
+        future: F,
+        at: &'static Location<'static>,
+    ) -> JoinHandle<F::Output> {
+        // SAFETY: by the caller's promise.
+        unsafe { self.submit(future, Origin::unnamed(at)) }
+    }
+
+    /// # Safety
+    /// As for `spawn_unchecked`.
+    pub(crate) unsafe fn spawn_named_unchecked<F: Future>(
         &self,
         future: F,
         name: Option<&str>,
@@ -227,20 +253,28 @@ impl Shared {
     pub(crate) fn new_blocking<F>(
         &self,
         future: F,
-        name: Option<&str>,
         at: &'static Location<'static>,
     ) -> (Ready, JoinHandle<F::Output>)
     where
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        match name {
-            None => self.make_blocking(future, Origin::unnamed(at)),
-            Some(name) => {
-                let (name, counted) = self.names.get(name);
-                self.make_blocking(Counted::new(future, counted), Origin::named(at, name))
-            }
-        }
+        self.make_blocking(future, Origin::unnamed(at))
+    }
+
+    /// As [`new_blocking`](Shared::new_blocking), with a name.
+    pub(crate) fn new_named_blocking<F>(
+        &self,
+        future: F,
+        name: &str,
+        at: &'static Location<'static>,
+    ) -> (Ready, JoinHandle<F::Output>)
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        let (name, counted) = self.names.get(name);
+        self.make_blocking(Counted::new(future, counted), Origin::named(at, name))
     }
 
     fn make_blocking<F>(&self, future: F, origin: Origin) -> (Ready, JoinHandle<F::Output>)

@@ -46,7 +46,7 @@ impl Runtime {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        self.handle.shared.spawn(future, None, Location::caller())
+        self.handle.shared.spawn(future, Location::caller())
     }
 
     /// Runs a closure on the blocking pool. See [`Handle::spawn_blocking`].
@@ -56,7 +56,7 @@ impl Runtime {
         F: FnOnce() -> R + Send + 'static,
         R: Send + 'static,
     {
-        self.handle.shared.spawn_blocking(f, None)
+        self.handle.shared.spawn_blocking(f)
     }
 
     /// Runs a future to completion on this thread, and returns its output.

@@ -126,13 +126,13 @@ impl View {
         let at = Location::caller();
         match (&self.base, self.shared.upgrade()) {
             (Base::View(under), _) => drop(under.spawn(drain, at)),
-            (Base::Workers, Some(shared)) => drop(shared.spawn(drain, None, at)),
+            (Base::Workers, Some(shared)) => drop(shared.spawn(drain, at)),
             (Base::Pool, Some(shared)) => {
                 let refused =
                     shared.try_spawn_blocking(move || drain.run(), at, AtShutdown::Cancel);
                 if let Err((_, run)) = refused {
                     // No thread can be had: late is better than never. Closing, this is refused too.
-                    drop(shared.spawn(async move { run() }, None, at));
+                    drop(shared.spawn(async move { run() }, at));
                 }
             }
             // The drain says that it is gone when it is dropped.

@@ -57,7 +57,9 @@ impl<'a> Builder<'a> {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        Ok(handle.shared.spawn(future, self.name, Location::caller()))
+        Ok(handle
+            .shared
+            .spawn_named(future, self.name, Location::caller()))
     }
 
     /// Runs a closure on the current runtime's blocking pool.
@@ -90,6 +92,6 @@ impl<'a> Builder<'a> {
         F: FnOnce() -> R + Send + 'static,
         R: Send + 'static,
     {
-        Ok(handle.shared.spawn_blocking(f, self.name))
+        Ok(handle.shared.spawn_named_blocking(f, self.name))
     }
 }

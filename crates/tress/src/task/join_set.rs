@@ -167,7 +167,7 @@ impl<T: 'static> JoinSet<T> {
         T: Send,
     {
         let shared = Handle::current().shared;
-        self.insert(shared.spawn(task, Some(name), Location::caller()))
+        self.insert(shared.spawn_named(task, Some(name), Location::caller()))
     }
 
     /// Spawns a task on the given runtime.

@@ -372,12 +372,16 @@ where
     F: Future + 'static,
     F::Output: 'static,
 {
-    spawn_here(future, None, Location::caller())
+    let at = Location::caller();
+    match Set::current() {
+        Some(set) => set.spawn(future, None, at),
+        None => local_runtime::spawn(&runtime_here(), future, at),
+    }
 }
 
-/// As `spawn_local`, with a name.
+/// As `spawn_local`, perhaps with a name.
 #[track_caller]
-pub(super) fn spawn_here<F>(
+pub(super) fn spawn_named<F>(
     future: F,
     name: Option<&str>,
     at: &'static Location<'static>,
@@ -386,11 +390,15 @@ where
     F: Future + 'static,
     F::Output: 'static,
 {
-    if let Some(set) = Set::current() {
-        return set.spawn(future, name, at);
+    match (Set::current(), name) {
+        (Some(set), name) => set.spawn(future, name, at),
+        (None, Some(name)) => local_runtime::spawn_named(&runtime_here(), future, name, at),
+        (None, None) => local_runtime::spawn(&runtime_here(), future, at),
     }
-    match context::runtime() {
-        Some(shared) => local_runtime::spawn(&shared, future, name, at),
-        None => local_runtime::nowhere_to_spawn(),
-    }
+}
+
+/// Returns the current runtime.
+#[track_caller]
+fn runtime_here() -> Arc<runtime::Shared> {
+    context::runtime().unwrap_or_else(|| local_runtime::nowhere_to_spawn())
 }

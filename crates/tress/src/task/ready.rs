@@ -112,7 +112,7 @@ mod tests {
     fn a_ready_task() -> (Ready, super::super::JoinHandle<()>, crate::runtime::Runtime) {
         let runtime = Builder::new_current_thread().build().unwrap();
         let shared = &runtime.handle().shared;
-        let (task, handle) = shared.new_blocking(async {}, None, std::panic::Location::caller());
+        let (task, handle) = shared.new_blocking(async {}, std::panic::Location::caller());
         (task, handle, runtime)
     }
 

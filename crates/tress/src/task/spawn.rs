@@ -30,9 +30,8 @@ where
 {
     let at = std::panic::Location::caller();
     let mut future = Some(future);
-    let spawned = crate::context::with_runtime(|shared| {
-        future.take().map(|future| shared.spawn(future, None, at))
-    });
+    let spawned =
+        crate::context::with_runtime(|shared| future.take().map(|future| shared.spawn(future, at)));
     match spawned.flatten() {
         Some(handle) => handle,
         None => crate::runtime::no_runtime("spawn"),
@@ -60,7 +59,7 @@ where
     F: FnOnce() -> R + Send + 'static,
     R: Send + 'static,
 {
-    Handle::current().shared.spawn_blocking(f, None)
+    Handle::current().shared.spawn_blocking(f)
 }
 
 /// Runs a closure that blocks on this very thread, letting another one take over the worker's queue.

@@ -87,7 +87,9 @@ impl<'a, T: 'static> Builder<'a, T> {
         F: Future<Output = T> + Send + 'static,
         T: Send,
     {
-        let task = handle.shared.spawn(future, self.name, Location::caller());
+        let task = handle
+            .shared
+            .spawn_named(future, self.name, Location::caller());
         Ok(self.set.insert(task))
     }
 
@@ -139,7 +141,7 @@ impl<'a, T: 'static> Builder<'a, T> {
         F: FnOnce() -> T + Send + 'static,
         T: Send,
     {
-        let task = handle.shared.spawn_blocking(f, self.name);
+        let task = handle.shared.spawn_named_blocking(f, self.name);
         Ok(self.set.insert(task))
     }
 
@@ -164,7 +166,7 @@ impl<'a, T: 'static> Builder<'a, T> {
     where
         F: Future<Output = T> + 'static,
     {
-        let task = local_set::spawn_here(future, self.name, Location::caller());
+        let task = local_set::spawn_named(future, self.name, Location::caller());
         Ok(self.set.insert(task))
     }
 
