@@ -1,90 +1,80 @@
 //! Parsing of the command line.
 
+use clap::{Args, Parser, Subcommand};
+use std::ffi::OsString;
 use std::time::Duration;
 
-/// The text of `tress help`.
-pub(crate) const HELP: &str = "\
-tress: watch the tress runtime at work
-
-usage: tress demo [--workers N] [--seconds S]
-
-  demo            a mixed load of short tasks, yields, timers and blocking calls,
-                  with the scheduler's counters per worker while it runs
-    --workers N   worker threads (default: one for every CPU)
-    --seconds S   how long (default: 3)
-";
+/// Watch the tress runtime at work.
+#[derive(Debug, Parser)]
+#[command(name = "tress", version, args_override_self = true)]
+struct Line {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
 
 /// What the command line asks for.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Subcommand)]
 pub(crate) enum Command {
-    Help,
+    /// Run a mixed load of short tasks, yields, timers and blocking calls, and show the scheduler's
+    /// counters per worker
     Demo(Demo),
 }
 
 /// Options of `tress demo`.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Args, Debug, PartialEq, Eq)]
+#[command(args_override_self = true)]
 pub(crate) struct Demo {
-    /// The number of workers; 0 for one for each CPU.
+    /// Number of worker threads; 0 is one for each CPU
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 0,
+        allow_hyphen_values = true
+    )]
     pub(crate) workers: usize,
-    /// How long the load runs.
+    /// How long the load runs, in seconds from 0.1 to 3600
+    #[arg(long = "seconds", value_name = "S", default_value = "3", value_parser = seconds, allow_hyphen_values = true)]
     pub(crate) duration: Duration,
 }
 
-/// Parses the arguments after the name of the program.
+/// Parses the arguments, of which the first is the name of the program.
 ///
 /// # Errors
-/// Returns a message for the user if a command or an option is unknown, or a value is missing or
-/// invalid.
-pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> Result<Command, String> {
-    match args.next().as_deref() {
-        None | Some("help" | "--help" | "-h") => Ok(Command::Help),
-        Some("demo") => parse_demo(args).map(Command::Demo),
-        Some(other) => Err(format!("there is no command {other:?}; see `tress help`")),
+/// Returns what is to be printed, and the exit code for it, if a command or an option is unknown, a
+/// value is missing or invalid, or help is asked for.
+pub(crate) fn parse<I, T>(args: I) -> Result<Command, clap::Error>
+where
+    I: IntoIterator<Item = T>,
+    T: Into<OsString> + Clone,
+{
+    match Line::try_parse_from(args)?.command {
+        Some(command) => Ok(command),
+        // A bare `tress` asks for help.
+        None => parse(["tress", "--help"]),
     }
 }
 
-fn parse_demo(mut args: impl Iterator<Item = String>) -> Result<Demo, String> {
-    let mut demo = Demo {
-        workers: 0,
-        duration: Duration::from_secs(3),
-    };
-    while let Some(name) = args.next() {
-        let mut value = || {
-            args.next()
-                .ok_or_else(|| format!("{name} needs a value; see `tress help`"))
-        };
-        match name.as_str() {
-            "--workers" => {
-                let text = value()?;
-                demo.workers = text
-                    .parse()
-                    .map_err(|_| format!("--workers takes a whole number, not {text:?}"))?;
-            }
-            "--seconds" => {
-                let text = value()?;
-                demo.duration = text
-                    .parse()
-                    .ok()
-                    .and_then(|s: f64| Duration::try_from_secs_f64(s).ok())
-                    .filter(|d| {
-                        (Duration::from_millis(100)..=Duration::from_secs(3600)).contains(d)
-                    })
-                    .ok_or_else(|| {
-                        format!("--seconds takes a number from 0.1 to 3600, not {text:?}")
-                    })?;
-            }
-            _ => return Err(format!("demo has no option {name:?}; see `tress help`")),
-        }
-    }
-    Ok(demo)
+fn seconds(text: &str) -> Result<Duration, String> {
+    text.parse()
+        .ok()
+        .and_then(|s: f64| Duration::try_from_secs_f64(s).ok())
+        .filter(|d| (Duration::from_millis(100)..=Duration::from_secs(3600)).contains(d))
+        .ok_or_else(|| "it takes a number from 0.1 to 3600".to_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::CommandFactory;
+    use clap::error::ErrorKind;
 
-    fn parse_words(words: &str) -> Result<Command, String> {
-        parse(words.split_whitespace().map(str::to_owned))
+    fn parse_words(words: &str) -> Result<Command, clap::Error> {
+        parse(["tress"].into_iter().chain(words.split_whitespace()))
+    }
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Line::command().debug_assert();
     }
 
     #[test]
@@ -93,13 +83,13 @@ mod tests {
             workers: 0,
             duration: Duration::from_secs(3),
         };
-        assert_eq!(parse_words("demo"), Ok(Command::Demo(default)));
+        assert_eq!(parse_words("demo").unwrap(), Command::Demo(default));
         let given = Demo {
             workers: 4,
             duration: Duration::from_millis(500),
         };
-        let words = "demo --workers 4 --seconds 0.5";
-        assert_eq!(parse_words(words), Ok(Command::Demo(given)));
+        let words = "demo --workers 1 --workers 4 --seconds 0.5";
+        assert_eq!(parse_words(words).unwrap(), Command::Demo(given));
     }
 
     #[test]
@@ -108,19 +98,26 @@ mod tests {
             ("demon", "demon"),
             ("demo --worker 1", "--worker"),
             ("demo --workers", "--workers"),
-            ("demo --workers x", "\"x\""),
-            ("demo --seconds 0", "\"0\""),
+            ("demo --workers x", "'x'"),
+            ("demo --workers -1", "'-1'"),
+            ("demo --seconds 0", "'0'"),
+            ("demo --seconds -1", "'-1'"),
             ("demo --seconds 1e9", "1e9"),
             ("demo --seconds NaN", "NaN"),
         ] {
             let error = parse_words(words).unwrap_err();
-            assert!(error.contains(named), "{words}: {error}");
+            assert!(error.to_string().contains(named), "{words}: {error}");
+            assert_eq!(error.exit_code(), 2, "{words}");
         }
     }
 
     #[test]
     fn nothing_asks_for_help() {
-        assert_eq!(parse_words(""), Ok(Command::Help));
-        assert_eq!(parse_words("--help"), Ok(Command::Help));
+        for words in ["", "--help", "-h", "help"] {
+            let help = parse_words(words).unwrap_err();
+            assert_eq!(help.kind(), ErrorKind::DisplayHelp, "{words:?}");
+            assert_eq!(help.exit_code(), 0);
+            assert!(help.to_string().contains("demo"), "{help}");
+        }
     }
 }

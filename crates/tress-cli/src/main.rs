@@ -8,16 +8,16 @@ use args::Command;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match args::parse(std::env::args().skip(1)) {
-        Ok(Command::Help) => {
-            print!("{}", args::HELP);
-            ExitCode::SUCCESS
-        }
-        Ok(Command::Demo(options)) => match demo::run(&options) {
+    let command = match args::parse(std::env::args_os()) {
+        Ok(command) => command,
+        // Prints to standard output what was asked for, and to standard error what is wrong.
+        Err(text) => text.exit(),
+    };
+    match command {
+        Command::Demo(options) => match demo::run(&options) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => fail(&error.to_string()),
         },
-        Err(error) => fail(&error),
     }
 }
 
