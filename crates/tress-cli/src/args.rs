@@ -1,10 +1,11 @@
 //! Parsing of the command line.
 
+use crate::adopt::Adopt;
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::time::Duration;
 
-/// Watch the tress runtime at work.
+/// Try tress in a repository that uses Tokio, and watch the runtime at work.
 #[derive(Debug, Parser)]
 #[command(name = "tress", version, args_override_self = true)]
 struct Line {
@@ -15,6 +16,11 @@ struct Line {
 /// What the command line asks for.
 #[derive(Debug, PartialEq, Eq, Subcommand)]
 pub(crate) enum Command {
+    /// Build and test this repository on Tokio and on tress, and compare
+    ///
+    /// Patches tokio by the facade of tress in the workspace of the current folder, sees to it that no other tokio is
+    /// linked, runs the repository's own tests on both, prints what differs, and leaves everything as it was.
+    Adopt(Box<Adopt>),
     /// Run a mixed load of short tasks, yields, timers and blocking calls, and show the scheduler's
     /// counters per worker
     Demo(Demo),
@@ -108,6 +114,29 @@ mod tests {
             let error = parse_words(words).unwrap_err();
             assert!(error.to_string().contains(named), "{words}: {error}");
             assert_eq!(error.exit_code(), 2, "{words}");
+        }
+    }
+
+    #[test]
+    fn adopt_takes_arguments_for_cargo_test() {
+        let words = "adopt --git https://example.com/t --rev 1 --keep -- -p app -- --nocapture";
+        let Command::Adopt(adopt) = parse_words(words).unwrap() else {
+            panic!("another command");
+        };
+        assert_eq!(
+            (adopt.git.as_deref(), adopt.rev.as_deref()),
+            (Some("https://example.com/t"), Some("1"))
+        );
+        assert!(adopt.keep && !adopt.undo);
+        assert_eq!(adopt.cargo_test, ["-p", "app", "--", "--nocapture"]);
+        for words in [
+            "adopt --keep --undo",
+            "adopt --check --keep",
+            "adopt --rev 1",
+            "adopt --path a --git b",
+            "adopt x",
+        ] {
+            assert!(parse_words(words).is_err(), "{words}");
         }
     }
 

@@ -1,5 +1,6 @@
-//! The `tress` command: runs a demonstration of the runtime and shows its counters.
+//! The `tress` command: tries tress in repositories that use Tokio, and demonstrates the runtime.
 
+mod adopt;
 mod args;
 mod demo;
 mod table;
@@ -14,6 +15,7 @@ fn main() -> ExitCode {
         Err(text) => text.exit(),
     };
     match command {
+        Command::Adopt(options) => adopt::run(&options),
         Command::Demo(options) => match demo::run(&options) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => fail(&error.to_string()),
