@@ -266,7 +266,7 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
+    const REGISTRY: &str = "registry+https://registry.example/index";
 
     fn tokio(version: &str, source: Option<&str>) -> Value {
         let inner = if source.is_none() { "tress" } else { "mio" };

@@ -60,7 +60,7 @@ impl Lock {
 mod tests {
     use super::*;
 
-    const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
+    const REGISTRY: &str = "registry+https://registry.example/index";
 
     #[test]
     fn a_lock_file_is_read() {

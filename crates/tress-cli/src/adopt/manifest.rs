@@ -10,9 +10,6 @@ use toml_edit::{Document, DocumentMut, InlineTable, Item};
 /// The comment at the end of the line that [`insert`] writes, by which [`Patch::is_marked`] knows it.
 const MARK: &str = "# put in by `tress adopt`; `tress adopt --undo` takes it out";
 
-/// The name of the table, as the places that cargo takes for the same.
-const NAMES: [&str; 2] = ["crates-io", "https://github.com/rust-lang/crates.io-index"];
-
 /// An entry for tokio that a manifest has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Patch {
@@ -26,15 +23,20 @@ pub(crate) struct Patch {
     pub(crate) is_marked: bool,
 }
 
-/// Returns the patch of tokio in a manifest.
+/// Returns the patch of tokio in a manifest, of whichever registry: cargo takes its address for its name.
 ///
 /// # Errors
 /// Refuses a text that is not TOML.
 pub(crate) fn patch(text: &str) -> Result<Option<Patch>, Refusal> {
     let doc = parse(text)?;
-    let found = NAMES
-        .iter()
-        .find_map(|name| doc.get("patch")?.get(name)?.get("tokio"));
+    let found = doc
+        .get("patch")
+        .and_then(Item::as_table_like)
+        .and_then(|patches| {
+            patches
+                .iter()
+                .find_map(|(_, registry)| registry.get("tokio"))
+        });
     Ok(found.map(|item| {
         let string = |key| item.get(key).and_then(Item::as_str).map(str::to_owned);
         let end = item.span().map_or(0, |span| span.end);
@@ -84,7 +86,8 @@ pub(crate) fn remove(text: &str) -> Result<String, Refusal> {
     }
     let mut doc: DocumentMut = text.parse().map_err(|error| not_toml(&error))?;
     if let Some(patches) = doc.get_mut("patch").and_then(Item::as_table_like_mut) {
-        for name in NAMES {
+        let names: Vec<String> = patches.iter().map(|(name, _)| name.to_owned()).collect();
+        for name in &names {
             let Some(registry) = patches.get_mut(name).and_then(Item::as_table_like_mut) else {
                 continue;
             };
@@ -249,7 +252,7 @@ mod tests {
         for text in [
             "[patch.crates-io.tokio]\npath = 'x'\n",
             "[patch.crates-io]\ntokio.path = 'x'\n",
-            "[patch.'https://github.com/rust-lang/crates.io-index']\ntokio = { path = 'x' }\n",
+            "[patch.'https://registry.example/index']\ntokio = { path = 'x' }\n",
         ] {
             let found = patch(text).unwrap().expect(text);
             assert_eq!(found.path.as_deref(), Some("x"), "{text}");
