@@ -95,7 +95,6 @@ pub(crate) trait Job: Send + 'static {
 }
 
 type Hook = StdArc<dyn Fn() + Send + Sync>;
-type Enter = StdArc<dyn Fn(&mut dyn FnMut()) + Send + Sync>;
 #[cfg(test)]
 type StartFault = Box<dyn FnMut() -> Option<io::Error> + Send>;
 
@@ -112,13 +111,11 @@ pub(crate) struct Config {
     pub(crate) stack_size: Option<usize>,
     /// Returns the name of the next thread; called on the thread that starts it. Must not spawn jobs.
     pub(crate) name: StdArc<dyn Fn() -> String + Send + Sync>,
-    /// Run on each thread, inside `enter`, before its first job and after its last one.
+    /// Run on each thread, before its first job and after its last one. Must not own the pool, which owns them.
     pub(crate) on_start: Option<Hook>,
     pub(crate) on_stop: Option<Hook>,
     /// The longest spin of a thread before it parks; zero on a machine with a single CPU.
     pub(crate) spin: Duration,
-    /// Wraps the life of a thread: must call its argument once. Must not own the pool, which owns this function.
-    pub(crate) enter: Enter,
 }
 
 impl Default for Config {
@@ -133,7 +130,6 @@ impl Default for Config {
             on_stop: None,
             // Once to twice what a wake-up costs where it is expensive.
             spin: Duration::from_micros(50),
-            enter: StdArc::new(|life| life()),
         }
     }
 }

@@ -483,7 +483,6 @@ impl Builder {
                 on_start: inside(&self.on_start),
                 on_stop: inside(&self.on_stop),
                 spin: self.spin,
-                enter: Arc::new(|thread| thread()),
             }),
             #[cfg(not(loom))]
             views: crate::scheduler::Views::default(),

@@ -314,63 +314,37 @@ fn a_panicking_job_costs_no_thread() {
 }
 
 #[test]
-fn hooks_run_around_each_thread_inside_enter() {
+fn hooks_run_around_each_thread() {
     let events = StdArc::new(StdMutex::new(Vec::new()));
     let note = |event: &'static str| {
         let events = events.clone();
         move || events.lock().unwrap().push(event)
     };
-    let (enter, leave, ran) = (note("enter"), note("leave"), note("run"));
     let pool = pool(|c| {
         c.max_threads = 1;
         c.on_start = Some(StdArc::new(note("start")));
         c.on_stop = Some(StdArc::new(note("stop")));
-        c.enter = StdArc::new(move |life| {
-            enter();
-            life();
-            leave();
-        });
     });
-    pool.spawn(work(ran)).unwrap();
+    pool.spawn(work(note("run"))).unwrap();
     run_one(&pool);
     assert_eq!(pool.shutdown(None).still_running, 0);
-    assert_eq!(
-        *events.lock().unwrap(),
-        ["enter", "start", "run", "stop", "leave"]
-    );
+    assert_eq!(*events.lock().unwrap(), ["start", "run", "stop"]);
 }
 
 #[test]
 fn panicking_hooks_cost_no_job_and_no_thread() {
-    type Enter = fn(&mut dyn FnMut());
-    let enters: [Enter; 5] = [
-        |life| life(),
-        |_| panic!("before"),
-        |_| (),
-        |life| {
-            life();
-            panic!("after");
-        },
-        |life| {
-            life();
-            life();
-        },
-    ];
-    for enter in enters {
-        let pool = pool(|c| {
-            c.max_threads = 2;
-            c.on_start = Some(StdArc::new(|| panic!("on start")));
-            c.on_stop = Some(StdArc::new(|| panic!("on stop")));
-            c.enter = StdArc::new(enter);
-        });
-        let (a, b) = (Held::on(&pool), Held::on(&pool));
-        a.release();
-        run_one(&pool);
-        b.release();
-        until(|| pool.metrics().idle == 2);
-        assert_eq!(pool.shutdown(None).still_running, 0);
-        assert_eq!(pool.metrics().threads, 0);
-    }
+    let pool = pool(|c| {
+        c.max_threads = 2;
+        c.on_start = Some(StdArc::new(|| panic!("on start")));
+        c.on_stop = Some(StdArc::new(|| panic!("on stop")));
+    });
+    let (a, b) = (Held::on(&pool), Held::on(&pool));
+    a.release();
+    run_one(&pool);
+    b.release();
+    until(|| pool.metrics().idle == 2);
+    assert_eq!(pool.shutdown(None).still_running, 0);
+    assert_eq!(pool.metrics().threads, 0);
 }
 
 #[test]

@@ -67,18 +67,9 @@ pub(super) fn live<J: Job>(pool: &Arc<Inner<J>>, id: u64) {
     state.arrive(id);
     let first = worker.take_job(state).ok();
 
-    let config = &pool.config;
-    let mut first = Some(first);
-    let mut life = || {
-        if let Some(first) = first.take() {
-            config.on_start.as_deref().map(guarded);
-            worker.work(first);
-            config.on_stop.as_deref().map(guarded);
-        }
-    };
-    guarded(|| (config.enter)(&mut life));
-    // In case it panicked before calling `life`: a job may have been taken.
-    life();
+    pool.config.on_start.as_deref().map(guarded);
+    worker.work(first);
+    pool.config.on_stop.as_deref().map(guarded);
 
     let previous = pool.lock().retire(id);
     join(previous);
