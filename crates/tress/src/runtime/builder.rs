@@ -1,4 +1,6 @@
-use super::diagnostics::Diagnostics;
+//! [`Builder`]: the options of a runtime, and how it is put together from them.
+
+use super::diagnostics::{Diagnostics, Resolved};
 use super::handle::Id;
 use super::local_runtime::{LocalOptions, LocalRuntime};
 use super::runtime::Runtime;
@@ -16,7 +18,7 @@ use crate::trace::Tracer;
 use std::fmt;
 use std::io;
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Maximum number of workers of a runtime.
 const MAX_WORKERS: usize = 32_768;
@@ -42,28 +44,17 @@ const MAX_WORKERS: usize = 32_768;
 pub struct Builder {
     kind: Kind,
     workers: usize,
-    enable_time: bool,
-    #[cfg(feature = "driver")]
-    io: super::driver::Options,
     eager_start: bool,
-    stealing: bool,
-    lifo_limit: u8,
-    global_interval: Option<u32>,
-    event_interval: Option<u32>,
-    budget: Option<u8>,
-    spin: Duration,
-    thread_name: Arc<dyn Fn() -> String + Send + Sync>,
-    stack_size: Option<usize>,
-    max_blocking: usize,
-    keep_alive: Duration,
-    blocking_bound: Option<usize>,
-    on_start: Option<Hook>,
-    on_stop: Option<Hook>,
-    on_park: Option<Hook>,
-    on_unpark: Option<Hook>,
+    enable_time: bool,
     start_paused: bool,
+    budget: Option<u8>,
     seed: Option<u64>,
     name: Option<String>,
+    scheduler: scheduler::Options,
+    /// The pool's own options. What its threads have in common with the workers is in `scheduler`.
+    blocking: blocking::Config,
+    #[cfg(feature = "driver")]
+    io: super::driver::Options,
     pub(super) diagnostics: Diagnostics,
 }
 
@@ -71,6 +62,19 @@ pub struct Builder {
 enum Kind {
     Multi,
     Current,
+}
+
+/// Where the hooks of the blocking pool find the runtime, which the pool is part of.
+type Place = Arc<OnceLock<Weak<Shared>>>;
+
+/// Returns a hook that runs `hook` in the runtime of `place`.
+fn inside(place: &Place, hook: Hook) -> Hook {
+    let place = place.clone();
+    Arc::new(move || {
+        let shared = place.get().and_then(Weak::upgrade);
+        let _entered = shared.map(context::enter_runtime);
+        hook();
+    })
 }
 
 pub(super) fn invalid(text: String) -> io::Error {
@@ -92,28 +96,16 @@ impl Builder {
         Builder {
             kind,
             workers: 0,
-            enable_time: false,
-            #[cfg(feature = "driver")]
-            io: super::driver::Options::default(),
             eager_start: false,
-            stealing: true,
-            lifo_limit: scheduler::MAX_LIFO_STREAK,
-            global_interval: None,
-            event_interval: None,
-            budget: None,
-            spin: Duration::from_micros(50),
-            thread_name: Arc::new(|| "tress-worker".into()),
-            stack_size: None,
-            max_blocking: 512,
-            keep_alive: Duration::from_secs(10),
-            blocking_bound: None,
-            on_start: None,
-            on_stop: None,
-            on_park: None,
-            on_unpark: None,
+            enable_time: false,
             start_paused: false,
+            budget: None,
             seed: None,
             name: None,
+            scheduler: scheduler::Options::default(),
+            blocking: blocking::Config::default(),
+            #[cfg(feature = "driver")]
+            io: super::driver::Options::default(),
             diagnostics: Diagnostics::default(),
         }
     }
@@ -206,13 +198,13 @@ impl Builder {
 
     /// Sets the maximum number of threads of the blocking pool, at least 1. Default: 512. They start when needed.
     pub fn max_blocking_threads(&mut self, n: usize) -> &mut Self {
-        self.max_blocking = n;
+        self.blocking.max_threads = n;
         self
     }
 
     /// Sets how long a thread of the blocking pool waits for something to do before it ends. Default: 10 s.
     pub fn thread_keep_alive(&mut self, duration: Duration) -> &mut Self {
-        self.keep_alive = duration;
+        self.blocking.keep_alive = duration;
         self
     }
 
@@ -221,14 +213,14 @@ impl Builder {
     /// When it is reached, [`spawn_blocking`](crate::task::spawn_blocking) panics and
     /// [`Handle::try_spawn_blocking`](super::Handle::try_spawn_blocking) returns an error.
     pub fn blocking_queue_bound(&mut self, n: usize) -> &mut Self {
-        self.blocking_bound = Some(n);
+        self.blocking.queue_bound = Some(n);
         self
     }
 
     /// Sets the name of the runtime's threads, without NUL characters. Default: `tress-worker`.
     pub fn thread_name(&mut self, name: impl Into<String>) -> &mut Self {
         let name = name.into();
-        self.thread_name = Arc::new(move || name.clone());
+        self.scheduler.thread_name = Arc::new(move || name.clone());
         self
     }
 
@@ -238,7 +230,7 @@ impl Builder {
     where
         F: Fn() -> String + Send + Sync + 'static,
     {
-        self.thread_name = Arc::new(f);
+        self.scheduler.thread_name = Arc::new(f);
         self
     }
 
@@ -250,7 +242,7 @@ impl Builder {
 
     /// Sets the stack size of the runtime's threads. Default: the standard library's.
     pub fn thread_stack_size(&mut self, bytes: usize) -> &mut Self {
-        self.stack_size = Some(bytes);
+        self.scheduler.stack_size = Some(bytes);
         self
     }
 
@@ -259,25 +251,25 @@ impl Builder {
     /// The runtime is the current one there. If `f` panics, the [panic hook](std::panic::set_hook) reports the panic
     /// and the thread goes on. Both are true of the other hooks too.
     pub fn on_thread_start<F: Fn() + Send + Sync + 'static>(&mut self, f: F) -> &mut Self {
-        self.on_start = Some(Arc::new(f));
+        self.scheduler.on_start = Some(Arc::new(f));
         self
     }
 
     /// Calls `f` on each thread of the runtime before it ends.
     pub fn on_thread_stop<F: Fn() + Send + Sync + 'static>(&mut self, f: F) -> &mut Self {
-        self.on_stop = Some(Arc::new(f));
+        self.scheduler.on_stop = Some(Arc::new(f));
         self
     }
 
     /// Calls `f` on a worker that has nothing to do, before it sleeps.
     pub fn on_thread_park<F: Fn() + Send + Sync + 'static>(&mut self, f: F) -> &mut Self {
-        self.on_park = Some(Arc::new(f));
+        self.scheduler.on_park = Some(Arc::new(f));
         self
     }
 
     /// Calls `f` on a worker after it has slept.
     pub fn on_thread_unpark<F: Fn() + Send + Sync + 'static>(&mut self, f: F) -> &mut Self {
-        self.on_unpark = Some(Arc::new(f));
+        self.scheduler.on_unpark = Some(Arc::new(f));
         self
     }
 
@@ -285,7 +277,7 @@ impl Builder {
     /// how long polls take, so that a task waits there for about a millisecond at most (1 to 255; 1 to 31 on a
     /// current-thread runtime). After a tick that took 200 µs it does so whatever their number.
     pub fn global_queue_interval(&mut self, polls: u32) -> &mut Self {
-        self.global_interval = Some(polls);
+        self.scheduler.global_interval = Some(polls);
         self
     }
 
@@ -293,7 +285,7 @@ impl Builder {
     /// long polls take (1 to 128; 1 to 61 on a current-thread runtime). It does so earlier if polls turn out to be
     /// long.
     pub fn event_interval(&mut self, polls: u32) -> &mut Self {
-        self.event_interval = Some(polls);
+        self.scheduler.event_interval = Some(polls);
         self
     }
 
@@ -334,21 +326,21 @@ impl Builder {
     ///
     /// Without it a task that was woken on a worker runs there, however busy that worker is.
     pub fn enable_stealing(&mut self, yes: bool) -> &mut Self {
-        self.stealing = yes;
+        self.scheduler.stealing = yes;
         self
     }
 
     /// Sets how many times in a row a worker runs the task that became ready last before the others get their turn.
     /// Default: 3. 0 makes the order strictly first in, first out.
     pub fn lifo_limit(&mut self, polls: u8) -> &mut Self {
-        self.lifo_limit = polls;
+        self.scheduler.lifo_limit = polls;
         self
     }
 
     /// Sets how long a thread whose waits have been short lately looks around before it sleeps. Default: 50 µs, at
     /// most a millisecond. Zero: never.
     pub fn spin_window(&mut self, window: Duration) -> &mut Self {
-        self.spin = window;
+        self.scheduler.spin = window;
         self
     }
 
@@ -373,9 +365,18 @@ impl Builder {
             )));
         }
         for (name, value) in [
-            ("max_blocking_threads", Some(self.max_blocking as u64)),
-            ("global_queue_interval", self.global_interval.map(u64::from)),
-            ("event_interval", self.event_interval.map(u64::from)),
+            (
+                "max_blocking_threads",
+                Some(self.blocking.max_threads as u64),
+            ),
+            (
+                "global_queue_interval",
+                self.scheduler.global_interval.map(u64::from),
+            ),
+            (
+                "event_interval",
+                self.scheduler.event_interval.map(u64::from),
+            ),
         ] {
             if value == Some(0) {
                 return Err(invalid(format!("{name} is 0, but must be at least 1")));
@@ -389,10 +390,10 @@ impl Builder {
                 Budget::MAX
             )));
         }
-        if self.spin > Duration::from_millis(1) {
+        if self.scheduler.spin > Duration::from_millis(1) {
             return Err(invalid(format!(
                 "spin_window is {:?}, but spinning longer than 1ms only burns CPU",
-                self.spin
+                self.scheduler.spin
             )));
         }
         if self.start_paused && self.kind == Kind::Multi {
@@ -421,75 +422,73 @@ impl Builder {
         Io::none()
     }
 
-    fn build_shared(&self, home: Option<Home>) -> io::Result<Arc<Shared>> {
-        self.check()?;
+    /// Returns what the scheduler is told.
+    fn scheduler_config(&self, diagnostics: &Resolved) -> Config {
         let cores = cpus();
-        let workers = if self.workers == 0 {
-            cores
-        } else {
-            self.workers
+        let workers = match self.workers {
+            0 => cores,
+            workers => workers,
         };
-        let diagnostics = self.diagnostics.resolve()?;
         let tracks = match self.kind {
             Kind::Multi => workers,
             Kind::Current => 1,
         };
-        let config = Config {
+        Config {
+            options: self.scheduler.clone(),
             workers,
-            stealing: self.stealing,
-            lifo_limit: self.lifo_limit,
-            global_interval: self.global_interval,
-            event_interval: self.event_interval,
-            spin: self.spin,
             cores,
-            thread_name: self.thread_name.clone(),
-            stack_size: self.stack_size,
-            on_start: self.on_start.clone(),
-            on_stop: self.on_stop.clone(),
-            on_park: self.on_park.clone(),
-            on_unpark: self.on_unpark.clone(),
             tracer: Arc::new(Tracer::new(diagnostics.tracer(), tracks)),
             slow_polls: diagnostics.slow_polls.clone(),
-        };
-        let budget = self.budget.and_then(Budget::of).unwrap_or(Budget::DEFAULT);
+        }
+    }
+
+    /// Makes the scheduler, whose timers count from `start`.
+    fn new_scheduler(
+        &self,
+        config: Config,
+        start: Instant,
+        clock: &Arc<Clock>,
+        seeds: &SeedGenerator,
+    ) -> io::Result<Scheduler> {
+        Ok(match self.kind {
+            Kind::Multi => Scheduler::Multi(Multi::new(config, start, seeds, || self.new_io())?),
+            Kind::Current => {
+                let clock = clock.clone();
+                Scheduler::Current(Current::new(config, start, clock, self.new_io())?)
+            }
+        })
+    }
+
+    /// Returns what the pool is told. Its threads are like the workers, and its hooks run in the runtime of `place`.
+    fn blocking_config(&self, place: &Place) -> blocking::Config {
+        let threads = &self.scheduler;
+        blocking::Config {
+            stack_size: threads.stack_size,
+            name: threads.thread_name.clone(),
+            on_start: threads.on_start.clone().map(|hook| inside(place, hook)),
+            on_stop: threads.on_stop.clone().map(|hook| inside(place, hook)),
+            spin: threads.spin,
+            ..self.blocking.clone()
+        }
+    }
+
+    fn build_shared(&self, home: Option<Home>) -> io::Result<Arc<Shared>> {
+        self.check()?;
+        let diagnostics = self.diagnostics.resolve()?;
+        let config = self.scheduler_config(&diagnostics);
         let start = clock::now();
         let seeds = SeedGenerator::new(self.seed.unwrap_or_else(SeedGenerator::entropy));
         let clock = Arc::new(Clock::new(self.kind == Kind::Current));
-        let scheduler = match self.kind {
-            Kind::Multi => Scheduler::Multi(Multi::new(config, start, &seeds, || self.new_io())?),
-            Kind::Current => {
-                Scheduler::Current(Current::new(config, start, clock.clone(), self.new_io())?)
-            }
-        };
-        // The pool is part of the runtime that its hooks are to find, so they look it up here.
-        let place = Arc::new(OnceLock::<Weak<Shared>>::new());
-        let inside = |hook: &Option<Hook>| {
-            let (place, hook) = (place.clone(), hook.clone()?);
-            let inside: Hook = Arc::new(move || {
-                let shared = place.get().and_then(Weak::upgrade);
-                let _entered = shared.map(context::enter_runtime);
-                hook();
-            });
-            Some(inside)
-        };
+        let place = Place::default();
         let shared = Arc::new(Shared {
-            scheduler,
-            blocking: blocking::Pool::new(blocking::Config {
-                max_threads: self.max_blocking,
-                keep_alive: self.keep_alive,
-                queue_bound: self.blocking_bound,
-                stack_size: self.stack_size,
-                name: self.thread_name.clone(),
-                on_start: inside(&self.on_start),
-                on_stop: inside(&self.on_stop),
-                spin: self.spin,
-            }),
+            scheduler: self.new_scheduler(config, start, &clock, &seeds)?,
+            blocking: blocking::Pool::new(self.blocking_config(&place)),
             #[cfg(not(loom))]
             views: crate::scheduler::Views::default(),
             clock,
             seeds,
             forced_yields: Counter::default(),
-            budget,
+            budget: self.budget.and_then(Budget::of).unwrap_or(Budget::DEFAULT),
             names: Names::default(),
             sections: Sections::default(),
             trace_file: diagnostics.trace_file.clone(),
@@ -501,21 +500,27 @@ impl Builder {
             home,
         });
         let _ = place.set(Arc::downgrade(&shared));
-        shared.scheduler.adopt(&shared);
-        let started = match self.eager_start {
-            true => shared.scheduler.start(),
-            false => Ok(()),
-        };
-        if let Err(error) = started.and_then(|()| diagnostics.install(&shared)) {
-            // Threads that already run hold it, and would do so for ever.
-            shutdown::run(&shared, Some(Duration::ZERO));
-            return Err(error);
-        }
+        self.start(&shared, &diagnostics)?;
         if self.start_paused {
             // This is the zero of the wheel too: sleeps of whole milliseconds then end exactly on time.
             shared.clock.pause_at(start);
         }
         Ok(shared)
+    }
+
+    /// Starts what is to run from the beginning. After an error nothing runs any more.
+    fn start(&self, shared: &Arc<Shared>, diagnostics: &Resolved) -> io::Result<()> {
+        shared.scheduler.adopt(shared);
+        let started = match self.eager_start {
+            true => shared.scheduler.start(),
+            false => Ok(()),
+        };
+        started
+            .and_then(|()| diagnostics.install(shared))
+            .inspect_err(|_| {
+                // Threads that already run hold it, and would do so for ever.
+                shutdown::run(shared, Some(Duration::ZERO));
+            })
     }
 
     /// Builds the runtime.
@@ -558,19 +563,19 @@ impl fmt::Debug for Builder {
         f.debug_struct("Builder")
             .field("kind", &self.kind)
             .field("worker_threads", &self.workers)
-            .field("max_blocking_threads", &self.max_blocking)
-            .field("thread_keep_alive", &self.keep_alive)
-            .field("blocking_queue_bound", &self.blocking_bound)
-            .field("thread_name", &(self.thread_name)())
-            .field("thread_stack_size", &self.stack_size)
+            .field("max_blocking_threads", &self.blocking.max_threads)
+            .field("thread_keep_alive", &self.blocking.keep_alive)
+            .field("blocking_queue_bound", &self.blocking.queue_bound)
+            .field("thread_name", &(self.scheduler.thread_name)())
+            .field("thread_stack_size", &self.scheduler.stack_size)
             .field("enable_time", &self.enable_time)
             .field("eager_start", &self.eager_start)
-            .field("enable_stealing", &self.stealing)
-            .field("lifo_limit", &self.lifo_limit)
-            .field("global_queue_interval", &self.global_interval)
-            .field("event_interval", &self.event_interval)
+            .field("enable_stealing", &self.scheduler.stealing)
+            .field("lifo_limit", &self.scheduler.lifo_limit)
+            .field("global_queue_interval", &self.scheduler.global_interval)
+            .field("event_interval", &self.scheduler.event_interval)
             .field("task_budget", &self.budget)
-            .field("spin_window", &self.spin)
+            .field("spin_window", &self.scheduler.spin)
             .field("start_paused", &self.start_paused)
             .field("rng_seed", &self.seed)
             .field("name", &self.name)

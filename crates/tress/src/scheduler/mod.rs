@@ -2,6 +2,7 @@
 
 mod adapt;
 mod batch;
+mod config;
 mod current;
 mod frame;
 mod idle;
@@ -33,6 +34,7 @@ mod worker;
 #[cfg(all(test, loom))]
 mod model;
 
+pub(crate) use config::{Config, Hook, Options};
 pub(crate) use current::{Current, Driving};
 pub(crate) use frame::{Loop, Seat, Station};
 pub(crate) use multi::Multi;
@@ -45,18 +47,15 @@ pub(crate) use spin::Spin;
 pub(crate) use stats::WorkerStats;
 #[cfg(not(loom))]
 pub(crate) use view::{Base, View, Views, none_is_current};
-pub(crate) use worker::{MAX_LIFO_STREAK, Worker, block_in_place};
+pub(crate) use worker::{Worker, block_in_place};
 
 use crate::runtime::Shared;
-use crate::sys::guarded;
 use crate::task::{Parent, Roaming, Woken};
 use crate::timer::{Armed, Timers};
-use crate::trace::Tracer;
-use slow_poll::SlowPolls;
+use config::call;
 use std::io;
 use std::ops::Deref;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// A scheduler, by its loop. What all of them can answer is in the [`Loop`] that this derefs to.
 pub(crate) enum Scheduler {
@@ -180,33 +179,4 @@ fn use_io<R>(
         station.rest.unpark();
     }
     result
-}
-
-/// A user's function, called by worker threads.
-pub(crate) type Hook = Arc<dyn Fn() + Send + Sync>;
-
-/// What the scheduler was told by the builder.
-pub(crate) struct Config {
-    pub(crate) workers: usize,
-    pub(crate) stealing: bool,
-    pub(crate) lifo_limit: u8,
-    pub(crate) global_interval: Option<u32>,
-    pub(crate) event_interval: Option<u32>,
-    pub(crate) spin: Duration,
-    pub(crate) cores: usize,
-    pub(crate) thread_name: Arc<dyn Fn() -> String + Send + Sync>,
-    pub(crate) stack_size: Option<usize>,
-    pub(crate) on_start: Option<Hook>,
-    pub(crate) on_stop: Option<Hook>,
-    pub(crate) on_park: Option<Hook>,
-    pub(crate) on_unpark: Option<Hook>,
-    pub(crate) tracer: Arc<Tracer>,
-    pub(crate) slow_polls: Option<SlowPolls>,
-}
-
-/// Calls a user's hook. A panic has been reported by the panic hook, and the thread goes on.
-fn call(hook: &Option<Hook>) {
-    if let Some(hook) = hook {
-        guarded(|| hook());
-    }
 }
