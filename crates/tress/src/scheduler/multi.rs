@@ -81,6 +81,12 @@ impl Deref for Remote {
 }
 
 impl Remote {
+    /// Returns whether a thread runs this worker or is about to.
+    #[inline]
+    fn has_thread(&self) -> bool {
+        self.started.load(Ordering::Acquire)
+    }
+
     /// Returns how many tasks are in the worker's queues.
     pub(crate) fn queue_depth(&self) -> usize {
         self.steal.len() as usize

@@ -11,7 +11,7 @@
 //! gives its core away only if another one is there for it. Timers and sockets from outside are given to workers that
 //! have one.
 
-use super::{Multi, Remote};
+use super::Multi;
 use crate::runtime::Shared;
 use crate::scheduler::worker::{self, Core};
 use crate::sys::atomic::Ordering;
@@ -138,14 +138,6 @@ fn explain(error: io::Error) -> io::Error {
         words::NO_WORKER_THREAD
     );
     io::Error::new(error.kind(), text)
-}
-
-impl Remote {
-    /// Returns whether a thread runs this worker or is about to.
-    #[inline]
-    pub(super) fn has_thread(&self) -> bool {
-        self.started.load(Ordering::Acquire)
-    }
 }
 
 impl Multi {
