@@ -229,6 +229,40 @@ fn coroutines_say_where_they_are_bound_to() {
     assert!(line(&dump, "coro").contains("Fiber"), "what it is: {dump}");
 }
 
+/// Tasks that the worker itself has queued, and those that came by mail.
+#[cfg(all(feature = "coroutine", unix))]
+#[test]
+fn ready_coroutines_are_counted_whichever_thread_woke_them() {
+    let rt = Builder::new_multi_thread()
+        .worker_threads(1)
+        .build()
+        .unwrap();
+    let parked = Arc::new(Mutex::new(Vec::new()));
+    for _ in 0..3 {
+        let parked = parked.clone();
+        let park = move || {
+            parked.lock().unwrap().push(tress::coroutine::current());
+            tress::coroutine::park();
+        };
+        tress::coroutine::Builder::new().spawn_on(park, rt.handle());
+    }
+    let ready = rt.spawn(async move {
+        // The only worker runs this, so that those who have said so are parked by now, and stay until it ends.
+        while parked.lock().unwrap().len() < 3 {
+            task::yield_now().await;
+        }
+        let parked = std::mem::take(&mut *parked.lock().unwrap());
+        parked[0].unpark();
+        parked[1].unpark();
+        std::thread::scope(|threads| {
+            threads.spawn(|| parked[2].unpark());
+        });
+        dump(&Handle::current())
+    });
+    let dump = rt.block_on(ready).unwrap();
+    assert!(dump.contains("3 bound to this worker"), "{dump}");
+}
+
 #[test]
 fn what_is_over_is_not_in_it() {
     let rt = Runtime::new().unwrap();

@@ -89,10 +89,12 @@ impl Remote {
 
     /// Returns how many tasks are in the worker's queues.
     pub(crate) fn queue_depth(&self) -> usize {
-        self.steal.len() as usize
-            + usize::from(!self.lifo.is_empty())
-            + self.mail.len()
-            + self.pinned_ready.get() as usize
+        self.steal.len() as usize + usize::from(!self.lifo.is_empty()) + self.pinned_depth()
+    }
+
+    /// Returns how many of them are pinned to the worker, queued by itself or by others.
+    fn pinned_depth(&self) -> usize {
+        self.mail.len() + self.pinned_ready.get() as usize
     }
 
     /// Returns a human-readable summary of the worker's queues.
@@ -105,7 +107,7 @@ impl Remote {
         format!(
             "{} tasks in the ring, LIFO slot {lifo}, {} bound to this worker",
             self.steal.len(),
-            self.mail.len()
+            self.pinned_depth()
         )
     }
 }
