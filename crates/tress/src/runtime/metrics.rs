@@ -60,8 +60,9 @@ pub struct WorkerMetrics {
     pub steal_successes: u64,
     /// Moving average of the time a poll takes.
     pub avg_run_ticks: u64,
-    /// The longest of the polls that were timed: the first of each tick of the worker, and every one that was a tick
-    /// by itself, as long ones are.
+    /// The longest time of a poll that was noticed. Polls that were timed together count by their mean, which the
+    /// longest of them took at least. Where polls are long each is timed by itself, and a worker of a multi-thread
+    /// runtime always times the first poll of a tick by itself.
     pub max_run_ticks: u64,
     /// Times the local queue overflowed into the global one.
     pub inject_queue_overflows: u64,

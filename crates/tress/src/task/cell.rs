@@ -131,7 +131,7 @@ impl<F> Drop for DropUnwinding<F> {
 }
 
 /// # Safety
-/// The caller runs the task, or tears it down.
+/// The caller runs the task.
 unsafe fn poll<F: Future>(task: NonNull<Header>, cx: &mut Context<'_>) -> bool {
     // SAFETY: running it gives the caller the stage, which holds the future. It is pinned: the cell
     // never moves, and the future is dropped in place.
