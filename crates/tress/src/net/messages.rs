@@ -1,7 +1,7 @@
 //! What sockets for datagrams and for messages have in common. Each macro is called once in an `impl` of a
 //! type whose field `io` is a `Source` of a [`Messages`].
 
-use super::readiness::{Socket, receive};
+use super::transfer::{Socket, receive};
 use crate::io::ReadBuf;
 use crate::io::source::Source;
 use std::io;
@@ -60,7 +60,7 @@ pub(super) fn poll_receive<T: Socket + tress_driver::Source>(
 #[cfg(feature = "bytes")]
 pub(super) fn fill_with<B: bytes::BufMut>(socket: &impl Socket, buf: &mut B) -> io::Result<usize> {
     // SAFETY: receiving initializes as many bytes as it returns.
-    unsafe { super::readiness::fill(buf, |room| receive(socket, room)) }
+    unsafe { super::transfer::fill(buf, |room| receive(socket, room)) }
 }
 
 /// Receives like `fill_with`, and returns the sender too.
@@ -72,7 +72,7 @@ pub(super) fn fill_from<T: Messages, B: bytes::BufMut>(
     let mut sender = None;
     // SAFETY: receiving initializes as many bytes as it returns.
     let n = unsafe {
-        super::readiness::fill(buf, |room| {
+        super::transfer::fill(buf, |room| {
             let (n, from) = socket.receive_from(room)?;
             sender = Some(from);
             Ok(n)

@@ -62,6 +62,7 @@
 //! ```
 
 mod addr;
+mod conversion;
 mod halves;
 mod messages;
 mod options;
@@ -69,6 +70,7 @@ mod patience;
 pub(crate) mod pooled;
 mod readiness;
 pub mod tcp;
+mod transfer;
 pub mod udp;
 #[cfg(unix)]
 pub mod unix;

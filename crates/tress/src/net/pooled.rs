@@ -9,7 +9,7 @@ pub use source::PooledSource;
 use crate::buffers::{Pool, Shelf, ShelfBuffer};
 use crate::io::source::Source;
 use crate::io::{AsyncBufRead, AsyncRead, AsyncWrite, ReadBuf, ring};
-use crate::net::readiness::{Socket, receive};
+use crate::net::transfer::{Socket, receive};
 use crate::task::coop;
 use source::Kind;
 use std::future::poll_fn;

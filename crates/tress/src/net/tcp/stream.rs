@@ -2,9 +2,9 @@ use super::split::{self, OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
 use crate::io::source::Source;
 use crate::io::{Interest, ReadBuf, Ready, uninterrupted};
 use crate::net::addr::{self, ToSocketAddrs};
-use crate::net::readiness::{
-    Socket, readiness_methods, receive, socket_traits, stream_methods, stream_traits,
-};
+use crate::net::conversion::socket_traits;
+use crate::net::readiness::readiness_methods;
+use crate::net::transfer::{Socket, receive, stream_methods, stream_traits};
 use crate::task::coop;
 use socket2::SockRef;
 use std::future::poll_fn;

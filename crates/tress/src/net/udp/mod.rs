@@ -13,7 +13,8 @@ pub use many::{Datagram, ReceivedDatagram};
 
 use crate::io::source::Source;
 use crate::net::addr::{self, ToSocketAddrs};
-use crate::net::readiness::{readiness_methods, socket_traits};
+use crate::net::conversion::socket_traits;
+use crate::net::readiness::readiness_methods;
 use std::io;
 use std::net::SocketAddr;
 

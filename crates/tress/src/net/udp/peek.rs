@@ -2,7 +2,7 @@ use super::UdpSocket;
 use super::receive::internet;
 use crate::io::{Interest, ReadBuf, uninterrupted};
 use crate::net::messages::poll_fill;
-use crate::net::readiness::Socket;
+use crate::net::transfer::Socket;
 use std::io;
 use std::mem::MaybeUninit;
 use std::net::SocketAddr;

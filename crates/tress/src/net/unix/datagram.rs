@@ -3,8 +3,10 @@
 use super::{SocketAddr, addr};
 use crate::io::source::Source;
 use crate::io::{Interest, uninterrupted};
+use crate::net::conversion::socket_traits;
 use crate::net::messages::{Messages, message_methods, sender_methods};
-use crate::net::readiness::{Socket, readiness_methods, socket_traits};
+use crate::net::readiness::readiness_methods;
+use crate::net::transfer::Socket;
 use std::io;
 use std::net::Shutdown;
 use std::os::unix::net;

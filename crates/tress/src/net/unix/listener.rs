@@ -1,8 +1,8 @@
 use super::{SocketAddr, UnixStream, addr};
 use crate::io::source::Source;
 use crate::io::{Interest, uninterrupted};
+use crate::net::conversion::socket_traits;
 use crate::net::patience::Patience;
-use crate::net::readiness::socket_traits;
 use std::io;
 use std::os::unix::net;
 use std::path::Path;

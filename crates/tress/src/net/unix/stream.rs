@@ -2,9 +2,9 @@ use super::split::{self, OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
 use super::{SocketAddr, UCred, addr, ucred};
 use crate::io::source::Source;
 use crate::io::{ReadBuf, Ready};
-use crate::net::readiness::{
-    readiness_methods, receive, socket_traits, stream_methods, stream_traits,
-};
+use crate::net::conversion::socket_traits;
+use crate::net::readiness::readiness_methods;
+use crate::net::transfer::{receive, stream_methods, stream_traits};
 use std::io;
 use std::os::unix::net;
 use std::path::Path;

@@ -234,7 +234,7 @@ macro_rules! end {
                         std::io::Read::read(&mut pipe, room)
                     };
                     // SAFETY: all of the room was initialized.
-                    unsafe { $crate::net::readiness::fill(buf, read) }
+                    unsafe { $crate::net::transfer::fill(buf, read) }
                 })
             }
 

@@ -4,7 +4,7 @@ use crate::io::{
     AsyncRead, AsyncReadOwned, BufferMut, Interest, ReadBuf, owned, ring, uninterrupted,
 };
 #[cfg(feature = "bytes")]
-use crate::net::readiness::fill;
+use crate::net::transfer::fill;
 use std::io::{self, IoSliceMut, Read};
 use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
