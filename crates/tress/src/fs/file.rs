@@ -32,6 +32,7 @@ mod owned;
 mod positional;
 #[cfg(unix)]
 mod unix;
+mod way;
 #[cfg(windows)]
 mod windows;
 

@@ -5,6 +5,7 @@
 //! other operation the position moves back to before them.
 
 use super::lent::{Lent, Return};
+use super::way::{OnPool, Way};
 use super::{Memory, Refusal, nowait};
 use crate::fs::ring;
 use crate::io::ReadBuf;
@@ -55,16 +56,14 @@ enum Sharing {
 #[derive(Debug)]
 enum Job {
     /// Holds the memory of `bytes`, as `Write` does.
-    Read(JoinHandle<io::Result<Memory>>),
-    ReadOnRing(ring::Read),
+    Read(Way<ring::Read, Memory>),
     Write(JoinHandle<(io::Result<()>, Memory)>),
-    Seek(JoinHandle<io::Result<u64>>),
+    Seek(OnPool<u64>),
     /// A seek back to the position that the reader sees.
-    Back(JoinHandle<io::Result<u64>>),
+    Back(OnPool<u64>),
     /// A query of the position.
-    Position(JoinHandle<io::Result<u64>>),
-    SetLen(JoinHandle<io::Result<()>>),
-    SetLenOnRing(ring::SetLen),
+    Position(OnPool<u64>),
+    SetLen(Way<ring::SetLen, ()>),
     /// A read or a write with a buffer of the user's.
     Lent(Return),
 }
@@ -146,10 +145,6 @@ impl Cursor {
         let ended = match job {
             Job::Read(job) => {
                 let read = ready!(Pin::new(job).poll(cx));
-                Ended::Read(self.have_read(read.map_err(lost).and_then(|read| read)))
-            }
-            Job::ReadOnRing(job) => {
-                let read = ready!(Pin::new(job).poll(cx));
                 Ended::Read(self.have_read(read))
             }
             Job::Write(job) => {
@@ -163,22 +158,17 @@ impl Cursor {
             }
             Job::Seek(job) => {
                 let sought = ready!(Pin::new(job).poll(cx));
-                let sought = sought.map_err(lost).and_then(|sought| sought);
                 Ended::Seek(sought.map(|position| self.have_sought(position)))
             }
             Job::Back(job) => {
-                let back = ready!(Pin::new(job).poll(cx)).map_err(lost);
-                Ended::Back(self.have_gone_back(back.and_then(|back| back)))
+                let back = ready!(Pin::new(job).poll(cx));
+                Ended::Back(self.have_gone_back(back))
             }
             Job::Position(job) => {
-                let position = ready!(Pin::new(job).poll(cx)).map_err(lost);
-                Ended::Position(self.position(position.and_then(|position| position)))
+                let position = ready!(Pin::new(job).poll(cx));
+                Ended::Position(self.position(position))
             }
-            Job::SetLen(job) => {
-                let done = ready!(Pin::new(job).poll(cx));
-                Ended::SetLen(done.map_err(lost).and_then(|done| done))
-            }
-            Job::SetLenOnRing(job) => Ended::SetLen(ready!(Pin::new(job).poll(cx))),
+            Job::SetLen(job) => Ended::SetLen(ready!(Pin::new(job).poll(cx))),
             Job::Lent(end) => {
                 // Nothing is ever sent.
                 let _ = ready!(Pin::new(end).poll(cx));
@@ -253,7 +243,7 @@ impl Cursor {
                 return Poll::Ready(Ok(()));
             };
             let file = file.clone();
-            self.job = Some(Job::Back(spawn(move || (&*file).seek(back))?));
+            self.job = Some(Job::Back(OnPool(spawn(move || (&*file).seek(back))?)));
             begun = true;
         }
     }
@@ -364,17 +354,17 @@ impl Cursor {
             Some(refusal) => ring::read(file, bytes, most, refusal),
             None => Err(bytes),
         };
-        self.job = Some(match on_ring {
-            Ok(read) => Job::ReadOnRing(read),
+        self.job = Some(Job::Read(match on_ring {
+            Ok(read) => Way::Ring(read),
             Err(mut bytes) => {
                 let file = file.clone();
                 let read = move || {
                     bytes.fill(most, |room| read_once(&*file, room))?;
                     Ok(bytes)
                 };
-                Job::Read(spawn(read)?)
+                Way::Pool(OnPool(spawn(read)?))
             }
-        });
+        }));
         Ok(())
     }
 
@@ -488,13 +478,13 @@ impl Cursor {
     pub(super) async fn set_len(&mut self, file: &Arc<File>, length: u64) -> io::Result<()> {
         // The bytes that were read ahead may be cut off.
         poll_fn(|cx| self.poll_ready_to_write(cx, file)).await?;
-        self.job = Some(match ring::set_len(file, length) {
-            Some(job) => Job::SetLenOnRing(job),
+        self.job = Some(Job::SetLen(match ring::set_len(file, length) {
+            Some(job) => Way::Ring(job),
             None => {
                 let file = file.clone();
-                Job::SetLen(spawn(move || file.set_len(length))?)
+                Way::Pool(OnPool(spawn(move || file.set_len(length))?))
             }
-        });
+        }));
         match poll_fn(|cx| self.poll_ended(cx)).await {
             Some(Ended::SetLen(result)) => result,
             _ => unreachable!("nothing else was begun"),
@@ -525,7 +515,7 @@ impl Cursor {
         // Finding the end may need the network.
         if matches!(to, SeekFrom::End(_)) || self.is_locked(file) {
             let file = file.clone();
-            self.job = Some(Job::Seek(spawn(move || (&*file).seek(to))?));
+            self.job = Some(Job::Seek(OnPool(spawn(move || (&*file).seek(to))?)));
         } else {
             let position = (&**file).seek(to)?;
             self.have_sought(position);
@@ -556,7 +546,7 @@ impl Cursor {
             }
             let file = file.clone();
             let job = spawn(move || (&*file).stream_position())?;
-            self.job = Some(Job::Position(job));
+            self.job = Some(Job::Position(OnPool(job)));
             begun = true;
         };
         progress.made_progress();
