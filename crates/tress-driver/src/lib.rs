@@ -9,7 +9,7 @@
 //!   [`Registration`] wakes tasks when the source can be read or written.
 //! - **Operations**, on Linux 5.7 and later: [`Driver::submit`] gives a read, a write or another operation of
 //!   the module [`op`] to io_uring. The [`Submission`] is a future of the result, and returns the buffer with
-//!   it.
+//!   it. Elsewhere they are refused.
 //!
 //! # What is here
 //!
@@ -93,28 +93,20 @@ mod slot;
 mod slots;
 mod source;
 mod token;
-#[cfg(all(
-    target_os = "linux",
-    any(
-        target_arch = "x86_64",
-        target_arch = "aarch64",
-        target_arch = "riscv64",
-        target_arch = "loongarch64",
-        target_arch = "powerpc64"
-    )
-))]
-mod uring;
-#[cfg(not(all(
-    target_os = "linux",
-    any(
-        target_arch = "x86_64",
-        target_arch = "aarch64",
-        target_arch = "riscv64",
-        target_arch = "loongarch64",
-        target_arch = "powerpc64"
-    )
-)))]
-#[path = "no_uring.rs"]
+// The architectures for which the crate io-uring brings the kernel's definitions, as in Cargo.toml.
+#[cfg_attr(
+    not(all(
+        target_os = "linux",
+        any(
+            target_arch = "x86_64",
+            target_arch = "aarch64",
+            target_arch = "riscv64",
+            target_arch = "loongarch64",
+            target_arch = "powerpc64"
+        )
+    )),
+    path = "no_uring/mod.rs"
+)]
 mod uring;
 mod wakers;
 
@@ -129,17 +121,5 @@ pub use ready::Ready;
 pub use registration::{Direction, Readiness, Registration};
 pub use slot::ReadyEvent;
 pub use source::Source;
-#[cfg(all(
-    target_os = "linux",
-    any(
-        target_arch = "x86_64",
-        target_arch = "aarch64",
-        target_arch = "riscv64",
-        target_arch = "loongarch64",
-        target_arch = "powerpc64"
-    )
-))]
-pub use uring::{
-    AcceptMulti, Leftover, MultiOperation, Multishot, Pool, PoolBuffer, RecvMulti, Submission, op,
-};
-pub use uring::{Buffer, BufferMut, Slice};
+// All that is public there. The twin for systems without a ring lacks what no portable code names.
+pub use uring::*;

@@ -8,7 +8,7 @@ use mio::net::{TcpListener, TcpStream};
 use std::io::{Read, Write};
 use std::sync::Arc;
 use std::time::Duration;
-use tress_driver::{Choice, Driver, Gone, Interest, Registration};
+use tress_driver::{Choice, Driver, Gone, Interest, Pool, Registration, op};
 
 fn register(driver: &Arc<Driver>, stream: &mut TcpStream) -> Registration {
     driver
@@ -59,5 +59,18 @@ fn tcp_accepts_connects_and_echoes() {
 #[test]
 fn there_is_no_ring() {
     let error = Driver::new(tress_driver::Config::new().backend(Choice::Uring)).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::Unsupported);
+}
+
+#[test]
+fn operations_are_refused_and_return_their_buffers() {
+    let driver = driver(Choice::Readiness);
+    assert!(!driver.supports::<op::Send<Arc<TcpStream>, Vec<u8>>>());
+    let send = driver.submit(op::Send::new((), b"unsent".to_vec(), 0));
+    assert!(!send.is_under_way() && send.driver().is_none());
+    let (sent, buffer) = block_on(&driver, send);
+    assert_eq!(sent.unwrap_err().kind(), std::io::ErrorKind::Unsupported);
+    assert_eq!(buffer, b"unsent");
+    let error = Pool::new(&driver, 16, 1024).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::Unsupported);
 }

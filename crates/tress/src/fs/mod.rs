@@ -87,27 +87,9 @@ mod open_options;
 mod read_dir;
 mod whole;
 
-#[cfg(all(
-    target_os = "linux",
-    any(
-        target_arch = "x86_64",
-        target_arch = "aarch64",
-        target_arch = "riscv64",
-        target_arch = "loongarch64",
-        target_arch = "powerpc64"
-    )
-))]
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod ring;
-#[cfg(not(all(
-    target_os = "linux",
-    any(
-        target_arch = "x86_64",
-        target_arch = "aarch64",
-        target_arch = "riscv64",
-        target_arch = "loongarch64",
-        target_arch = "powerpc64"
-    )
-)))]
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
 #[path = "no_ring.rs"]
 mod ring;
 

@@ -105,33 +105,7 @@ mod read;
 mod read_buf;
 mod read_ext;
 mod repeat;
-#[cfg(all(
-    feature = "driver",
-    target_os = "linux",
-    any(
-        target_arch = "x86_64",
-        target_arch = "aarch64",
-        target_arch = "riscv64",
-        target_arch = "loongarch64",
-        target_arch = "powerpc64"
-    )
-))]
-#[cfg_attr(not(feature = "net"), allow(dead_code, reason = "mostly for sockets"))]
-pub(crate) mod ring;
-#[cfg(all(
-    feature = "driver",
-    not(all(
-        target_os = "linux",
-        any(
-            target_arch = "x86_64",
-            target_arch = "aarch64",
-            target_arch = "riscv64",
-            target_arch = "loongarch64",
-            target_arch = "powerpc64"
-        )
-    ))
-))]
-#[path = "no_ring.rs"]
+#[cfg(feature = "driver")]
 #[cfg_attr(not(feature = "net"), allow(dead_code, reason = "mostly for sockets"))]
 pub(crate) mod ring;
 mod seek;

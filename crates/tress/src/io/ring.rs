@@ -1,8 +1,12 @@
 //! Operations of sources of I/O on the ring of a driver.
 //!
 //! Where there is no ring, or its kernel lacks the operation, each function gives back what it was given,
-//! and readiness does the work. The twin for systems without io_uring is `no_ring`.
+//! and readiness does the work.
 
+#[cfg(unix)]
+mod held;
+#[cfg(not(unix))]
+#[path = "ring/no_held.rs"]
 mod held;
 mod reading;
 #[cfg(feature = "net")]
@@ -54,6 +58,7 @@ pub(crate) fn send<T: Descriptor, B: Buffer>(
 }
 
 /// Reads from an object without a position.
+#[cfg(unix)]
 pub(crate) fn read<T: Descriptor, B: BufferMut>(
     source: &Source<T>,
     buffer: B,
@@ -70,6 +75,7 @@ fn kept_by(lent: &Arc<Lent>) -> &Leftover {
 }
 
 /// Writes to an object without a position.
+#[cfg(unix)]
 pub(crate) fn write<T: Descriptor, B: Buffer>(
     source: &Source<T>,
     buffer: B,

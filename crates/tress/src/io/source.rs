@@ -300,6 +300,7 @@ impl<T: tress_driver::Source> Source<T> {
     ///
     /// # Safety
     /// `f` initializes the bytes whose number it returns.
+    #[cfg(unix)]
     pub(crate) unsafe fn poll_read(
         &self,
         cx: &mut Context<'_>,

@@ -1,6 +1,6 @@
 //! How sources of I/O find a driver.
 
-#[cfg(all(feature = "fs", target_os = "linux"))]
+#[cfg(all(feature = "fs", target_os = "linux", target_pointer_width = "64"))]
 use super::RuntimeFlavor;
 use super::{Shared, no_runtime};
 use crate::context;
@@ -23,7 +23,7 @@ pub(super) struct Options {
 /// Calls `f` with a driver of the current runtime, as `IoHandle::with_driver` does. Returns `None` if there is no
 /// current runtime, it was built without I/O, no driver can be made, or it is a current-thread runtime that another
 /// thread would have to drive: perhaps none does.
-#[cfg(all(feature = "fs", target_os = "linux"))]
+#[cfg(all(feature = "fs", target_os = "linux", target_pointer_width = "64"))]
 pub(crate) fn with_current_driver<R>(f: impl FnOnce(&Arc<Driver>) -> R) -> Option<R> {
     let runtime = context::runtime().filter(|shared| shared.io_enabled)?;
     if runtime.flavor() == RuntimeFlavor::CurrentThread && !runtime.runs_here() {

@@ -1,14 +1,31 @@
-//! The twin of `uring` on systems without io_uring: no ring is ever made.
+//! The twin of `uring` on systems without io_uring, where no ring is ever made.
+//!
+//! It has the types that portable code names. Each operation is refused, as by a driver without a ring; what can
+//! only come from a ring has no value.
 
-#[path = "uring/buffer.rs"]
+#[path = "../uring/buffer.rs"]
 mod buffer;
+mod leftover;
+mod multi;
+pub mod op;
+mod submission;
 
 pub use buffer::{Buffer, BufferMut, Slice};
+pub use leftover::Leftover;
+pub use multi::{MultiOperation, Multishot, Pool, PoolBuffer, RecvMulti};
+pub use submission::Submission;
 
 use crate::config::Resolved;
 use crate::driver::By;
 use crate::wakers::Wakers;
 use std::io;
+
+fn unsupported() -> io::Error {
+    io::Error::new(
+        io::ErrorKind::Unsupported,
+        "this system has no io_uring, nor what needs one",
+    )
+}
 
 #[derive(Debug)]
 pub(crate) enum Ring {}
