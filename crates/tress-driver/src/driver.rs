@@ -461,19 +461,7 @@ impl Driver {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => selector.events.clear(),
             Err(error) => return Err(error),
         }
-        let mut handled = 0;
-        for event in &selector.events {
-            match event.token() {
-                BELL | RING => {}
-                token if selector.happened.note(token) => {}
-                mio::Token(key) => {
-                    handled += 1;
-                    if let Some((slot, is_for)) = self.slots.find(Key(key)) {
-                        slot.set_ready(is_for, Ready::from_mio(event), wakers);
-                    }
-                }
-            }
-        }
+        let mut handled = self.note_events(selector, wakers);
         if let Some(ring) = &self.ring {
             let mut is_stranded = is_refused && self.token.is_away();
             handled += ring.reap(wakers, || is_stranded |= self.token.is_away());
@@ -492,6 +480,25 @@ impl Driver {
             .events
             .fetch_add(handled as u64, Ordering::Relaxed);
         Ok(handled)
+    }
+
+    /// Moves the readiness that a wait has found into slots. Returns the number of sources.
+    #[inline]
+    fn note_events(&self, selector: &mut Selector, wakers: &mut Wakers) -> usize {
+        let mut sources = 0;
+        for event in &selector.events {
+            match event.token() {
+                BELL | RING => {}
+                token if selector.happened.note(token) => {}
+                mio::Token(key) => {
+                    sources += 1;
+                    if let Some((slot, is_for)) = self.slots.find(Key(key)) {
+                        slot.set_ready(is_for, Ready::from_mio(event), wakers);
+                    }
+                }
+            }
+        }
+        sources
     }
 
     /// Whether something is left to hand over that only a keeper will, as of the last look.

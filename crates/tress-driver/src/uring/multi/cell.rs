@@ -127,6 +127,20 @@ pub(super) struct Left {
 }
 
 impl<I> State<I> {
+    /// Keeps an error for the task that fetches the results. Returns false if it only says why the operation was
+    /// stopped.
+    fn note_error(&mut self, error: io::Error, arrived: &Arrived) -> bool {
+        match -arrived.value {
+            // What was asked for, or no buffer left.
+            libc::ECANCELED if !arrived.closed => false,
+            libc::ENOBUFS => false,
+            _ => {
+                self.results.push_back(Err(error));
+                true
+            }
+        }
+    }
+
     /// What is known without waiting.
     fn known(&mut self) -> Option<Found<I>> {
         if let Some(result) = self.results.pop_front() {
@@ -282,28 +296,20 @@ where
             wakers.push(state.waker.take());
             return Next::Finish;
         }
+        let was_undone = matches!(-arrived.value, libc::EINTR | libc::ECANCELED);
+        if was_undone && state.phase == Phase::Running && !arrived.closed {
+            // Not what was asked for: it was interrupted, or the thread that submitted it is gone.
+            return Next::Again;
+        }
         let over = match item {
-            Ok(item) => {
-                if let Some(item) = item {
-                    state.results.push_back(Ok(item));
-                }
+            Ok(Some(item)) => {
+                state.results.push_back(Ok(item));
                 false
             }
-            Err(error) => match -arrived.value {
-                // Not what was asked for: it was interrupted, or the thread that submitted it is gone.
-                libc::EINTR | libc::ECANCELED
-                    if state.phase == Phase::Running && !arrived.closed =>
-                {
-                    return Next::Again;
-                }
-                // What was asked for, or no buffer left.
-                libc::ECANCELED if !arrived.closed => false,
-                libc::ENOBUFS => false,
-                _ => {
-                    state.results.push_back(Err(error));
-                    !M::SURVIVES_ERRORS || arrived.closed
-                }
-            },
+            Ok(None) => false,
+            Err(error) => {
+                state.note_error(error, &arrived) && (!M::SURVIVES_ERRORS || arrived.closed)
+            }
         };
         // A task waits for this result, so it does not count as waiting to be fetched.
         let is_awaited = state.waker.is_some() && state.results.len() == 1;
