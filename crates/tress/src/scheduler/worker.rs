@@ -105,44 +105,26 @@ impl Worker {
                 let (found, at) = self.find_work_or_park(core, multi, remote, start);
                 now = at;
                 if let Some(task) = found {
-                    let going_on = if core.begin_recording(remote, at) == 1 {
-                        self.run_recorded(core, multi, remote, task)
-                    } else {
-                        self.run_task::<false>(core, multi, remote, task)
-                    };
-                    if !going_on {
+                    if !self.run_found(core, multi, remote, task, at) {
                         return;
                     }
                     now = clock::now();
-                    core.record(1, now - at);
-                    remote.stats.busy_ns.add((now - at).as_nanos() as u64);
-                    remote.stats.max_poll_ns.raise((now - at).as_nanos() as u64);
+                    Self::note_busy(core, remote, 1, now - at);
                 }
                 continue;
             }
             now = clock::now();
             let took = now - start;
-            core.record(polls, took);
-            remote.stats.busy_ns.add(took.as_nanos() as u64);
+            Self::note_busy(core, remote, polls, took);
             remote
                 .stats
                 .mean_poll_ns
                 .set(core.adapt.average().as_nanos() as u64);
-            // The time of one poll, or the mean of several, which the longest of them took at least.
-            let mean = took.as_nanos() as u64 / u64::from(polls);
-            remote.stats.max_poll_ns.raise(mean);
             if took >= LONG_TICK {
                 // The global queue has waited long enough, whatever the number of polls.
                 core.global.hurry();
             }
-            // A worker that has run dry looks there anyway, unless work keeps coming from outside.
-            let ran_dry = remote.queue_depth() == 0 && multi.inject.is_empty();
-            let turn_every = if ran_dry { LONG_TICK } else { TURN_EVERY };
-            if remote.rest.has_io() && now - core.last_turn.get() >= turn_every {
-                remote.rest.turn();
-                now = clock::now();
-                core.last_turn.set(now);
-            }
+            now = Self::turn_if_due(core, multi, remote, now);
             // Yielding tasks wake no worker when they are queued again.
             // D-SCHED-05
             let queued = core.ring.len();
@@ -154,6 +136,48 @@ impl Worker {
             {
                 core.call_for_help(multi, now);
             }
+        }
+    }
+
+    /// Records that tasks have run for that long.
+    #[inline(always)]
+    fn note_busy(core: &Core, remote: &Remote, polls: u32, took: Duration) {
+        core.record(polls, took);
+        let ns = took.as_nanos() as u64;
+        remote.stats.busy_ns.add(ns);
+        // The time of one poll, or the mean of several, which the longest of them took at least.
+        remote.stats.max_poll_ns.raise(ns / u64::from(polls));
+    }
+
+    /// Looks at the worker's I/O if it is time for that. Returns the present time.
+    #[inline(always)]
+    fn turn_if_due(core: &Core, multi: &Multi, remote: &Remote, now: Instant) -> Instant {
+        // A worker that has run dry looks there anyway, unless work keeps coming from outside.
+        let ran_dry = remote.queue_depth() == 0 && multi.inject.is_empty();
+        let turn_every = if ran_dry { LONG_TICK } else { TURN_EVERY };
+        if !remote.rest.has_io() || now - core.last_turn.get() < turn_every {
+            return now;
+        }
+        remote.rest.turn();
+        let now = clock::now();
+        core.last_turn.set(now);
+        now
+    }
+
+    /// Runs a task that a search has found, apart from any tick. As `run_task`.
+    #[inline(always)]
+    fn run_found(
+        &self,
+        core: &Core,
+        multi: &Multi,
+        remote: &Remote,
+        task: Ready,
+        now: Instant,
+    ) -> bool {
+        if core.begin_recording(remote, now) == 1 {
+            self.run_recorded(core, multi, remote, task)
+        } else {
+            self.run_task::<false>(core, multi, remote, task)
         }
     }
 
