@@ -188,18 +188,23 @@ impl Builder {
             }
         })
         .await;
-        match (shared.take_cause(), value) {
-            (Some(Cause::Panic(payload)), value) => {
-                // Not while unwinding: its destructor may panic too.
-                guarded(|| drop(value));
-                resume_unwind(payload)
-            }
-            (Some(Cause::Failed(error)), _) => Err(Error::Failed(error)),
-            (Some(Cause::Cancelled), _) => Err(Error::Cancelled),
-            (Some(Cause::TimedOut), _) => Err(Error::TimedOut),
-            (None, Some(value)) => Ok(value),
-            (None, None) => unreachable!("a body that gave no value left a cause"),
+        outcome(shared.take_cause(), value)
+    }
+}
+
+/// Returns what a scope that is over returns: its body's value, unless it has failed by then.
+fn outcome<T, E>(cause: Option<Cause<E>>, value: Option<T>) -> Result<T, Error<E>> {
+    match (cause, value) {
+        (Some(Cause::Panic(payload)), value) => {
+            // Not while unwinding: its destructor may panic too.
+            guarded(|| drop(value));
+            resume_unwind(payload)
         }
+        (Some(Cause::Failed(error)), _) => Err(Error::Failed(error)),
+        (Some(Cause::Cancelled), _) => Err(Error::Cancelled),
+        (Some(Cause::TimedOut), _) => Err(Error::TimedOut),
+        (None, Some(value)) => Ok(value),
+        (None, None) => unreachable!("a body that gave no value left a cause"),
     }
 }
 

@@ -183,6 +183,22 @@ impl Panics {
     }
 }
 
+/// Returns what a child runs: `f`, whose result or panic goes to `outcome`.
+fn body_of<'scope, F, T>(f: F, outcome: Rc<Outcome<T>>) -> Box<dyn FnOnce() + 'scope>
+where
+    F: FnOnce() -> T + 'scope,
+    T: 'scope,
+{
+    Box::new(move || {
+        let result = catch_unwind(AssertUnwindSafe(f));
+        match result {
+            // The scope ends us.
+            Err(payload) if payload.is::<Cancelled>() => resume_unwind(payload),
+            result => outcome.fulfil(result),
+        }
+    })
+}
+
 impl<'scope> Scope<'scope, '_> {
     /// Spawns a coroutine that ends before the scope does.
     ///
@@ -219,15 +235,7 @@ impl<'scope> Scope<'scope, '_> {
             state: RefCell::new(State::<T>::Running(None)),
             panics: self.panics.clone(),
         });
-        let to = outcome.clone();
-        let body: Box<dyn FnOnce() + 'scope> = Box::new(move || {
-            let result = catch_unwind(AssertUnwindSafe(f));
-            match result {
-                // The scope ends us.
-                Err(payload) if payload.is::<Cancelled>() => resume_unwind(payload),
-                result => to.fulfil(result),
-            }
-        });
+        let body = body_of(f, outcome.clone());
         let fail: Rc<dyn Fail + 'scope> = outcome.clone();
         // SAFETY: only lifetimes change. Both are in the slot, and the scope does not return before that is empty:
         // the child has ended, or `tear_down` has dropped it. The slot is emptied on this thread only.
