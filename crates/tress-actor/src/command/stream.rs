@@ -437,6 +437,24 @@ fn later<T: Send + 'static>(
 }
 
 pub(crate) fn register(registry: &mut Registry) {
+    register_openers(registry);
+    register_file_commands(registry);
+    registry.register(|call: Call<'_>, Read { stream, most }| {
+        later(call, async move { stream.read(most).await })
+    });
+    registry.register(|call: Call<'_>, Write { stream, bytes }| {
+        later(call, async move { stream.write(&bytes).await })
+    });
+    registry.register(|call: Call<'_>, EndWrite(stream)| {
+        later(call, async move { stream.end_write().await })
+    });
+    registry.register(|call: Call<'_>, Close(stream)| {
+        later(call, async move { Ok(stream.close().await) })
+    });
+}
+
+/// Registers the commands that make streams.
+fn register_openers(registry: &mut Registry) {
     registry.register(|call: Call<'_>, Listen(address)| {
         later(call, async move {
             let listener = TcpListener::bind(address).await?;
@@ -461,6 +479,10 @@ pub(crate) fn register(registry: &mut Registry) {
             Ok(Stream::new(Ends::File(Mutex::new(Some(file)))))
         })
     });
+}
+
+/// Registers the commands that only files know.
+fn register_file_commands(registry: &mut Registry) {
     registry.register(|call: Call<'_>, Seek { stream, to }| {
         later(call, async move {
             stream
@@ -474,17 +496,5 @@ pub(crate) fn register(registry: &mut Registry) {
                 .with_file(async |file: &mut File| file.sync_all().await)
                 .await
         })
-    });
-    registry.register(|call: Call<'_>, Read { stream, most }| {
-        later(call, async move { stream.read(most).await })
-    });
-    registry.register(|call: Call<'_>, Write { stream, bytes }| {
-        later(call, async move { stream.write(&bytes).await })
-    });
-    registry.register(|call: Call<'_>, EndWrite(stream)| {
-        later(call, async move { stream.end_write().await })
-    });
-    registry.register(|call: Call<'_>, Close(stream)| {
-        later(call, async move { Ok(stream.close().await) })
     });
 }
