@@ -67,6 +67,32 @@ fn rebuild(
 ) -> TokenStream {
     let site = Span::mixed_site();
     let (inner_attributes, body) = open_body(&trees[function.body]);
+    let block = new_body(settings, function, trees, &body);
+    let kept = |range: std::ops::Range<usize>| {
+        range
+            .filter(|at| !function.dropped.contains(at))
+            .map(|at| trees[at].clone())
+            .collect::<Vec<_>>()
+    };
+    let mut out = TokenStream::new();
+    if is_test {
+        out.extend(code("#[::core::prelude::v1::test]", site));
+    }
+    out.extend(kept(0..function.head));
+    out.extend(inner_attributes);
+    out.extend(kept(function.head..function.body));
+    out.extend(braces(body.span(), block));
+    out
+}
+
+/// Returns the statements that take the place of the old body.
+fn new_body(
+    settings: &Settings<Span>,
+    function: &Function,
+    trees: &[TokenTree],
+    body: &Group,
+) -> TokenStream {
+    let site = Span::mixed_site();
     let output: TokenStream = match &function.output {
         Some(range) => trees[range.clone()].iter().cloned().collect(),
         None => code("()", site),
@@ -98,22 +124,7 @@ fn rebuild(
     }
     block.extend(code(";", site));
     block.extend(code("__runtime.block_on(__body)", output_span));
-
-    let kept = |range: std::ops::Range<usize>| {
-        range
-            .filter(|at| !function.dropped.contains(at))
-            .map(|at| trees[at].clone())
-            .collect::<Vec<_>>()
-    };
-    let mut out = TokenStream::new();
-    if is_test {
-        out.extend(code("#[::core::prelude::v1::test]", site));
-    }
-    out.extend(kept(0..function.head));
-    out.extend(inner_attributes);
-    out.extend(kept(function.head..function.body));
-    out.extend(braces(body.span(), block));
-    out
+    block
 }
 
 /// Returns the statement that gives the async block its type.

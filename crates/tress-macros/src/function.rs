@@ -52,27 +52,7 @@ pub(crate) fn parse<S: Copy>(
 ) -> Result<Function, Diagnostic<S>> {
     let this = attribute.name();
     let mut dropped = Vec::new();
-
-    let mut at = 0;
-    while let [hash, content, ..] = &tokens[at..] {
-        let (true, Some(content)) = (hash.is_punct('#'), content.group(Delimiter::Bracket)) else {
-            break;
-        };
-        if last_segment(content).as_deref() == Some(this) {
-            let message = match attribute {
-                Attribute::Main => "a second `main` attribute: remove one of the two",
-                Attribute::Test => {
-                    "a second `test` attribute: remove it, \
-                     `#[tress::test]` adds the `#[test]` it needs"
-                }
-            };
-            errors.push(Diagnostic::new(hash.span, message));
-            dropped.extend([at, at + 1]);
-        }
-        at += 2;
-    }
-    let head = at;
-
+    let head = attributes(attribute, tokens, &mut dropped, errors);
     let fn_keyword = qualifiers(this, tokens, head, &mut dropped, errors)?;
     let name = fn_keyword + 1;
     let not_a_function =
@@ -87,20 +67,7 @@ pub(crate) fn parse<S: Copy>(
         return Err(not_a_function());
     }
 
-    let parameters = skip_generics(tokens, name + 1);
-    let Some(list) = tokens
-        .get(parameters)
-        .and_then(|token| token.group(Delimiter::Parenthesis))
-    else {
-        return Err(not_a_function());
-    };
-    if !list.is_empty() {
-        let message = format!(
-            "a function with `#[tress::{this}]` cannot take arguments: make the values in the body, \
-             or move the body to another `async fn` and call that one from here"
-        );
-        errors.push(Diagnostic::new(tokens[parameters].span, message));
-    }
+    let parameters = parameters(this, tokens, name + 1, errors).ok_or_else(not_a_function)?;
 
     let body = tokens.len() - 1;
     if body <= parameters || !is_body(&tokens[body]) {
@@ -122,6 +89,54 @@ pub(crate) fn parse<S: Copy>(
         output_kind,
         body,
     })
+}
+
+/// Checks the attributes of the function, and returns the position behind them.
+fn attributes<S: Copy>(
+    attribute: Attribute,
+    tokens: &[Token<S>],
+    dropped: &mut Vec<usize>,
+    errors: &mut Vec<Diagnostic<S>>,
+) -> usize {
+    let mut at = 0;
+    while let [hash, content, ..] = &tokens[at..] {
+        let (true, Some(content)) = (hash.is_punct('#'), content.group(Delimiter::Bracket)) else {
+            break;
+        };
+        if last_segment(content).as_deref() == Some(attribute.name()) {
+            let message = match attribute {
+                Attribute::Main => "a second `main` attribute: remove one of the two",
+                Attribute::Test => {
+                    "a second `test` attribute: remove it, \
+                     `#[tress::test]` adds the `#[test]` it needs"
+                }
+            };
+            errors.push(Diagnostic::new(hash.span, message));
+            dropped.extend([at, at + 1]);
+        }
+        at += 2;
+    }
+    at
+}
+
+/// Checks that the list of parameters is empty, and returns its position; `None` if there is no list. The tokens
+/// from `after_name` on may be generics.
+fn parameters<S: Copy>(
+    this: &str,
+    tokens: &[Token<S>],
+    after_name: usize,
+    errors: &mut Vec<Diagnostic<S>>,
+) -> Option<usize> {
+    let parameters = skip_generics(tokens, after_name);
+    let list = tokens.get(parameters)?.group(Delimiter::Parenthesis)?;
+    if !list.is_empty() {
+        let message = format!(
+            "a function with `#[tress::{this}]` cannot take arguments: make the values in the body, \
+             or move the body to another `async fn` and call that one from here"
+        );
+        errors.push(Diagnostic::new(tokens[parameters].span, message));
+    }
+    Some(parameters)
 }
 
 /// Checks everything between the attributes and `fn`, and returns the position of `fn`. There must be
