@@ -193,7 +193,7 @@ pub(crate) const MOST_BUFFERS: usize = 1024;
 
 /// Returns how many bytes a vectored write offers to the system. A write that takes fewer has found no more
 /// room.
-#[cfg(any(feature = "net", all(unix, feature = "process")))]
+#[cfg(feature = "net")]
 pub(crate) fn offered(bufs: &[io::IoSlice<'_>]) -> usize {
     let lengths = bufs.iter().take(MOST_BUFFERS).map(|buf| buf.len());
     lengths.fold(0, usize::saturating_add)

@@ -58,7 +58,7 @@ pub(crate) fn send<T: Descriptor, B: Buffer>(
 }
 
 /// Reads from an object without a position.
-#[cfg(unix)]
+#[cfg_attr(not(unix), allow(dead_code, reason = "for pipes of Unix"))]
 pub(crate) fn read<T: Descriptor, B: BufferMut>(
     source: &Source<T>,
     buffer: B,
@@ -75,7 +75,7 @@ fn kept_by(lent: &Arc<Lent>) -> &Leftover {
 }
 
 /// Writes to an object without a position.
-#[cfg(unix)]
+#[cfg_attr(not(unix), allow(dead_code, reason = "for pipes of Unix"))]
 pub(crate) fn write<T: Descriptor, B: Buffer>(
     source: &Source<T>,
     buffer: B,

@@ -300,7 +300,7 @@ impl<T: tress_driver::Source> Source<T> {
     ///
     /// # Safety
     /// `f` initializes the bytes whose number it returns.
-    #[cfg(unix)]
+    #[cfg_attr(not(unix), allow(dead_code, reason = "for sockets and pipes of Unix"))]
     pub(crate) unsafe fn poll_read(
         &self,
         cx: &mut Context<'_>,
