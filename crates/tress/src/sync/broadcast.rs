@@ -584,7 +584,6 @@ impl<T: Clone> Receiver<T> {
     /// assert_eq!(other.try_recv(), Ok(2));
     /// ```
     #[track_caller]
-    #[must_use = "a receiver makes the channel keep messages for it"]
     pub fn resubscribe(&self) -> Self {
         Receiver {
             next: self.shared.add_receiver(),

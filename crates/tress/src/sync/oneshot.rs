@@ -136,7 +136,6 @@ pub struct Sender<T> {
 /// assert!(rx.await.is_err());
 /// # });
 /// ```
-#[must_use = "receivers do nothing unless awaited or asked"]
 pub struct Receiver<T> {
     /// `None` once the outcome has been returned.
     cell: Option<NonNull<Cell<T>>>,

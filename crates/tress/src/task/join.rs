@@ -81,6 +81,7 @@ impl<T> JoinHandle<T> {
     }
 
     /// A handle that can cancel the task but has no right to its result.
+    #[must_use = "an abort handle does nothing unless `abort` is called; dropping it does not abort the task"]
     pub fn abort_handle(&self) -> AbortHandle {
         AbortHandle::new(TaskRef::clone(&self.task))
     }

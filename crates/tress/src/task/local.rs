@@ -342,7 +342,6 @@ pub mod futures {
         /// assert_eq!(future.take_value().as_deref(), Some("ada"));
         /// # });
         /// ```
-        #[must_use = "futures do nothing unless awaited"]
         pub struct TaskLocalFuture<T: 'static, F> {
             pub(super) key: &'static LocalKey<T>,
             pub(super) value: Option<T>,

@@ -331,7 +331,6 @@ impl<F> fmt::Debug for RunUntil<'_, F> {
 /// spawn_local(async {});
 /// drop(guard);
 /// ```
-#[must_use = "the context is left when the guard is dropped"]
 pub struct LocalEnterGuard {
     _context: InContext,
 }

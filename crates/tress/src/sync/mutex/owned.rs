@@ -189,6 +189,7 @@ impl<T: ?Sized + fmt::Display> fmt::Display for OwnedMutexGuard<T> {
 ///     guard
 /// }
 /// ```
+#[must_use = "the mutex is unlocked when the guard is dropped"]
 #[clippy::has_significant_drop]
 pub struct OwnedMappedMutexGuard<T: ?Sized, U: ?Sized = T> {
     // Not `NonNull`, which is covariant: through it a shorter-lived `U` could be written.

@@ -32,7 +32,6 @@ impl<T: ?Sized> Drop for Held<T> {
 /// assert_eq!(tress::spawn(async move { guard.len() }).await.unwrap(), 1);
 /// # });
 /// ```
-#[must_use = "the lock is released when the guard is dropped"]
 #[clippy::has_significant_drop]
 pub struct OwnedRwLockReadGuard<T: ?Sized, U: ?Sized = T> {
     data: NonNull<U>,

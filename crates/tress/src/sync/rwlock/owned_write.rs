@@ -48,7 +48,6 @@ impl<T: ?Sized> Drop for Held<T> {
 /// assert_eq!(lock.read().await.len(), 2);
 /// # });
 /// ```
-#[must_use = "the lock is released when the guard is dropped"]
 #[clippy::has_significant_drop]
 pub struct OwnedRwLockWriteGuard<T: ?Sized> {
     held: Held<T>,
@@ -308,7 +307,6 @@ impl<T: ?Sized + fmt::Display> fmt::Display for OwnedRwLockWriteGuard<T> {
 ///     guard
 /// }
 /// ```
-#[must_use = "the lock is released when the guard is dropped"]
 #[clippy::has_significant_drop]
 pub struct OwnedRwLockMappedWriteGuard<T: ?Sized, U: ?Sized = T> {
     // Not `NonNull`, which is covariant: through it a shorter-lived `U` could be written.

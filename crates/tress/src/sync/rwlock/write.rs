@@ -276,7 +276,6 @@ impl<T: ?Sized + fmt::Display> fmt::Display for RwLockWriteGuard<'_, T> {
 /// drop(last);
 /// assert_eq!(lock.into_inner(), [1, 2, 4]);
 /// ```
-#[must_use = "the lock is released when the guard is dropped"]
 #[clippy::has_significant_drop]
 pub struct RwLockMappedWriteGuard<'a, T: ?Sized> {
     held: Held<'a>,
