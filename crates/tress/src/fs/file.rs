@@ -215,6 +215,7 @@ impl File {
     /// # tress::fs::remove_file(path).await
     /// # }
     /// ```
+    #[must_use]
     pub fn options() -> OpenOptions {
         OpenOptions::new()
     }
@@ -559,7 +560,7 @@ impl File {
     /// ```
     pub async fn set_times(&self, times: FileTimes) -> io::Result<()> {
         let std = self.std.clone();
-        blocking(move || std.set_times(times)).await
+        blocking(move || std.set_times(times.into_std())).await
     }
 
     /// Changes the time of the last modification of the file.

@@ -82,6 +82,7 @@
 
 mod dir_builder;
 mod file;
+mod file_times;
 mod names;
 mod open_options;
 mod read_dir;
@@ -95,6 +96,7 @@ mod ring;
 
 pub use dir_builder::DirBuilder;
 pub use file::File;
+pub use file_times::FileTimes;
 #[cfg(unix)]
 pub use names::symlink;
 pub use names::{
@@ -106,7 +108,7 @@ pub use names::{symlink_dir, symlink_file};
 pub use open_options::OpenOptions;
 pub use read_dir::{DirEntry, ReadDir, read_dir};
 #[doc(no_inline)]
-pub use std::fs::{FileTimes, FileType, Metadata, Permissions};
+pub use std::fs::{FileType, Metadata, Permissions};
 pub use whole::{copy, read, read_to_string, write};
 
 use crate::io::offload;
