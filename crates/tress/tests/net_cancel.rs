@@ -175,7 +175,8 @@ fn other_waits_lose_nothing() {
             // A watched descriptor.
             let (near, far) = std::os::unix::net::UnixDatagram::pair().unwrap();
             far.set_nonblocking(true).unwrap();
-            let far = AsyncFd::new(far).unwrap();
+            // SAFETY: it owns its descriptor.
+            let far = unsafe { AsyncFd::register(far) }.unwrap();
             let mut byte = [0; 1];
             for i in 0..50_u8 {
                 let read = |fd: &std::os::unix::net::UnixDatagram| fd.recv(&mut [0; 1]);

@@ -283,7 +283,8 @@ fn a_watched_descriptor_gives_way() {
             let zeros = std::os::unix::net::UnixStream::pair().unwrap();
             zeros.1.set_nonblocking(true).unwrap();
             (&zeros.0).write_all(&[0; 1]).unwrap();
-            let mut fd = AsyncFd::new(zeros.1).unwrap();
+            // SAFETY: it owns its descriptor.
+            let mut fd = unsafe { AsyncFd::register(zeros.1) }.unwrap();
             let other = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
             let flag = other.clone();
             let order = std::sync::atomic::Ordering::SeqCst;
@@ -305,7 +306,8 @@ fn a_descriptor_is_watched() {
         rt.block_on(async {
             let (near, mut far) = std::os::unix::net::UnixStream::pair().unwrap();
             near.set_nonblocking(true).unwrap();
-            let mut near = AsyncFd::new(near).unwrap();
+            // SAFETY: it owns its descriptor.
+            let mut near = unsafe { AsyncFd::register(near) }.unwrap();
             far.write_all(b"a").unwrap();
             let mut guard = near.readable().await.unwrap();
             let mut buf = [0; 8];
@@ -327,7 +329,9 @@ fn a_descriptor_is_watched() {
             let near = near.into_inner();
             drop(far);
             // Taken out, it can be watched again.
-            let near = AsyncFd::with_interest(near, Interest::READABLE).unwrap();
+            // SAFETY: it owns its descriptor.
+            let near =
+                unsafe { AsyncFd::register_with_interest(near, Interest::READABLE) }.unwrap();
             let n = near
                 .async_io(Interest::READABLE, |mut fd| fd.read(&mut buf))
                 .await;
@@ -342,7 +346,8 @@ fn a_file_cannot_be_watched_and_comes_back() {
     on_each_runtime(|rt| {
         rt.block_on(async {
             let file = std::fs::File::open("/proc/self/exe").unwrap();
-            let (_file, cause) = AsyncFd::try_new(file).unwrap_err().into_parts();
+            // SAFETY: it owns its descriptor.
+            let (_file, cause) = unsafe { AsyncFd::register(file) }.unwrap_err().into_parts();
             assert_eq!(cause.kind(), ErrorKind::PermissionDenied);
         });
     });

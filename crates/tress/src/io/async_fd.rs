@@ -39,7 +39,8 @@ pub use guard::{AsyncFdReadyGuard, AsyncFdReadyMutGuard, TryIoError};
 /// # tress::runtime::Runtime::new().unwrap().block_on(async {
 /// let (near, mut far) = UnixStream::pair()?;
 /// near.set_nonblocking(true)?;
-/// let near = AsyncFd::new(near)?;
+/// // SAFETY: the socket owns its descriptor.
+/// let near = unsafe { AsyncFd::register(near)? };
 /// far.write_all(b"tick")?;
 /// let mut buf = [0; 8];
 /// let n = near.async_io(Interest::READABLE, |mut near| near.read(&mut buf)).await?;
@@ -56,7 +57,7 @@ pub use guard::{AsyncFdReadyGuard, AsyncFdReadyMutGuard, TryIoError};
 /// # tress::runtime::Runtime::new().unwrap().block_on(async {
 /// # let (near, mut far) = UnixStream::pair()?;
 /// # near.set_nonblocking(true)?;
-/// # let near = AsyncFd::new(near)?;
+/// # let near = unsafe { AsyncFd::register(near)? };
 /// # far.write_all(b"tick")?;
 /// let mut buf = [0; 8];
 /// let n = loop {
@@ -84,10 +85,15 @@ impl<T: AsRawFd> AsyncFd<T> {
     /// Any error of the system's selector, such as `epoll_ctl(2)`:
     /// [`PermissionDenied`](io::ErrorKind::PermissionDenied) for a file on a disk,
     /// [`AlreadyExists`](io::ErrorKind::AlreadyExists) for a descriptor that this runtime watches already.
-    /// Also if the runtime has shut down.
+    /// Also if the runtime has shut down. The error gives `inner` back.
     ///
     /// # Panics
     /// If there is no current runtime, or it was built without I/O.
+    ///
+    /// # Safety
+    /// [`inner.as_raw_fd()`](AsRawFd::as_raw_fd) must be an open descriptor, always the same, until the
+    /// `AsyncFd` is dropped or `inner` is taken out: [`as_fd`](AsFd::as_fd) lends it to others. A type that
+    /// owns its descriptor and gives it away only by value, as those of the standard library, satisfies this.
     ///
     /// # Examples
     /// ```
@@ -97,13 +103,14 @@ impl<T: AsRawFd> AsyncFd<T> {
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let (near, _far) = UnixDatagram::pair()?;
     /// near.set_nonblocking(true)?;
-    /// let near = AsyncFd::new(near)?;
+    /// // SAFETY: the socket owns its descriptor.
+    /// let near = unsafe { AsyncFd::register(near)? };
     /// near.writable().await?.retain_ready();
     /// # Ok::<(), std::io::Error>(()) }).unwrap();
     /// ```
     #[track_caller]
-    pub fn new(inner: T) -> io::Result<AsyncFd<T>> {
-        Ok(AsyncFd::try_new(inner)?)
+    pub unsafe fn register(inner: T) -> Result<AsyncFd<T>, AsyncFdRegisterError<T>> {
+        AsyncFd::watch(inner, Interest::READABLE | Interest::WRITABLE)
     }
 
     /// Creates an `AsyncFd` that watches a descriptor for `interest` only.
@@ -111,10 +118,13 @@ impl<T: AsRawFd> AsyncFd<T> {
     /// Some descriptors can be watched for one direction only.
     ///
     /// # Errors
-    /// See [`new`](AsyncFd::new).
+    /// See [`register`](AsyncFd::register).
     ///
     /// # Panics
-    /// See [`new`](AsyncFd::new).
+    /// See [`register`](AsyncFd::register).
+    ///
+    /// # Safety
+    /// See [`register`](AsyncFd::register).
     ///
     /// # Examples
     /// ```
@@ -123,53 +133,20 @@ impl<T: AsRawFd> AsyncFd<T> {
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let (reader, _writer) = std::os::unix::net::UnixStream::pair()?;
     /// reader.set_nonblocking(true)?;
-    /// let reader = AsyncFd::with_interest(reader, Interest::READABLE)?;
+    /// // SAFETY: the socket owns its descriptor.
+    /// let reader = unsafe { AsyncFd::register_with_interest(reader, Interest::READABLE)? };
     /// # Ok::<(), std::io::Error>(()) }).unwrap();
     /// ```
     #[track_caller]
-    pub fn with_interest(inner: T, interest: Interest) -> io::Result<AsyncFd<T>> {
-        Ok(AsyncFd::try_with_interest(inner, interest)?)
-    }
-
-    /// Creates an `AsyncFd` like [`new`](AsyncFd::new), with an error that gives `inner` back.
-    ///
-    /// # Errors
-    /// See [`new`](AsyncFd::new).
-    ///
-    /// # Panics
-    /// See [`new`](AsyncFd::new).
-    ///
-    /// # Examples
-    /// ```
-    /// use std::fs::File;
-    /// use tress::io::AsyncFd;
-    ///
-    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
-    /// let file = File::open("Cargo.toml")?;
-    /// // A file on a disk cannot be watched.
-    /// let Err(error) = AsyncFd::try_new(file) else { panic!() };
-    /// let (file, cause) = error.into_parts();
-    /// println!("{file:?}: {cause}");
-    /// # Ok::<(), std::io::Error>(()) }).unwrap();
-    /// ```
-    #[track_caller]
-    pub fn try_new(inner: T) -> Result<AsyncFd<T>, AsyncFdRegisterError<T>> {
-        AsyncFd::try_with_interest(inner, Interest::READABLE | Interest::WRITABLE)
-    }
-
-    /// Creates an `AsyncFd` like [`with_interest`](AsyncFd::with_interest), with an error that gives
-    /// `inner` back.
-    ///
-    /// # Errors
-    /// See [`new`](AsyncFd::new).
-    ///
-    /// # Panics
-    /// See [`new`](AsyncFd::new).
-    #[track_caller]
-    pub fn try_with_interest(
+    pub unsafe fn register_with_interest(
         inner: T,
         interest: Interest,
     ) -> Result<AsyncFd<T>, AsyncFdRegisterError<T>> {
+        AsyncFd::watch(inner, interest)
+    }
+
+    #[track_caller]
+    fn watch(inner: T, interest: Interest) -> Result<AsyncFd<T>, AsyncFdRegisterError<T>> {
         let io = Source::lazy(inner, interest, "AsyncFd");
         match io.registration() {
             Ok(_) => Ok(AsyncFd { io }),
@@ -180,43 +157,64 @@ impl<T: AsRawFd> AsyncFd<T> {
         }
     }
 
-    /// Creates an `AsyncFd` like [`try_new`](AsyncFd::try_new).
-    ///
-    /// It is there for programs that are written for this signature; prefer `try_new`.
+    /// Creates an `AsyncFd` like [`register`](AsyncFd::register), without a promise about the descriptor.
     ///
     /// # Errors
-    /// See [`new`](AsyncFd::new).
+    /// See [`register`](AsyncFd::register).
     ///
     /// # Panics
-    /// See [`new`](AsyncFd::new).
-    ///
-    /// # Safety
-    /// The descriptor must be open and stay the same until the `AsyncFd` is dropped or `inner` is taken
-    /// out. This implementation does not rely on it: if it does not hold, waits end at the wrong time, or
-    /// never.
-    #[track_caller]
-    pub unsafe fn register(inner: T) -> Result<AsyncFd<T>, AsyncFdRegisterError<T>> {
-        AsyncFd::try_new(inner)
-    }
-
-    /// Creates an `AsyncFd` like [`try_with_interest`](AsyncFd::try_with_interest).
-    ///
-    /// It is there for programs that are written for this signature; prefer `try_with_interest`.
-    ///
-    /// # Errors
-    /// See [`new`](AsyncFd::new).
-    ///
-    /// # Panics
-    /// See [`new`](AsyncFd::new).
-    ///
-    /// # Safety
     /// See [`register`](AsyncFd::register).
     #[track_caller]
-    pub unsafe fn register_with_interest(
+    #[deprecated = "unsound if the descriptor may be closed meanwhile: use `AsyncFd::register`"]
+    pub fn new(inner: T) -> io::Result<AsyncFd<T>> {
+        Ok(AsyncFd::watch(
+            inner,
+            Interest::READABLE | Interest::WRITABLE,
+        )?)
+    }
+
+    /// Creates an `AsyncFd` like [`register_with_interest`](AsyncFd::register_with_interest), without a
+    /// promise about the descriptor.
+    ///
+    /// # Errors
+    /// See [`register`](AsyncFd::register).
+    ///
+    /// # Panics
+    /// See [`register`](AsyncFd::register).
+    #[track_caller]
+    #[deprecated = "unsound if the descriptor may be closed meanwhile: use `AsyncFd::register_with_interest`"]
+    pub fn with_interest(inner: T, interest: Interest) -> io::Result<AsyncFd<T>> {
+        Ok(AsyncFd::watch(inner, interest)?)
+    }
+
+    /// Creates an `AsyncFd` like [`register`](AsyncFd::register), without a promise about the descriptor.
+    ///
+    /// # Errors
+    /// See [`register`](AsyncFd::register).
+    ///
+    /// # Panics
+    /// See [`register`](AsyncFd::register).
+    #[track_caller]
+    #[deprecated = "unsound if the descriptor may be closed meanwhile: use `AsyncFd::register`"]
+    pub fn try_new(inner: T) -> Result<AsyncFd<T>, AsyncFdRegisterError<T>> {
+        AsyncFd::watch(inner, Interest::READABLE | Interest::WRITABLE)
+    }
+
+    /// Creates an `AsyncFd` like [`register_with_interest`](AsyncFd::register_with_interest), without a
+    /// promise about the descriptor.
+    ///
+    /// # Errors
+    /// See [`register`](AsyncFd::register).
+    ///
+    /// # Panics
+    /// See [`register`](AsyncFd::register).
+    #[track_caller]
+    #[deprecated = "unsound if the descriptor may be closed meanwhile: use `AsyncFd::register_with_interest`"]
+    pub fn try_with_interest(
         inner: T,
         interest: Interest,
     ) -> Result<AsyncFd<T>, AsyncFdRegisterError<T>> {
-        AsyncFd::try_with_interest(inner, interest)
+        AsyncFd::watch(inner, interest)
     }
 
     /// Returns a reference to the inner value.
@@ -239,7 +237,8 @@ impl<T: AsRawFd> AsyncFd<T> {
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let (near, _far) = UnixStream::pair()?;
     /// near.set_nonblocking(true)?;
-    /// let near = AsyncFd::new(near)?;
+    /// // SAFETY: the socket owns its descriptor.
+    /// let near = unsafe { AsyncFd::register(near)? };
     /// let near: UnixStream = near.into_inner();
     /// # Ok::<(), std::io::Error>(()) }).unwrap();
     /// ```
@@ -344,7 +343,8 @@ impl<T: AsRawFd> AsyncFd<T> {
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let (near, _far) = UnixStream::pair()?;
     /// near.set_nonblocking(true)?;
-    /// let near = AsyncFd::new(near)?;
+    /// // SAFETY: the socket owns its descriptor.
+    /// let near = unsafe { AsyncFd::register(near)? };
     /// let guard = near.ready(Interest::READABLE | Interest::WRITABLE).await?;
     /// assert!(guard.ready().is_writable());
     /// # Ok::<(), std::io::Error>(()) }).unwrap();
@@ -417,7 +417,8 @@ impl<T: AsRawFd> AsyncFd<T> {
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let (near, _far) = UnixStream::pair()?;
     /// near.set_nonblocking(true)?;
-    /// let near = AsyncFd::new(near)?;
+    /// // SAFETY: the socket owns its descriptor.
+    /// let near = unsafe { AsyncFd::register(near)? };
     /// let mut guard = near.writable().await?;
     /// if let Ok(written) = guard.try_io(|near| near.get_ref().write(b"tick")) {
     ///     assert_eq!(written?, 4);
@@ -462,7 +463,8 @@ impl<T: AsRawFd> AsyncFd<T> {
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let (near, _far) = UnixStream::pair()?;
     /// near.set_nonblocking(true)?;
-    /// let near = AsyncFd::new(near)?;
+    /// // SAFETY: the socket owns its descriptor.
+    /// let near = unsafe { AsyncFd::register(near)? };
     /// let n = near.async_io(Interest::WRITABLE, |mut near| near.write(b"tick")).await?;
     /// assert_eq!(n, 4);
     /// # Ok::<(), std::io::Error>(()) }).unwrap();
@@ -495,7 +497,8 @@ impl<T: AsRawFd> AsyncFd<T> {
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let (near, far) = UnixStream::pair()?;
     /// near.set_nonblocking(true)?;
-    /// let mut near = AsyncFd::new(near)?;
+    /// // SAFETY: the socket owns its descriptor.
+    /// let mut near = unsafe { AsyncFd::register(near)? };
     /// drop(far);
     /// let n = near.async_io_mut(Interest::READABLE, |near| near.read(&mut [0; 8])).await?;
     /// assert_eq!(n, 0);
@@ -527,7 +530,8 @@ impl<T: AsRawFd> AsyncFd<T> {
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let (near, _far) = UnixStream::pair()?;
     /// near.set_nonblocking(true)?;
-    /// let near = AsyncFd::new(near)?;
+    /// // SAFETY: the socket owns its descriptor.
+    /// let near = unsafe { AsyncFd::register(near)? };
     /// let read = near.try_io(Interest::READABLE, |mut near| near.read(&mut [0; 8]));
     /// assert_eq!(read.unwrap_err().kind(), ErrorKind::WouldBlock);
     /// # Ok::<(), std::io::Error>(()) }).unwrap();
@@ -561,9 +565,11 @@ impl<T: AsRawFd> AsRawFd for AsyncFd<T> {
     }
 }
 
-impl<T: AsRawFd + AsFd> AsFd for AsyncFd<T> {
+impl<T: AsRawFd> AsFd for AsyncFd<T> {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.get_ref().as_fd()
+        // SAFETY: who made this with `register` has promised that the descriptor is open as long as this
+        // lives. The other constructors are deprecated because nobody promises it there.
+        unsafe { BorrowedFd::borrow_raw(self.as_raw_fd()) }
     }
 }
 
@@ -575,7 +581,8 @@ impl<T: AsRawFd + fmt::Debug> fmt::Debug for AsyncFd<T> {
     }
 }
 
-/// The error of [`AsyncFd::try_new`] and [`AsyncFd::try_with_interest`]: the descriptor cannot be watched.
+/// The error of [`AsyncFd::register`] and [`AsyncFd::register_with_interest`]: the descriptor cannot be
+/// watched.
 ///
 /// It gives back the value that was to be watched.
 ///
@@ -585,7 +592,9 @@ impl<T: AsRawFd + fmt::Debug> fmt::Debug for AsyncFd<T> {
 /// use tress::io::AsyncFd;
 ///
 /// # tress::runtime::Runtime::new().unwrap().block_on(async {
-/// let Err(error) = AsyncFd::try_new(File::open("Cargo.toml")?) else { panic!() };
+/// let file = File::open("Cargo.toml")?;
+/// // SAFETY: the file owns its descriptor.
+/// let Err(error) = (unsafe { AsyncFd::register(file) }) else { panic!() };
 /// println!("{error}");
 /// let (_file, cause) = error.into_parts();
 /// assert_eq!(cause.kind(), std::io::ErrorKind::PermissionDenied);

@@ -113,7 +113,8 @@ impl<'a, T: AsRawFd> AsyncFdReadyGuard<'a, T> {
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let (near, far) = UnixStream::pair()?;
     /// near.set_nonblocking(true)?;
-    /// let near = AsyncFd::new(near)?;
+    /// // SAFETY: the socket owns its descriptor.
+    /// let near = unsafe { AsyncFd::register(near)? };
     /// drop(far);
     /// let mut guard = near.readable().await?;
     /// let read = guard.try_io(|near| near.get_ref().read(&mut [0; 8]));
@@ -164,7 +165,8 @@ impl<'a, T: AsRawFd> AsyncFdReadyMutGuard<'a, T> {
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let (near, far) = UnixStream::pair()?;
     /// near.set_nonblocking(true)?;
-    /// let mut near = AsyncFd::new(near)?;
+    /// // SAFETY: the socket owns its descriptor.
+    /// let mut near = unsafe { AsyncFd::register(near)? };
     /// drop(far);
     /// let mut guard = near.readable_mut().await?;
     /// let read = guard.try_io(|near| near.get_mut().read(&mut [0; 8]));
