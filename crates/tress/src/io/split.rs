@@ -93,6 +93,12 @@ pub struct WriteHalf<T> {
     is_write_vectored: bool,
 }
 
+// SAFETY: a shared half gives no access to the stream: polling takes `&mut`, and what `&` offers compares
+// pointers, or reads a field of the half itself.
+unsafe impl<T> Sync for ReadHalf<T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for WriteHalf<T> {}
+
 impl<T> ReadHalf<T> {
     /// Returns whether the two halves belong to the same stream.
     ///

@@ -215,7 +215,7 @@ pub struct MappedMutexGuard<'a, T: ?Sized> {
 // SAFETY: it stands for a `&mut T`, and may unlock on any thread.
 unsafe impl<T: ?Sized + Send> Send for MappedMutexGuard<'_, T> {}
 // SAFETY: shared it gives out `&T`.
-unsafe impl<T: ?Sized + Send + Sync> Sync for MappedMutexGuard<'_, T> {}
+unsafe impl<T: ?Sized + Sync> Sync for MappedMutexGuard<'_, T> {}
 
 impl<'a, T: ?Sized> MappedMutexGuard<'a, T> {
     fn new(held: Held<'a>, data: NonNull<T>) -> Self {
