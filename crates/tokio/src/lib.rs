@@ -60,6 +60,10 @@ pub mod task;
 #[cfg(feature = "time")]
 pub mod time;
 
+pub mod stream {
+    //! Empty: `Stream` and what belongs to it live in crates of their own, such as `tokio-stream`.
+}
+
 #[doc(hidden)]
 pub mod macros;
 

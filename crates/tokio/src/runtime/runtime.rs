@@ -1,11 +1,11 @@
+use super::{EnterGuard, Handle, RuntimeMetrics};
+use crate::task::JoinHandle;
 use std::ops::Deref;
 use std::time::Duration;
 
 /// A runtime with Tokio's contract.
 ///
-/// It dereferences to [`tress::runtime::Runtime`], which has most of its methods: `block_on`,
-/// `spawn`, `spawn_blocking`, `enter`, `handle` and `metrics`. The methods here differ in what they
-/// return or in their defaults.
+/// It dereferences to [`tress::runtime::Runtime`], for what tress offers in addition.
 ///
 /// Dropping it shuts the runtime down.
 ///
@@ -40,6 +40,102 @@ impl Runtime {
     #[track_caller]
     pub fn new() -> std::io::Result<Runtime> {
         super::Builder::new_multi_thread().enable_all().build()
+    }
+
+    /// Spawns a task. See [`spawn`](crate::spawn).
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    /// let task = rt.spawn(async { 1 + 1 });
+    /// assert_eq!(rt.block_on(task).unwrap(), 2);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.0.spawn(future)
+    }
+
+    /// Runs a closure on a thread where it may block. See [`Handle::spawn_blocking`].
+    ///
+    /// # Panics
+    /// If no thread runs such closures and the operating system refuses one.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    /// let task = rt.spawn_blocking(|| 1 + 1);
+    /// assert_eq!(rt.block_on(task).unwrap(), 2);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn spawn_blocking<F, R>(&self, func: F) -> JoinHandle<R>
+    where
+        F: FnOnce() -> R + Send + 'static,
+        R: Send + 'static,
+    {
+        self.0.spawn_blocking(func)
+    }
+
+    /// Runs a future to its end on this thread, and returns its output.
+    ///
+    /// # Panics
+    /// If this thread drives asynchronous tasks already, or the future panics.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    /// assert_eq!(rt.block_on(async { 1 + 1 }), 2);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+        self.0.block_on(future)
+    }
+
+    /// Enters the context of the runtime on this thread, until the guard is dropped.
+    ///
+    /// In it timers and sockets can be made, and tasks spawned.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    /// let _entered = rt.enter();
+    /// let sleep = tokio::time::sleep(std::time::Duration::ZERO);
+    /// rt.block_on(sleep);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn enter(&self) -> EnterGuard<'_> {
+        self.0.enter()
+    }
+
+    /// Returns a handle to the runtime.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    /// let handle = rt.handle().clone();
+    /// assert_eq!(handle.id(), rt.handle().id());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn handle(&self) -> &Handle {
+        self.0.handle()
+    }
+
+    /// Returns what the runtime has counted so far.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    /// assert_eq!(rt.metrics().num_workers(), 1);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn metrics(&self) -> RuntimeMetrics {
+        self.0.metrics()
     }
 
     /// Shuts the runtime down, waiting for at most `duration` until running polls and blocking

@@ -34,6 +34,12 @@ pub enum TryRecvError {
     Disconnected,
 }
 
+/// Error that no function returns: [`recv`](super::Receiver::recv) returns an `Option`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[doc(hidden)]
+#[deprecated = "no function returns it: `recv` returns an `Option`"]
+pub struct RecvError(());
+
 const CLOSED: &str = "the channel is closed: its receiver was dropped or has closed it, and nobody will get the message";
 
 impl<T> TrySendError<T> {
@@ -143,3 +149,13 @@ impl<T> Error for SendError<T> {}
 impl<T> Error for TrySendError<T> {}
 impl<T> Error for SendTimeoutError<T> {}
 impl Error for TryRecvError {}
+
+#[allow(deprecated)]
+impl fmt::Display for RecvError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("channel closed")
+    }
+}
+
+#[allow(deprecated)]
+impl Error for RecvError {}
