@@ -13,6 +13,7 @@ type Program = fn(u64) -> Vec<String>;
 /// Every kind of program: its name, on Tokio, on the facade.
 const KINDS: &[(&str, Program, Program)] = &[
     ("edges", real::edges::run, ours::edges::run),
+    ("errors", real::errors::run, ours::errors::run),
     ("locks", real::locks::run, ours::locks::run),
     ("queues", real::queues::run, ours::queues::run),
     ("values", real::values::run, ours::values::run),

@@ -4,6 +4,8 @@ pub use ::ours as tokio;
 
 #[path = "programs/edges.rs"]
 pub mod edges;
+#[path = "programs/errors.rs"]
+pub mod errors;
 #[path = "programs/locks.rs"]
 pub mod locks;
 #[path = "programs/queues.rs"]

@@ -183,6 +183,16 @@ fn without_a_thread() {
 }
 
 #[test]
+fn a_task_local_value_that_is_not_set() {
+    tokio::task_local! {
+        static VALUE: u8;
+    }
+    let words = "cannot access a task-local storage value without setting it first";
+    says(words, || VALUE.with(|_| ()));
+    says(words, || VALUE.get());
+}
+
+#[test]
 fn limits_of_sync() {
     let readers = "a RwLock may not be created with 0 readers";
     says_here(readers, || RwLock::with_max_readers((), 0));

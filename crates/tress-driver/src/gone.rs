@@ -16,8 +16,22 @@ use std::io;
 /// assert!(Gone::is_in(&std::io::Error::from(Gone)));
 /// assert!(!Gone::is_in(&std::io::Error::other("something else")));
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(feature = "tokio-words"), derive(Debug))]
 pub struct Gone;
+
+#[cfg(not(feature = "tokio-words"))]
+const WORDS: &str = "the I/O driver was shut down; use the source on a runtime that is running";
+#[cfg(feature = "tokio-words")]
+const WORDS: &str = "A Tokio 1.x context was found, but it is being shutdown.";
+
+/// As a string does, which is what Tokio's error is.
+#[cfg(feature = "tokio-words")]
+impl fmt::Debug for Gone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(WORDS, f)
+    }
+}
 
 impl Gone {
     /// Returns `true` if `error` was made from a `Gone`: the driver was closed.
@@ -28,7 +42,7 @@ impl Gone {
 
 impl fmt::Display for Gone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the I/O driver was shut down; use the source on a runtime that is running")
+        f.write_str(WORDS)
     }
 }
 

@@ -427,13 +427,14 @@ impl Registration {
     }
 
     fn attempt<R>(&self, event: ReadyEvent, f: impl FnOnce() -> io::Result<R>) -> io::Result<R> {
-        let result = f();
-        if let Err(error) = &result {
-            if error.kind() == io::ErrorKind::WouldBlock {
+        match f() {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 self.would_block(event);
+                // The same error as where the readiness is known to be missing.
+                Err(io::ErrorKind::WouldBlock.into())
             }
+            result => result,
         }
-        result
     }
 }
 

@@ -292,7 +292,7 @@ fn access_without_a_value() {
     );
     let error = NUMBER.try_with(|_| ()).unwrap_err();
     assert_eq!(error, NUMBER.try_get().unwrap_err());
-    assert_eq!(error.to_string(), text);
+    assert!(error.to_string().contains("not set"), "{error}");
 }
 
 #[test]

@@ -57,7 +57,10 @@ pub async fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
 /// ```
 pub async fn read_to_string(path: impl AsRef<Path>) -> io::Result<String> {
     let contents = read(path).await?;
-    String::from_utf8(contents).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+    String::from_utf8(contents).or_else(|error| {
+        // The standard library's own error, which it returns for such bytes.
+        io::read_to_string(error.as_bytes())
+    })
 }
 
 /// Writes a slice as the entire contents of a file.

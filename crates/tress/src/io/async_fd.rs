@@ -1,6 +1,7 @@
 use super::source::{Source, attempts};
 use super::{Interest, Ready};
 use crate::task::coop;
+use crate::words;
 use std::error::Error;
 use std::fmt;
 use std::io;
@@ -614,15 +615,13 @@ impl<T> AsyncFdRegisterError<T> {
 
 impl<T> fmt::Display for AsyncFdRegisterError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the descriptor cannot be watched: {}", self.cause)
+        words::not_watched(f, &self.cause)
     }
 }
 
 impl<T> fmt::Debug for AsyncFdRegisterError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AsyncFdRegisterError")
-            .field("cause", &self.cause)
-            .finish_non_exhaustive()
+        words::show_not_watched(f, &self.cause)
     }
 }
 

@@ -1,8 +1,8 @@
 use super::transfer::DEFAULT_BUF_SIZE;
 use super::{
     AsyncBufRead, AsyncRead, AsyncSeek, AsyncWrite, ReadBuf, check_written, is_interrupted,
-    write_zero,
 };
+use crate::words;
 use pin_project_lite::pin_project;
 use std::fmt;
 use std::io::{self, IoSlice, SeekFrom};
@@ -132,7 +132,7 @@ impl<W: AsyncWrite> BufWriter<W> {
         while *this.written < this.buf.len() {
             let rest = &this.buf[*this.written..];
             match ready!(this.inner.as_mut().poll_write(cx, rest)) {
-                Ok(0) => return Poll::Ready(Err(write_zero())),
+                Ok(0) => return Poll::Ready(Err(words::buffer_not_written())),
                 Ok(n) => {
                     check_written(n, rest.len());
                     *this.written += n;

@@ -1,5 +1,6 @@
-use super::{AsyncBufRead, AsyncWrite, check_written, is_interrupted, write_zero};
+use super::{AsyncBufRead, AsyncWrite, check_written, is_interrupted};
 use crate::task::coop;
+use crate::words;
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
@@ -99,7 +100,7 @@ impl Copied {
         }
         let n = ready!(writer.as_mut().poll_write(cx, bytes))?;
         if n == 0 {
-            return Poll::Ready(Err(write_zero()));
+            return Poll::Ready(Err(words::write_zero()));
         }
         check_written(n, bytes.len());
         self.unflushed = true;

@@ -210,14 +210,6 @@ pub(crate) fn uninterrupted<R>(mut call: impl FnMut() -> io::Result<R>) -> io::R
     }
 }
 
-/// Returns the error for a source that ends before a buffer that must be filled is full.
-fn ended_early() -> io::Error {
-    io::Error::new(
-        io::ErrorKind::UnexpectedEof,
-        "the source has ended before the buffer was full",
-    )
-}
-
 /// Checks that a writer reports no more bytes as written than it was given.
 #[inline]
 #[track_caller]
@@ -226,14 +218,6 @@ fn check_written(n: usize, of: usize) {
         n <= of,
         "the writer says that it has written {n} bytes, and was given {of}"
     );
-}
-
-/// Returns the error for a sink that takes no more bytes although all must be written.
-fn write_zero() -> io::Error {
-    io::Error::new(
-        io::ErrorKind::WriteZero,
-        "the sink takes no more bytes, and there are some left to write",
-    )
 }
 
 #[cfg(all(test, not(loom)))]

@@ -2,6 +2,7 @@
 
 use super::source::Source;
 use crate::task::coop;
+use crate::words;
 use std::future::{Future, poll_fn};
 use std::io;
 use std::mem::MaybeUninit;
@@ -122,7 +123,7 @@ pub trait AsyncReadOwned {
                 let (read, rest) = self.read_owned(buffer.slice(filled..)).await;
                 buffer = rest.into_inner();
                 match read {
-                    Ok(0) => return (Err(super::ended_early()), buffer),
+                    Ok(0) => return (Err(words::early_end()), buffer),
                     Ok(n) => filled += n,
                     Err(error) => return (Err(error), buffer),
                 }
@@ -229,7 +230,7 @@ pub trait AsyncWriteOwned {
             let mut written = 0;
             loop {
                 match result {
-                    Ok(0) => return (Err(super::write_zero()), buffer),
+                    Ok(0) => return (Err(words::write_zero()), buffer),
                     Ok(n) => written += n,
                     Err(error) => return (Err(error), buffer),
                 }

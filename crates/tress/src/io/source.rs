@@ -438,12 +438,16 @@ impl<T: tress_driver::Source> Source<T> {
         match self.registration.get() {
             None => {
                 let result = f(&self.inner);
-                if let Err(error) = &result {
-                    if error.kind() == io::ErrorKind::WouldBlock && !self.assumed.is_empty() {
-                        self.registration_assuming(used_up(interest))?;
+                match &result {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                        if !self.assumed.is_empty() {
+                            self.registration_assuming(used_up(interest))?;
+                        }
+                        // As a registration says it: one error whether the system was asked or not.
+                        Err(io::ErrorKind::WouldBlock.into())
                     }
+                    _ => result,
                 }
-                result
             }
             Some(registration) => registration.try_io(interest, || f(&self.inner)),
         }

@@ -1,6 +1,7 @@
 use super::uninit::poll_read_behind;
-use super::{AsyncRead, AsyncWrite, check_written, is_interrupted, write_zero};
+use super::{AsyncRead, AsyncWrite, check_written, is_interrupted};
 use crate::task::coop;
+use crate::words;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -110,7 +111,7 @@ impl Transfer {
         loop {
             let rest = &self.buf[self.start..self.end];
             match ready!(writer.as_mut().poll_write(cx, rest)) {
-                Ok(0) => return Poll::Ready(Err(write_zero())),
+                Ok(0) => return Poll::Ready(Err(words::copy_not_written())),
                 Ok(n) => {
                     check_written(n, rest.len());
                     self.start += n;

@@ -2,6 +2,7 @@
 
 use crate::io::offload::{lost, spawn};
 use crate::task::JoinHandle;
+use crate::words;
 use std::future::Future;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
@@ -132,10 +133,12 @@ pub(super) async fn each<T>(
 }
 
 pub(super) fn no_address() -> io::Error {
-    io::Error::new(
-        io::ErrorKind::InvalidInput,
-        "no address: the name or the list given means none",
-    )
+    io::Error::new(io::ErrorKind::InvalidInput, words::NO_ADDRESS)
+}
+
+/// Returns the error for a datagram that is sent to no address.
+pub(super) fn no_target() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, words::NO_TARGET)
 }
 
 /// Looks up a host name, and returns its addresses, each with the port.

@@ -121,9 +121,7 @@ macro_rules! halves {
 
         impl std::fmt::Display for ReuniteError {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str(
-                    "the halves are of different streams: reunite those of the same `into_split`",
-                )
+                f.write_str($crate::words::OTHER_HALF)
             }
         }
 

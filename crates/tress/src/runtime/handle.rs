@@ -110,7 +110,7 @@ impl Handle {
     pub fn current() -> Handle {
         match Handle::try_current() {
             Ok(handle) => handle,
-            Err(error) => panic!("{error}"),
+            Err(_) => panic!("{}{}", words::NO_RUNTIME, TryCurrentError::ADVICE),
         }
     }
 
@@ -331,34 +331,43 @@ impl Shared {
 /// This thread is in no runtime.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TryCurrentError {
-    destroyed: bool,
+    kind: Missing,
+}
+
+/// Why there is no context.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Missing {
+    NoContext,
+    #[allow(dead_code, reason = "a thread's context has no destructor")]
+    ThreadLocalDestroyed,
 }
 
 impl TryCurrentError {
+    pub(super) const ADVICE: &'static str = ". Call it from inside `Runtime::block_on` or a spawned task, \
+         or enter a runtime with `Handle::enter`";
+
     pub(super) const fn missing() -> TryCurrentError {
-        TryCurrentError { destroyed: false }
+        TryCurrentError {
+            kind: Missing::NoContext,
+        }
     }
 
     /// Returns true if no runtime was entered on this thread.
     pub fn is_missing_context(&self) -> bool {
-        !self.destroyed
+        matches!(self.kind, Missing::NoContext)
     }
 
     /// Returns true if the thread is ending and its context is gone. Never true in tress: the context lives as long
     /// as the thread.
     pub fn is_thread_local_destroyed(&self) -> bool {
-        self.destroyed
+        matches!(self.kind, Missing::ThreadLocalDestroyed)
     }
 }
 
 impl fmt::Display for TryCurrentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}. Call it from inside `Runtime::block_on` or a spawned task, or enter a runtime with \
-             `Handle::enter`",
-            words::NO_RUNTIME
-        )
+        let advice = words::advice(TryCurrentError::ADVICE);
+        write!(f, "{}{advice}", words::NO_RUNTIME)
     }
 }
 

@@ -406,7 +406,7 @@ impl TimersHandle {
 #[cold]
 #[track_caller]
 pub(crate) fn no_runtime(what: &str) -> ! {
-    panic!("{what}: {}", TryCurrentError::missing())
+    panic!("{what}: {}{}", words::NO_RUNTIME, TryCurrentError::ADVICE)
 }
 
 #[cold]

@@ -21,6 +21,7 @@
 use crate::sys::atomic::Ordering;
 use crate::sys::handlers::{self, Handlers, SIGNALS, UNFIT};
 use crate::sys::plain::{AtomicBool, AtomicI32, AtomicPtr, Mutex};
+use crate::words;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr;
@@ -198,10 +199,7 @@ fn note_missed(signal: i32) {
 
 fn check(signal: i32) -> io::Result<()> {
     if signal <= 0 || UNFIT.contains(&signal) {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            format!("signal {signal} cannot be listened for"),
-        ));
+        return Err(words::refused_signal(signal));
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 use super::kept::{Kept, Mark, kept_traits};
 use super::permits::{Permits, Refusal};
+use crate::words;
 use std::error::Error;
 use std::fmt;
 use std::future::Future;
@@ -381,12 +382,8 @@ impl<T> SetError<T> {
 impl<T> fmt::Display for SetError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            SetError::AlreadyInitializedError(_) => {
-                "the cell has a value already; read it with `get`"
-            }
-            SetError::InitializingError(_) => {
-                "somebody is making the cell's value; wait for it with `get_or_init`"
-            }
+            SetError::AlreadyInitializedError(_) => words::CELL_SET,
+            SetError::InitializingError(_) => words::CELL_BUSY,
         })
     }
 }

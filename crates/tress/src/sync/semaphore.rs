@@ -1,5 +1,6 @@
 use super::permits::{Closed, Permits, Refusal};
 use crate::runtime::block_thread::{self, cannot_block};
+use crate::words;
 use std::error::Error;
 use std::fmt;
 use std::future::Future;
@@ -562,7 +563,7 @@ pub struct AcquireError(());
 
 impl fmt::Display for AcquireError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the semaphore is closed and gives out no permits any more")
+        f.write_str(words::SEMAPHORE_CLOSED)
     }
 }
 
@@ -596,10 +597,8 @@ pub enum TryAcquireError {
 impl fmt::Display for TryAcquireError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            TryAcquireError::Closed => "the semaphore is closed and gives out no permits any more",
-            TryAcquireError::NoPermits => {
-                "too few permits are available right now; wait for them with `acquire`"
-            }
+            TryAcquireError::Closed => words::SEMAPHORE_CLOSED,
+            TryAcquireError::NoPermits => words::NO_PERMITS,
         })
     }
 }

@@ -1,5 +1,6 @@
 use super::kept::{Kept, Mark, kept_traits};
 use super::latch::Latch;
+use crate::words;
 use std::error::Error;
 use std::fmt;
 
@@ -209,7 +210,7 @@ pub struct SetOnceError<T>(pub T);
 
 impl<T> fmt::Display for SetOnceError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("there is a value already; read it with `get`")
+        f.write_str(words::SET_ONCE)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Values that belong to a task, wherever it runs.
 
 use crate::context::{self, Frame, Held};
+use crate::words;
 use futures::TaskLocalFuture;
 use std::cell::RefCell;
 use std::fmt;
@@ -77,10 +78,7 @@ pub struct AccessError {}
 
 impl fmt::Display for AccessError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            "this task-local value is not set here: wrap the future in `LocalKey::scope`, also \
-             when it is spawned from a task that has the value",
-        )
+        f.write_str(words::NO_LOCAL_VALUE)
     }
 }
 
@@ -251,7 +249,11 @@ impl<T: 'static> LocalKey<T> {
     {
         match self.try_with(f) {
             Ok(result) => result,
-            Err(error) => panic!("{error}"),
+            Err(AccessError {}) => panic!(
+                "{}: wrap the future in `LocalKey::scope`, also when it is spawned from a task that \
+                 has the value",
+                words::UNSET_LOCAL
+            ),
         }
     }
 

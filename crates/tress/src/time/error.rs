@@ -1,5 +1,6 @@
 //! Error types of the time module.
 
+use crate::words;
 use std::fmt;
 
 /// The error returned by a [`timeout`](super::timeout()) whose time was up before its future completed.
@@ -92,9 +93,9 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0 {
-            Kind::Shutdown => "the timer's runtime has shut down",
-            Kind::AtCapacity => "there are too many timers; try again later",
-            Kind::Invalid => "the timer's deadline is out of range",
+            Kind::Shutdown => words::TIMER_SHUT_DOWN,
+            Kind::AtCapacity => words::TIMER_NO_ROOM,
+            Kind::Invalid => words::TIMER_TOO_FAR,
         })
     }
 }

@@ -1,5 +1,9 @@
 //! What tress says.
 
+mod errors;
+
+pub(crate) use errors::*;
+
 /// Something needs a runtime, and none was entered.
 pub(crate) const NO_RUNTIME: &str = "there is no tress runtime on this thread";
 
@@ -45,6 +49,9 @@ pub(crate) const NOT_LOCAL: &str = "`spawn_local` needs a LocalSet or a LocalRun
 /// `spawn_local` on a local runtime that lives on another thread.
 pub(crate) const OTHER_THREAD: &str =
     "a LocalRuntime takes local tasks only on the thread that built it";
+
+/// A task-local value that is not set.
+pub(crate) const UNSET_LOCAL: &str = "this task-local value is not set here";
 
 /// A lock that nobody could read.
 pub(crate) const NO_READERS: &str = "an RwLock must admit at least one reader";

@@ -1,5 +1,9 @@
 //! What Tokio says: exactly what its own tests compare.
 
+mod errors;
+
+pub(crate) use errors::*;
+
 /// Something needs a runtime, and none was entered.
 pub(crate) const NO_RUNTIME: &str =
     "there is no reactor running, must be called from the context of a Tokio 1.x runtime";
@@ -49,6 +53,10 @@ pub(crate) const NOT_LOCAL: &str =
 /// `spawn_local` on a local runtime that lives on another thread.
 pub(crate) const OTHER_THREAD: &str = "Local tasks can only be spawned on a LocalRuntime from the \
      thread the runtime was created on";
+
+/// A task-local value that is not set.
+pub(crate) const UNSET_LOCAL: &str =
+    "cannot access a task-local storage value without setting it first";
 
 /// A lock that nobody could read.
 pub(crate) const NO_READERS: &str = "a RwLock may not be created with 0 readers";

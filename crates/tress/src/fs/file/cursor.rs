@@ -12,6 +12,7 @@ use crate::io::ReadBuf;
 use crate::io::offload::{lost, read_once, spawn, spawn_mandatory};
 use crate::runtime::is_shutdown_error;
 use crate::task::{JoinHandle, coop};
+use crate::words;
 use std::fs::File;
 use std::future::{Future, poll_fn};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -498,10 +499,7 @@ impl Cursor {
 
     pub(super) fn start_seek(&mut self, file: &Arc<File>, to: SeekFrom) -> io::Result<()> {
         if !self.is_idle() {
-            return Err(io::Error::other(
-                "the file is still busy with an operation: wait for it with `poll_complete` before \
-                 `start_seek`",
-            ));
+            return Err(io::Error::other(words::FILE_BUSY));
         }
         let to = match to {
             SeekFrom::Current(offset) => {

@@ -1,6 +1,7 @@
 use super::exact::poll_read_exact;
 use crate::io::AsyncRead;
 use crate::io::operation::Step;
+use crate::words;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -32,7 +33,8 @@ impl<R: AsyncRead + ?Sized, T, const N: usize> Step<R> for ReadNumber<T, N> {
             reader,
             cx,
             &mut self.bytes,
-            &mut self.filled
+            &mut self.filled,
+            words::cut_number,
         ))?;
         Poll::Ready(Ok((self.from_bytes)(self.bytes)))
     }

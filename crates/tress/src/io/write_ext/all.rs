@@ -1,5 +1,6 @@
 use crate::io::operation::Step;
-use crate::io::{AsyncWrite, check_written, is_interrupted, write_zero};
+use crate::io::{AsyncWrite, check_written, is_interrupted};
+use crate::words;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -32,7 +33,7 @@ pub(super) fn poll_write_all<W: AsyncWrite + ?Sized>(
 ) -> Poll<io::Result<()>> {
     while !rest.is_empty() {
         match ready!(writer.as_mut().poll_write(cx, rest)) {
-            Ok(0) => return Poll::Ready(Err(write_zero())),
+            Ok(0) => return Poll::Ready(Err(words::write_zero())),
             Ok(n) => {
                 check_written(n, rest.len());
                 *rest = &rest[n..];

@@ -1,5 +1,6 @@
 use crate::io::operation::Step;
-use crate::io::{AsyncWrite, is_interrupted, write_zero};
+use crate::io::{AsyncWrite, is_interrupted};
+use crate::words;
 use bytes::Buf;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -59,7 +60,7 @@ impl<W: AsyncWrite + ?Sized, B: Buf> Step<W> for WriteAllFrom<'_, B> {
     fn poll(&mut self, mut writer: Pin<&mut W>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while self.some.buf.has_remaining() {
             match ready!(self.some.poll(writer.as_mut(), cx)) {
-                Ok(0) => return Poll::Ready(Err(write_zero())),
+                Ok(0) => return Poll::Ready(Err(words::write_zero())),
                 Ok(_) => {}
                 Err(error) if is_interrupted(&error) => {}
                 Err(error) => return Poll::Ready(Err(error)),

@@ -1,5 +1,6 @@
 use super::{TcpListener, TcpStream};
 use crate::net::options::ip_options;
+use crate::words;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::fmt;
 use std::io;
@@ -266,12 +267,10 @@ impl TcpSocket {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.inner.local_addr()?.as_socket().ok_or_else(|| {
-            io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "the socket is not one of the Internet protocols",
-            )
-        })
+        self.inner
+            .local_addr()?
+            .as_socket()
+            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, words::OTHER_FAMILY))
     }
 
     /// Returns the pending error of the socket, if there is one, and clears it (`SO_ERROR`).

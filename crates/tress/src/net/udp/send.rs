@@ -37,7 +37,7 @@ impl UdpSocket {
     /// ```
     pub async fn send_to<A: ToSocketAddrs>(&self, buf: &[u8], addr: A) -> io::Result<usize> {
         let first = addr::resolve(addr).await?.next();
-        let target = first.ok_or_else(addr::no_address)?;
+        let target = first.ok_or_else(addr::no_target)?;
         self.io
             .io(Interest::WRITABLE, |socket| {
                 uninterrupted(|| socket.send_to(buf, target))

@@ -28,6 +28,7 @@ mod open;
 mod receiver;
 mod sender;
 
+use crate::words;
 pub use open::OpenOptions;
 pub use receiver::Receiver;
 pub use sender::Sender;
@@ -76,15 +77,15 @@ enum End {
 fn check(fd: OwnedFd, end: End) -> io::Result<OwnedFd> {
     let file = File::from(fd);
     if !file.metadata()?.file_type().is_fifo() {
-        return Err(invalid("this is not a pipe"));
+        return Err(invalid(words::NO_PIPE));
     }
     let mode = flags(&file)? & libc::O_ACCMODE;
-    let fits = match end {
-        End::Read => mode == libc::O_RDONLY || mode == libc::O_RDWR,
-        End::Write => mode == libc::O_WRONLY || mode == libc::O_RDWR,
+    let (only, otherwise) = match end {
+        End::Read => (libc::O_RDONLY, words::NO_READER),
+        End::Write => (libc::O_WRONLY, words::NO_WRITER),
     };
-    if !fits {
-        return Err(invalid("this is the other end of the pipe"));
+    if mode != only && mode != libc::O_RDWR {
+        return Err(invalid(otherwise));
     }
     Ok(file.into())
 }

@@ -1,5 +1,6 @@
 //! Errors of broadcast channels.
 
+use crate::words;
 use std::error::Error;
 use std::fmt;
 
@@ -68,16 +69,6 @@ pub enum TryRecvError {
     Lagged(u64),
 }
 
-const CLOSED: &str = "the broadcast channel is closed: all its senders are gone";
-
-fn lagged(f: &mut fmt::Formatter<'_>, missed: u64) -> fmt::Result {
-    write!(
-        f,
-        "the receiver lagged behind and missed {missed} messages: receive faster, or give the \
-         channel a larger capacity"
-    )
-}
-
 impl<T> fmt::Debug for SendError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SendError").finish_non_exhaustive()
@@ -86,15 +77,15 @@ impl<T> fmt::Debug for SendError<T> {
 
 impl<T> fmt::Display for SendError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the broadcast channel has no receiver: call `subscribe` before sending")
+        f.write_str(words::BROADCAST_NO_RECEIVER)
     }
 }
 
 impl fmt::Display for RecvError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            RecvError::Closed => f.write_str(CLOSED),
-            RecvError::Lagged(missed) => lagged(f, *missed),
+            RecvError::Closed => f.write_str(words::BROADCAST_CLOSED),
+            RecvError::Lagged(missed) => words::lagged(f, *missed),
         }
     }
 }
@@ -102,11 +93,9 @@ impl fmt::Display for RecvError {
 impl fmt::Display for TryRecvError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            TryRecvError::Empty => {
-                f.write_str("the broadcast channel is empty: use `recv` to wait for a message")
-            }
-            TryRecvError::Closed => f.write_str(CLOSED),
-            TryRecvError::Lagged(missed) => lagged(f, *missed),
+            TryRecvError::Empty => f.write_str(words::BROADCAST_EMPTY),
+            TryRecvError::Closed => f.write_str(words::BROADCAST_CLOSED),
+            TryRecvError::Lagged(missed) => words::lagged(f, *missed),
         }
     }
 }

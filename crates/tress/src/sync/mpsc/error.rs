@@ -1,5 +1,6 @@
 //! Errors of sending and receiving. A message that could not be sent is in the error.
 
+use crate::words;
 use std::error::Error;
 use std::fmt;
 
@@ -39,8 +40,6 @@ pub enum TryRecvError {
 #[doc(hidden)]
 #[deprecated = "no function returns it: `recv` returns an `Option`"]
 pub struct RecvError(());
-
-const CLOSED: &str = "the channel is closed: its receiver was dropped or has closed it, and nobody will get the message";
 
 impl<T> TrySendError<T> {
     /// Returns the message.
@@ -92,33 +91,35 @@ impl<T> fmt::Debug for SendError<T> {
 
 impl<T> fmt::Debug for TrySendError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+        let name = match self {
             TrySendError::Full(_) => "Full(..)",
             TrySendError::Closed(_) => "Closed(..)",
-        })
+        };
+        words::variant(f, name)
     }
 }
 
 impl<T> fmt::Debug for SendTimeoutError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+        let name = match self {
             SendTimeoutError::Timeout(_) => "Timeout(..)",
             SendTimeoutError::Closed(_) => "Closed(..)",
-        })
+        };
+        words::variant(f, name)
     }
 }
 
 impl<T> fmt::Display for SendError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(CLOSED)
+        f.write_str(words::QUEUE_CLOSED)
     }
 }
 
 impl<T> fmt::Display for TrySendError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            TrySendError::Full(_) => "the channel has no free place: use `send` to wait for one",
-            TrySendError::Closed(_) => CLOSED,
+            TrySendError::Full(_) => words::QUEUE_FULL,
+            TrySendError::Closed(_) => words::QUEUE_CLOSED,
         })
     }
 }
@@ -126,10 +127,8 @@ impl<T> fmt::Display for TrySendError<T> {
 impl<T> fmt::Display for SendTimeoutError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            SendTimeoutError::Timeout(_) => {
-                "no place in the channel became free in time: the receiver is too slow or stuck"
-            }
-            SendTimeoutError::Closed(_) => CLOSED,
+            SendTimeoutError::Timeout(_) => words::QUEUE_TIMEOUT,
+            SendTimeoutError::Closed(_) => words::QUEUE_CLOSED,
         })
     }
 }
@@ -137,10 +136,8 @@ impl<T> fmt::Display for SendTimeoutError<T> {
 impl fmt::Display for TryRecvError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            TryRecvError::Empty => "the channel is empty: use `recv` to wait for a message",
-            TryRecvError::Disconnected => {
-                "the channel is empty and closed: no message will come any more"
-            }
+            TryRecvError::Empty => words::QUEUE_EMPTY,
+            TryRecvError::Disconnected => words::QUEUE_ENDED,
         })
     }
 }
@@ -153,7 +150,7 @@ impl Error for TryRecvError {}
 #[allow(deprecated)]
 impl fmt::Display for RecvError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("channel closed")
+        f.write_str(words::QUEUE_CLOSED)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Errors of oneshot channels.
 
+use crate::words;
 use std::error::Error;
 use std::fmt;
 
@@ -40,11 +41,9 @@ pub enum TryRecvError {
     Closed,
 }
 
-const CLOSED: &str = "the oneshot channel is closed: no value was or will be sent on it";
-
 impl fmt::Display for RecvError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(CLOSED)
+        f.write_str(words::ONESHOT_CLOSED)
     }
 }
 
@@ -53,10 +52,8 @@ impl Error for RecvError {}
 impl fmt::Display for TryRecvError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            TryRecvError::Empty => {
-                "the oneshot channel is empty: await the receiver to wait for the value"
-            }
-            TryRecvError::Closed => CLOSED,
+            TryRecvError::Empty => words::ONESHOT_EMPTY,
+            TryRecvError::Closed => words::ONESHOT_CLOSED,
         })
     }
 }

@@ -1,5 +1,6 @@
 //! Errors of watch channels.
 
+use crate::words;
 use std::error::Error;
 use std::fmt;
 
@@ -41,15 +42,13 @@ impl<T> fmt::Debug for SendError<T> {
 
 impl<T> fmt::Display for SendError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            "the watch channel has no receiver: use `send_replace` to change the value all the same",
-        )
+        f.write_str(words::WATCH_NO_RECEIVER)
     }
 }
 
 impl fmt::Display for RecvError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("all senders of the watch channel are gone: its value will not change any more")
+        f.write_str(words::WATCH_NO_SENDER)
     }
 }
 
