@@ -33,4 +33,8 @@ pub struct NamedPipeClient {
     io: Source<mio::windows::NamedPipe>,
 }
 
+// As sockets are: a panic leaves nothing behind in a pipe but what was written.
+impl std::panic::UnwindSafe for NamedPipeClient {}
+impl std::panic::RefUnwindSafe for NamedPipeClient {}
+
 end!(NamedPipeClient);

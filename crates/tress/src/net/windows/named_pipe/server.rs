@@ -34,6 +34,10 @@ pub struct NamedPipeServer {
     io: Source<mio::windows::NamedPipe>,
 }
 
+// As sockets are: a panic leaves nothing behind in a pipe but what was written.
+impl std::panic::UnwindSafe for NamedPipeServer {}
+impl std::panic::RefUnwindSafe for NamedPipeServer {}
+
 end!(NamedPipeServer);
 
 impl NamedPipeServer {
