@@ -28,8 +28,30 @@ use std::time::Duration;
 ///   panic goes on. Children started with [`Scope::supervise`] fail alone.
 /// - Whichever way it returns, the futures of all its children have been dropped by then.
 ///
-/// Deadlines and a token to cancel it from outside: [`Builder`].
+/// A [`Builder`] adds a deadline, or a token that cancels the scope from outside.
 ///
+/// # Cancellation reaches the whole tree
+/// Aborting a task that is inside a scope drops the scope, which aborts its children, which drops
+/// theirs: no code has to look at a flag. A [`shield`](crate::task::shield()) keeps the part of the tree
+/// below it until it is done.
+///
+/// # Errors
+/// - [`Error::Failed`] if the body or a child that is not supervised returned an error.
+/// - [`Error::Cancelled`] if the scope was cancelled by [`Scope::cancel`] or by its
+///   [token](Scope::token).
+///
+/// If both happen, the first is returned.
+///
+/// # Panics
+/// Panics with the panic of the body or of a child that is not supervised.
+///
+/// # Cancel safety
+/// Dropping the future drops the body at once and aborts all children before the drop returns. A child
+/// that is waiting is then dropped by the next free worker, one that is being polled at its next
+/// suspension, as with [`JoinHandle::abort`]; nothing of them is polled again after that. Only a
+/// scope that is *awaited* also waits for it.
+///
+/// # Examples
 /// ```
 /// use tress::task;
 ///
@@ -48,20 +70,6 @@ use std::time::Duration;
 /// assert!(matches!(failed.await, Err(task::scope::Error::Failed(_))));
 /// # });
 /// ```
-///
-/// # Cancellation reaches the whole tree
-/// Aborting a task that is inside a scope drops the scope, which aborts its children, which drops
-/// theirs: nobody has to look at a flag. A [`shield`](crate::task::shield()) keeps the part of the tree
-/// below it until it is done.
-///
-/// # Panics
-/// With the panic of the body or of a child that was not supervised.
-///
-/// # Cancel safety
-/// Dropping it drops the body at once and aborts all children before the drop returns. A child that
-/// is waiting is then dropped by the next free worker, one that is being polled at its next
-/// suspension, as with [`JoinHandle::abort`]; nothing of them is polled again after that. Only a
-/// scope that is *awaited* also waits for it.
 pub async fn scope<B, F, T, E>(body: B) -> Result<T, Error<E>>
 where
     B: FnOnce(Scope<E>) -> F,
@@ -70,8 +78,9 @@ where
     Builder::new().run(body).await
 }
 
-/// A scope with a deadline, or one that a token cancels.
+/// A builder of scopes with a deadline or a token that cancels them.
 ///
+/// # Examples
 /// ```
 /// use tress::task::scope;
 /// use tress::time::Duration;
@@ -97,26 +106,68 @@ enum Deadline {
 }
 
 impl Builder {
-    /// A builder for a scope without a deadline.
+    /// Creates a builder for a scope that has no deadline and no token.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::task::scope;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let value = scope::Builder::new().run(|_| async { Ok::<_, ()>(7) });
+    /// assert_eq!(value.await, Ok(7));
+    /// # });
+    /// ```
     pub fn new() -> Builder {
         Builder::default()
     }
 
-    /// Cancels the scope at `deadline`; its result is [`Error::TimedOut`] then.
+    /// Cancels the scope at `deadline`, with the result [`Error::TimedOut`].
+    ///
+    /// It takes the place of a [`timeout`](Builder::timeout).
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::task::scope;
+    /// use tress::time::Instant;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let late = scope::Builder::new()
+    ///     .deadline(Instant::now())
+    ///     .run(|_| std::future::pending::<Result<(), ()>>());
+    /// assert_eq!(late.await, Err(scope::Error::TimedOut));
+    /// # });
+    /// ```
     pub fn deadline(mut self, deadline: Instant) -> Builder {
         self.deadline = Some(Deadline::At(deadline));
         self
     }
 
-    /// Cancels the scope `duration` after it begins.
+    /// Cancels the scope `duration` after it begins, with the result [`Error::TimedOut`].
+    ///
+    /// It takes the place of a [`deadline`](Builder::deadline).
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::task::scope;
+    /// use tress::time::Duration;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let late = scope::Builder::new()
+    ///     .timeout(Duration::from_millis(1))
+    ///     .run(|_| std::future::pending::<Result<(), ()>>());
+    /// assert_eq!(late.await, Err(scope::Error::TimedOut));
+    /// # });
+    /// ```
     pub fn timeout(mut self, duration: Duration) -> Builder {
         self.deadline = Some(Deadline::After(duration));
         self
     }
 
-    /// Cancels the scope when `token` is cancelled; its result is [`Error::Cancelled`] then. The
-    /// scope's own [token](Scope::token) is a child of this one.
+    /// Cancels the scope when `token` is cancelled, with the result [`Error::Cancelled`].
     ///
+    /// The scope's own [token](Scope::token) is a child of this one.
+    ///
+    /// # Examples
     /// ```
     /// use tress::sync::CancellationToken;
     /// use tress::task::scope;
@@ -135,14 +186,40 @@ impl Builder {
         self
     }
 
-    /// Runs `body` in the scope. See [`scope()`].
+    /// Runs `body` in the scope, and waits until all tasks of the scope are over.
+    ///
+    /// Does the same as [`scope()`], with the options of this builder.
+    ///
+    /// # Errors
+    /// - [`Error::Failed`] if the body or a child that is not supervised returned an error.
+    /// - [`Error::Cancelled`] if the scope was cancelled by [`Scope::cancel`], by its own token, or by the one
+    ///   of [`Builder::token`].
+    /// - [`Error::TimedOut`] if the deadline or the timeout passed first.
+    ///
+    /// If several of these happen, the first is returned.
     ///
     /// # Panics
-    /// As [`scope()`]; and with a deadline, outside of a runtime or in one built without
-    /// `enable_time`.
+    /// Panics where [`scope()`] does, and, with a deadline or a timeout, outside of a runtime or in one built
+    /// without `enable_time`.
     ///
     /// # Cancel safety
-    /// As for [`scope()`].
+    /// This method is as cancel safe as [`scope()`] is: dropping the future drops the body and aborts all
+    /// children.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::task::scope;
+    /// use tress::time::Duration;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let sum = scope::Builder::new().timeout(Duration::from_secs(60)).run(|scope| async move {
+    ///     let one = scope.spawn(async { "1".parse::<i32>() });
+    ///     let two = scope.spawn(async { "2".parse::<i32>() });
+    ///     Ok(one.await.unwrap() + two.await.unwrap())
+    /// });
+    /// assert_eq!(sum.await, Ok(3));
+    /// # });
+    /// ```
     pub async fn run<B, F, T, E>(self, body: B) -> Result<T, Error<E>>
     where
         B: FnOnce(Scope<E>) -> F,
@@ -257,21 +334,42 @@ impl<E> Drop for Close<'_, E> {
     }
 }
 
-/// Where a scope's children are spawned; given to the body of [`scope()`].
+/// A handle of a scope, in which children are spawned; given to the body of [`scope()`].
 ///
-/// Clones are the same scope: a child may have one to spawn siblings. Once the scope is cancelled or
+/// Clones refer to the same scope: a child may have one to spawn siblings. Once the scope is cancelled or
 /// over, what is spawned in it is cancelled before it runs.
+///
+/// # Examples
+/// ```
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let done = tress::task::scope(|scope| async move {
+///     let siblings = scope.clone();
+///     scope.spawn(async move {
+///         siblings.spawn(async { Ok(()) });
+///         Ok(())
+///     });
+///     Ok::<_, ()>("both are over when the scope is")
+/// });
+/// assert!(done.await.is_ok());
+/// # });
+/// ```
 pub struct Scope<E> {
     shared: Arc<Shared<E>>,
 }
 
 impl<E: Send + 'static> Scope<E> {
-    /// Spawns a child on the current runtime. If it returns an error or panics the whole scope is
-    /// cancelled and fails with that, and the child's own handle says that it was cancelled.
+    /// Spawns a child on the current runtime.
+    ///
+    /// If it returns an error or panics, the whole scope is cancelled and fails with that, and the child's own
+    /// handle returns a cancellation.
     ///
     /// The handle may be dropped: the scope waits for the child all the same. A child that is
     /// aborted by its handle does not fail the scope.
     ///
+    /// # Panics
+    /// Panics if called outside of a runtime.
+    ///
+    /// # Examples
     /// ```
     /// use tress::task;
     ///
@@ -286,9 +384,6 @@ impl<E: Send + 'static> Scope<E> {
     /// assert_eq!(found.await, Err(task::scope::Error::Failed("found")));
     /// # });
     /// ```
-    ///
-    /// # Panics
-    /// Outside of a runtime.
     #[track_caller]
     pub fn spawn<F, T>(&self, future: F) -> JoinHandle<T>
     where
@@ -306,9 +401,14 @@ impl<E: Send + 'static> Scope<E> {
         handle
     }
 
-    /// Spawns a child on the current runtime that fails alone: its output, whatever it is, and its
-    /// panic come back through its handle, and the scope goes on.
+    /// Spawns a child on the current runtime that fails alone.
     ///
+    /// Its output, also an error, and its panic are returned by its handle, and the scope goes on.
+    ///
+    /// # Panics
+    /// Panics if called outside of a runtime.
+    ///
+    /// # Examples
     /// ```
     /// use tress::task;
     ///
@@ -323,9 +423,6 @@ impl<E: Send + 'static> Scope<E> {
     /// assert_eq!(restarts.await, Ok(3));
     /// # });
     /// ```
-    ///
-    /// # Panics
-    /// Outside of a runtime.
     #[track_caller]
     pub fn supervise<F>(&self, future: F) -> JoinHandle<F::Output>
     where
@@ -345,9 +442,11 @@ impl<E: Send + 'static> Scope<E> {
 }
 
 impl<E> Scope<E> {
-    /// Cancels the scope: body and children are aborted, and its result is [`Error::Cancelled`]
-    /// unless it had failed before.
+    /// Cancels the scope.
     ///
+    /// Body and children are aborted, and the scope returns [`Error::Cancelled`] unless it had failed before.
+    ///
+    /// # Examples
     /// ```
     /// use tress::task;
     ///
@@ -364,14 +463,31 @@ impl<E> Scope<E> {
         self.shared.fail(Cause::Cancelled);
     }
 
-    /// A token that is cancelled together with the scope, for code that stops by itself, and when
-    /// the scope is over. Cancelling it cancels the scope.
+    /// Returns a token that is cancelled when the scope is cancelled or over.
+    ///
+    /// It is for code that stops by itself. Cancelling it cancels the scope.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let stopped = tress::task::scope(|scope| async move {
+    ///     let token = scope.token().clone();
+    ///     scope.spawn(async move {
+    ///         token.cancel();
+    ///         Ok(())
+    ///     });
+    ///     std::future::pending::<Result<(), ()>>().await
+    /// });
+    /// assert_eq!(stopped.await, Err(tress::task::scope::Error::Cancelled));
+    /// # });
+    /// ```
     pub fn token(&self) -> &CancellationToken {
         self.shared.token()
     }
 
-    /// Children that are not over.
+    /// Returns the number of children that are not over.
     ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let alive = tress::task::scope(|scope| async move {
@@ -385,14 +501,22 @@ impl<E> Scope<E> {
         self.shared.len()
     }
 
-    /// True if no child is left.
+    /// Returns true if no child is left.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let empty = tress::task::scope(|scope| async move { Ok::<_, ()>(scope.is_empty()) });
+    /// assert_eq!(empty.await, Ok(true));
+    /// # });
+    /// ```
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
 impl<E> Clone for Scope<E> {
-    /// The same scope again.
+    /// Returns another handle of the same scope.
     fn clone(&self) -> Self {
         Scope {
             shared: self.shared.clone(),

@@ -3,6 +3,7 @@ use std::num::NonZeroU64;
 
 /// A number that no other task of this process has had or will have.
 ///
+/// # Examples
 /// ```
 /// let rt = tress::runtime::Runtime::new()?;
 /// rt.block_on(async {

@@ -1,6 +1,16 @@
 use std::fmt;
 
-/// Why a scope has no value.
+/// An error of a scope that has no value.
+///
+/// # Examples
+/// ```
+/// use tress::task::scope::{self, scope};
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let failed = scope(|_| async { Err::<(), _>("no") }).await;
+/// assert_eq!(failed, Err(scope::Error::Failed("no")));
+/// # });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error<E> {
     /// The body or a child returned this error; it was the first.
@@ -12,8 +22,9 @@ pub enum Error<E> {
 }
 
 impl<E> Error<E> {
-    /// The error of the body or child that failed, if that is what happened.
+    /// Returns the error of the body or child that failed, if the scope failed because of one.
     ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let failed = tress::task::scope(|_| async { Err::<(), _>("no") }).await;

@@ -3,11 +3,12 @@ use crate::identity::Id;
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
-/// The right to cancel a task, without the right to its result.
+/// Cancels a task, without a right to its result.
 ///
-/// Made by [`JoinHandle::abort_handle`](super::JoinHandle::abort_handle) and by
-/// [`JoinSet`](super::JoinSet). Dropping it does nothing to the task.
+/// It is returned by [`JoinHandle::abort_handle`](super::JoinHandle::abort_handle) and by the `spawn`
+/// methods of [`JoinSet`](super::JoinSet). Dropping it does nothing to the task.
 ///
+/// # Examples
 /// ```
 /// # tress::runtime::Runtime::new().unwrap().block_on(async {
 /// let handle = tress::spawn(std::future::pending::<()>());
@@ -30,17 +31,56 @@ impl AbortHandle {
         AbortHandle { task }
     }
 
-    /// Cancels the task; see [`JoinHandle::abort`](super::JoinHandle::abort).
+    /// Cancels the task.
+    ///
+    /// Does the same as [`JoinHandle::abort`](super::JoinHandle::abort).
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::task::JoinSet;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let mut set = JoinSet::new();
+    /// let slow = set.spawn(std::future::pending());
+    /// set.spawn(async { "fast" });
+    /// slow.abort();
+    ///
+    /// let results: Vec<_> = [set.join_next().await.unwrap(), set.join_next().await.unwrap()].into();
+    /// assert!(results.iter().any(|result| matches!(result, Ok("fast"))));
+    /// assert!(results.iter().any(|result| result.is_err()));
+    /// # });
+    /// ```
     pub fn abort(&self) {
         self.task.cancel();
     }
 
-    /// True once the task has finished, panicked, or been dropped after a cancellation.
+    /// Returns true if the task has finished, has panicked, or has been dropped after a cancellation.
+    ///
+    /// Shortly after [`abort`](AbortHandle::abort) it may still return false: the task is dropped by the
+    /// runtime, not by the caller.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let handle = tress::spawn(async {});
+    /// let abort = handle.abort_handle();
+    /// handle.await.unwrap();
+    /// assert!(abort.is_finished());
+    /// # });
+    /// ```
     pub fn is_finished(&self) -> bool {
         self.task.is_complete()
     }
 
-    /// The task's id.
+    /// Returns the id of the task.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let handle = tress::spawn(async {});
+    /// assert_eq!(handle.abort_handle().id(), handle.id());
+    /// # });
+    /// ```
     pub fn id(&self) -> Id {
         self.task.header().id()
     }

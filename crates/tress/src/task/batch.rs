@@ -14,10 +14,16 @@ use std::vec;
 
 /// Spawns a task for each future, on the current runtime.
 ///
-/// It does what a loop of [`spawn`](super::spawn()) does, in less time: the tasks are made and queued 64
-/// at a time, under one lock and with one wake-up. The first ones may run, elsewhere, before the last
-/// ones are spawned. On a current-thread runtime there is nothing to be gained.
+/// Does what a loop of [`spawn`](super::spawn()) does, in less time: the tasks are made and queued 64
+/// at a time, under one lock and with one wake-up. The first ones may run, on other threads, before the
+/// last ones are spawned. On a current-thread runtime it takes as long as the loop.
 ///
+/// # Panics
+/// Panics if called outside of a runtime; [`Handle::spawn_batch`](crate::runtime::Handle::spawn_batch)
+/// works anywhere. A panic of the iterator goes on: the futures that it returned before have been spawned,
+/// and their tasks are detached.
+///
+/// # Examples
 /// ```
 /// # tress::runtime::Runtime::new().unwrap().block_on(async {
 /// let squares = tress::task::spawn_batch((0..1000u64).map(|n| async move { n * n })).await;
@@ -25,10 +31,6 @@ use std::vec;
 /// assert_eq!(sum, 332_833_500);
 /// # });
 /// ```
-///
-/// # Panics
-/// Outside of a runtime; [`Handle::spawn_batch`](crate::runtime::Handle::spawn_batch) works anywhere.
-/// With the iterator's panic: what it gave before that has been spawned, and goes on detached.
 #[track_caller]
 pub fn spawn_batch<I>(futures: I) -> Batch<<I::Item as Future>::Output>
 where
@@ -44,11 +46,16 @@ where
 /// How far ahead of its use a task's cell is prefetched: another worker has run the task.
 const AHEAD: usize = 8;
 
-/// The right to the results of tasks that were spawned together; made by [`spawn_batch`].
+/// Handles of tasks that were spawned together; returned by [`spawn_batch`].
 ///
-/// Awaiting it gives the result of each, in the order of the futures. It can be taken apart into one
-/// [`JoinHandle`] for each. Dropping it detaches the tasks.
+/// Awaiting it returns the result of each, in the order of the futures. It can also be iterated over, for
+/// one [`JoinHandle`] each. Dropping it detaches the tasks.
 ///
+/// # Cancel safety
+/// Awaiting `&mut batch` is cancel safe: the results that have come stay in the batch, and awaiting it
+/// again goes on from there.
+///
+/// # Examples
 /// ```
 /// use tress::task::spawn_batch;
 ///
@@ -63,9 +70,6 @@ const AHEAD: usize = 8;
 /// }
 /// # });
 /// ```
-///
-/// # Cancel safety
-/// Awaiting `&mut batch` can be dropped and repeated: results that have come stay in the batch.
 pub struct Batch<T> {
     tasks: vec::IntoIter<JoinHandle<T>>,
     /// Of those that are not in `tasks` any more.
@@ -83,23 +87,56 @@ impl<T> Batch<T> {
         }
     }
 
-    /// Tasks in the batch, finished or not.
+    /// Returns the number of tasks in the batch, finished or not.
+    ///
+    /// A batch whose results have been returned is empty.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let batch = tress::task::spawn_batch((0..3).map(|n| async move { n }));
+    /// assert_eq!(batch.len(), 3);
+    /// # });
+    /// ```
     pub fn len(&self) -> usize {
         self.tasks.len() + self.results.len()
     }
 
-    /// True if there were no futures to spawn.
+    /// Returns true if there is no task in the batch.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let mut batch = tress::task::spawn_batch((0..3).map(|n| async move { n }));
+    /// assert!(!batch.is_empty());
+    /// (&mut batch).await;
+    /// assert!(batch.is_empty());
+    /// # });
+    /// ```
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// True once all have finished, panicked, or been dropped after a cancellation.
+    /// Returns true if each task has finished, has panicked, or has been dropped after a cancellation.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let batch = tress::task::spawn_batch((0..3).map(|n| async move { n }));
+    /// while !batch.is_finished() {
+    ///     tress::task::yield_now().await;
+    /// }
+    /// # });
+    /// ```
     pub fn is_finished(&self) -> bool {
         self.tasks.as_slice().iter().all(JoinHandle::is_finished)
     }
 
-    /// Cancels all that have not finished. See [`JoinHandle::abort`].
+    /// Cancels all tasks that have not finished.
     ///
+    /// Does to each what [`JoinHandle::abort`] does.
+    ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let batch = tress::task::spawn_batch((0..3).map(|_| std::future::pending::<()>()));
@@ -135,7 +172,9 @@ impl<T> IntoIterator for Batch<T> {
     type Item = JoinHandle<T>;
     type IntoIter = IntoIter<T>;
 
-    /// The handles, in the order of the futures; without those whose results have come already.
+    /// Returns an iterator over the handles, in the order of the futures.
+    ///
+    /// Tasks whose results have come while the batch was awaited by reference are left out.
     fn into_iter(self) -> IntoIter<T> {
         IntoIter(self.tasks)
     }
@@ -149,7 +188,18 @@ impl<T> fmt::Debug for Batch<T> {
     }
 }
 
-/// The handles of a [`Batch`].
+/// An iterator over the handles of a [`Batch`].
+///
+/// # Examples
+/// ```
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let handles = tress::task::spawn_batch((0..3).map(|n| async move { n })).into_iter();
+/// assert_eq!(handles.len(), 3);
+/// for handle in handles {
+///     handle.await.unwrap();
+/// }
+/// # });
+/// ```
 pub struct IntoIter<T>(vec::IntoIter<JoinHandle<T>>);
 
 impl<T> Iterator for IntoIter<T> {

@@ -4,10 +4,11 @@ use std::future::Future;
 use std::io;
 use std::panic::Location;
 
-/// Spawns tasks with a name.
+/// A builder of tasks with a name.
 ///
 /// Names appear in shutdown reports, dumps and traces.
 ///
+/// # Examples
 /// ```
 /// # tress::runtime::Runtime::new().unwrap().block_on(async {
 /// let task = tress::task::Builder::new().name("adder").spawn(async { 1 + 1 })?;
@@ -21,23 +22,59 @@ pub struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    /// A builder for an unnamed task.
+    /// Creates a builder for a task without a name.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let task = tress::task::Builder::new().spawn(async { 2 })?;
+    /// assert_eq!(task.await.unwrap(), 2);
+    /// # Ok::<(), std::io::Error>(())
+    /// # }).unwrap();
+    /// ```
     pub fn new() -> Builder<'a> {
         Builder::default()
     }
 
-    /// Names the task.
+    /// Sets the name of the task.
+    ///
+    /// Names appear in shutdown reports, dumps and traces. They need not be unique, and metrics are counted
+    /// under at most 1024 different names.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::task::Builder;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let worker = Builder::new().name("worker");
+    /// for n in 0..4 {
+    ///     worker.spawn(async move { n })?.await.unwrap();
+    /// }
+    /// # Ok::<(), std::io::Error>(())
+    /// # }).unwrap();
+    /// ```
     pub fn name(&self, name: &'a str) -> Builder<'a> {
         Builder { name: Some(name) }
     }
 
-    /// Spawns a task on the current runtime. See [`spawn`](super::spawn()).
+    /// Spawns a task on the current runtime.
+    ///
+    /// Does the same as [`spawn`](super::spawn()), with the options of this builder.
     ///
     /// # Errors
-    /// None today; the signature leaves room for limits.
+    /// This method does not fail at present; its signature leaves room for limits.
     ///
     /// # Panics
-    /// Outside of a runtime.
+    /// Panics if called outside of a runtime.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let task = tress::task::Builder::new().name("adder").spawn(async { 1 + 1 })?;
+    /// assert_eq!(task.await.unwrap(), 2);
+    /// # Ok::<(), std::io::Error>(())
+    /// # }).unwrap();
+    /// ```
     #[track_caller]
     pub fn spawn<F>(self, future: F) -> io::Result<JoinHandle<F::Output>>
     where
@@ -50,7 +87,17 @@ impl<'a> Builder<'a> {
     /// Spawns a task on the given runtime.
     ///
     /// # Errors
-    /// None today.
+    /// This method does not fail at present; its signature leaves room for limits.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::task::Builder;
+    ///
+    /// let rt = tress::runtime::Runtime::new()?;
+    /// let task = Builder::new().name("adder").spawn_on(async { 1 + 1 }, rt.handle())?;
+    /// assert_eq!(rt.block_on(task).unwrap(), 2);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn spawn_on<F>(self, future: F, handle: &Handle) -> io::Result<JoinHandle<F::Output>>
     where
@@ -62,14 +109,26 @@ impl<'a> Builder<'a> {
             .spawn_named(future, self.name, Location::caller()))
     }
 
-    /// Runs a closure on the current runtime's blocking pool.
-    /// See [`spawn_blocking`](super::spawn_blocking).
+    /// Runs a closure on the blocking pool of the current runtime.
+    ///
+    /// Does the same as [`spawn_blocking`](super::spawn_blocking), with the options of this builder.
     ///
     /// # Errors
-    /// None today.
+    /// This method does not fail at present; its signature leaves room for limits.
     ///
     /// # Panics
-    /// As [`spawn_blocking`](super::spawn_blocking).
+    /// Panics where [`spawn_blocking`](super::spawn_blocking) does.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::task::Builder;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let sum = Builder::new().name("sum").spawn_blocking(|| (0..1000).sum::<i32>())?;
+    /// assert_eq!(sum.await.unwrap(), 499_500);
+    /// # Ok::<(), std::io::Error>(())
+    /// # }).unwrap();
+    /// ```
     #[track_caller]
     pub fn spawn_blocking<F, R>(self, f: F) -> io::Result<JoinHandle<R>>
     where
@@ -79,13 +138,25 @@ impl<'a> Builder<'a> {
         self.spawn_blocking_on(f, &Handle::current())
     }
 
-    /// Runs a closure on the given runtime's blocking pool.
+    /// Runs a closure on the blocking pool of the given runtime.
     ///
     /// # Errors
-    /// None today.
+    /// This method does not fail at present; its signature leaves room for limits.
     ///
     /// # Panics
-    /// As [`spawn_blocking`](super::spawn_blocking).
+    /// Panics where [`Handle::spawn_blocking`] does.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::task::Builder;
+    ///
+    /// let rt = tress::runtime::Runtime::new()?;
+    /// let sum = Builder::new()
+    ///     .name("sum")
+    ///     .spawn_blocking_on(|| (0..1000).sum::<i32>(), rt.handle())?;
+    /// assert_eq!(rt.block_on(sum).unwrap(), 499_500);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn spawn_blocking_on<F, R>(self, f: F, handle: &Handle) -> io::Result<JoinHandle<R>>
     where

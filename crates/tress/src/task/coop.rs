@@ -80,6 +80,7 @@ pub(crate) fn set(budget: Budget) {
 /// Returns `Pending` when the budget is used up; the task has then been woken and will be polled again after the
 /// others have had their turn.
 ///
+/// # Examples
 /// ```
 /// use std::future::{Future, poll_fn};
 /// use std::task::Poll;
@@ -117,13 +118,53 @@ fn forced_yield(cx: &mut Context<'_>) {
     cx.waker().wake_by_ref();
 }
 
-/// Gives a unit taken by [`poll_proceed`] back when dropped, unless progress was made.
+/// A unit of the budget, taken by [`poll_proceed`].
+///
+/// It is given back when this is dropped, unless [`made_progress`](RestoreOnPending::made_progress) was
+/// called.
+///
+/// # Examples
+/// ```
+/// use std::future::poll_fn;
+/// use std::task::{Poll, ready};
+/// use tress::task::coop;
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let mut words = ["one", "two"].into_iter();
+/// let first = poll_fn(|cx| {
+///     let unit = ready!(coop::poll_proceed(cx));
+///     match words.next() {
+///         Some(word) => {
+///             unit.made_progress();
+///             Poll::Ready(word)
+///         }
+///         None => Poll::Pending, // the unit goes back
+///     }
+/// });
+/// assert_eq!(first.await, "one");
+/// # });
+/// ```
 #[derive(Debug)]
 #[must_use]
 pub struct RestoreOnPending(Cell<Budget>, PhantomData<*const ()>);
 
 impl RestoreOnPending {
-    /// Spends the unit: the operation made progress.
+    /// Spends the unit, because the operation made progress.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::future::poll_fn;
+    /// use std::task::{Poll, ready};
+    /// use tress::task::coop;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// poll_fn(|cx| {
+    ///     ready!(coop::poll_proceed(cx)).made_progress();
+    ///     Poll::Ready(())
+    /// })
+    /// .await;
+    /// # });
+    /// ```
     #[inline]
     pub fn made_progress(&self) {
         self.0.set(Budget::UNCONSTRAINED);
@@ -141,7 +182,29 @@ impl Drop for RestoreOnPending {
     }
 }
 
-/// Returns true if the running task may do another operation in this poll. Always true outside of tasks.
+/// Returns true if the running task may do another operation in this poll.
+///
+/// Outside of tasks and of `block_on` it is always true.
+///
+/// # Examples
+/// ```
+/// use tress::task::coop;
+///
+/// assert!(coop::has_budget_remaining());
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// tress::spawn(async {
+///     let mut operations = 0;
+///     while coop::has_budget_remaining() {
+///         tress::task::consume_budget().await;
+///         operations += 1;
+///     }
+///     assert!(operations <= 128); // the default of `Builder::task_budget`
+/// })
+/// .await
+/// .unwrap();
+/// # });
+/// ```
 pub fn has_budget_remaining() -> bool {
     context::with(|cx| cx.budget.get().take_one().is_some())
 }
@@ -158,8 +221,12 @@ pub(crate) fn poll_budget_available(cx: &mut Context<'_>) -> Poll<()> {
 
 /// Takes one unit of the budget, and yields to the scheduler if there is none left.
 ///
-/// For long computations without other await points:
+/// It is for long computations that have no other await points.
 ///
+/// # Cancel safety
+/// This function is cancel safe. Dropping the future loses nothing.
+///
+/// # Examples
 /// ```
 /// # tress::runtime::Runtime::new().unwrap().block_on(async {
 /// let mut sum = 0u64;
@@ -172,9 +239,6 @@ pub(crate) fn poll_budget_available(cx: &mut Context<'_>) -> Poll<()> {
 /// # assert_eq!(sum, 499_999_500_000);
 /// # });
 /// ```
-///
-/// # Cancel safety
-/// Dropping it loses nothing.
 pub async fn consume_budget() {
     poll_fn(|cx| {
         ready!(poll_proceed(cx)).made_progress();
@@ -184,7 +248,17 @@ pub async fn consume_budget() {
 }
 
 pin_project! {
-    /// A future without a budget; made by [`unconstrained`].
+    /// A future that has no budget; returned by [`unconstrained`].
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::task::coop::{Unconstrained, unconstrained};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let future: Unconstrained<_> = unconstrained(async { 7 });
+    /// assert_eq!(future.await, 7);
+    /// # });
+    /// ```
     #[derive(Debug)]
     #[must_use = "futures do nothing unless awaited"]
     pub struct Unconstrained<F> {
@@ -193,11 +267,18 @@ pin_project! {
     }
 }
 
-/// Lets a future run without a budget: it is not forced to yield.
+/// Wraps a future so that it runs without a budget, and is never forced to yield.
 ///
+/// Other tasks of the same thread do not run while the future finds something to do.
+///
+/// # Cancel safety
+/// The returned future is as cancel safe as `inner` is.
+///
+/// # Examples
 /// ```
-/// # tress::runtime::Runtime::new().unwrap().block_on(async {
 /// use tress::task::{consume_budget, unconstrained};
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
 /// // One poll, where a plain task would have been made to yield seven times.
 /// unconstrained(async {
 ///     for _ in 0..1000 {
@@ -207,9 +288,6 @@ pin_project! {
 /// .await;
 /// # });
 /// ```
-///
-/// # Cancel safety
-/// That of the inner future.
 pub fn unconstrained<F>(inner: F) -> Unconstrained<F> {
     Unconstrained { inner }
 }
@@ -223,7 +301,17 @@ impl<F: Future> Future for Unconstrained<F> {
 }
 
 pin_project! {
-    /// A future that spends the budget; made by [`cooperative`].
+    /// A future that spends the budget; returned by [`cooperative`].
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::task::coop::{Coop, cooperative};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let future: Coop<_> = cooperative(std::future::ready(7));
+    /// assert_eq!(future.await, 7);
+    /// # });
+    /// ```
     #[derive(Debug)]
     #[must_use = "futures do nothing unless awaited"]
     pub struct Coop<F> {
@@ -232,12 +320,24 @@ pin_project! {
     }
 }
 
-/// Makes each poll of a future that completes it take a unit of the budget.
+/// Wraps a future so that it takes a unit of the budget when it completes.
 ///
-/// For futures that do not know about budgets, such as those of foreign crates.
+/// It is for futures that do not know about budgets, such as those of other crates.
 ///
 /// # Cancel safety
-/// That of the inner future.
+/// The returned future is as cancel safe as `inner` is.
+///
+/// # Examples
+/// ```
+/// use tress::task::coop::cooperative;
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// // A source that is always ready lets other tasks run now and then.
+/// for n in 0..1000 {
+///     assert_eq!(cooperative(std::future::ready(n)).await, n);
+/// }
+/// # });
+/// ```
 pub fn cooperative<F: Future>(inner: F) -> Coop<F> {
     Coop { inner }
 }

@@ -4,7 +4,17 @@ use std::any::Any;
 use std::fmt;
 use std::io;
 
-/// Why a task has no output: it was cancelled, or it panicked.
+/// An error of a task that has no output, because it was cancelled or panicked.
+///
+/// It is returned by awaiting a [`JoinHandle`](super::JoinHandle).
+///
+/// # Examples
+/// ```
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let error = tress::spawn(async { panic!("no such user") }).await.unwrap_err();
+/// assert!(error.to_string().contains("no such user"));
+/// # });
+/// ```
 pub struct JoinError {
     id: Id,
     /// Behind a lock, which is never contended, because a payload need not be `Sync`.
@@ -23,8 +33,9 @@ impl JoinError {
         }
     }
 
-    /// True if the task was aborted, or its runtime shut down before it finished.
+    /// Returns true if the task was aborted, or if its runtime shut down before it finished.
     ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let handle = tress::spawn(std::future::pending::<()>());
@@ -36,8 +47,9 @@ impl JoinError {
         self.panic.is_none()
     }
 
-    /// True if the task panicked.
+    /// Returns true if the task panicked.
     ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let error = tress::spawn(async { panic!("oh") }).await.unwrap_err();
@@ -48,17 +60,41 @@ impl JoinError {
         self.panic.is_some()
     }
 
-    /// What the task panicked with, for `std::panic::resume_unwind`.
+    /// Returns the payload of the task's panic, for [`resume_unwind`](std::panic::resume_unwind).
     ///
     /// # Panics
-    /// If the task was cancelled.
+    /// Panics if the task did not panic, but was cancelled.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let error = tress::spawn(async { panic!("oh") }).await.unwrap_err();
+    /// let payload = error.into_panic();
+    /// assert_eq!(payload.downcast_ref(), Some(&"oh"));
+    /// # });
+    /// ```
     #[track_caller]
     pub fn into_panic(self) -> Box<dyn Any + Send + 'static> {
         self.try_into_panic()
             .expect("the task did not panic: it was cancelled")
     }
 
-    /// What the task panicked with, or the error itself if it was cancelled.
+    /// Returns the payload of the task's panic, if it panicked.
+    ///
+    /// # Errors
+    /// Returns the error itself if the task was cancelled.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let task = tress::spawn(std::future::pending::<()>());
+    /// task.abort();
+    /// match task.await.unwrap_err().try_into_panic() {
+    ///     Ok(payload) => std::panic::resume_unwind(payload),
+    ///     Err(error) => assert!(error.is_cancelled()),
+    /// }
+    /// # });
+    /// ```
     pub fn try_into_panic(self) -> Result<Box<dyn Any + Send + 'static>, JoinError> {
         match self.panic {
             Some(payload) => Ok(payload.into_inner()),
@@ -66,7 +102,16 @@ impl JoinError {
         }
     }
 
-    /// The id of the task.
+    /// Returns the id of the task that failed.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let task = tress::spawn(async { panic!("oh") });
+    /// let id = task.id();
+    /// assert_eq!(task.await.unwrap_err().id(), id);
+    /// # });
+    /// ```
     pub fn id(&self) -> Id {
         self.id
     }

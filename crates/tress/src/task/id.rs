@@ -25,17 +25,36 @@ impl Id {
     }
 }
 
-/// The id of the task that is running.
+/// Returns the id of the running task.
 ///
 /// # Panics
-/// Outside of a task: in a plain thread, in `block_on`, in a blocking closure's thread-local
-/// destructors. [`try_id`] does not panic.
+/// Panics if called outside of a task: in a plain thread, in `block_on`, or in thread-local destructors
+/// that run after a blocking closure. [`try_id`] does not panic.
+///
+/// # Examples
+/// ```
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let task = tress::spawn(async { tress::task::id() });
+/// let id = task.id();
+/// assert_eq!(task.await.unwrap(), id);
+/// # });
+/// ```
 #[track_caller]
 pub fn id() -> Id {
     try_id().expect("task::id() needs a running task; call it from inside a spawned task")
 }
 
-/// The id of the task that is running, if one is.
+/// Returns the id of the running task, or `None` outside of a task.
+///
+/// # Examples
+/// ```
+/// use tress::task::try_id;
+///
+/// assert_eq!(try_id(), None);
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// assert!(tress::spawn(async { try_id().is_some() }).await.unwrap());
+/// # });
+/// ```
 pub fn try_id() -> Option<Id> {
     Header::with_running(Header::id)
 }

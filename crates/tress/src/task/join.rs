@@ -17,21 +17,21 @@ use std::pin::Pin;
 use std::ptr::NonNull;
 use std::task::{Context, Poll, Waker, ready};
 
-/// The right to a task's result.
+/// An owned handle of a task, which can be awaited for the task's result.
 ///
-/// Awaiting it gives the task's output, or a [`JoinError`] if the task panicked or was cancelled.
+/// Awaiting it returns the task's output, or a [`JoinError`] if the task panicked or was cancelled.
 /// Dropping it *detaches* the task, which goes on by itself; [`abort`](JoinHandle::abort) stops it.
 ///
+/// # Cancel safety
+/// Awaiting `&mut handle` is cancel safe: the result stays with the task until it is returned.
+///
+/// # Examples
 /// ```
 /// # tress::runtime::Runtime::new().unwrap().block_on(async {
 /// let handle = tress::spawn(async { "done" });
 /// assert_eq!(handle.await.unwrap(), "done");
 /// # });
 /// ```
-///
-/// # Cancel safety
-/// Awaiting `&mut handle` can be dropped and repeated: the result stays with the task until it is
-/// returned.
 pub struct JoinHandle<T> {
     /// Given up by `drop`, which says how.
     task: ManuallyDrop<TaskRef>,
@@ -67,26 +67,66 @@ impl<T> JoinHandle<T> {
 
     /// Cancels the task.
     ///
-    /// Its future is dropped at its next suspension, on a worker; awaiting the handle then gives
-    /// an error for which [`JoinError::is_cancelled`] is true. A task that finishes first keeps
-    /// its result. A part of the task inside [`shield`](super::shield) runs to its end first. A
-    /// [`spawn_blocking`](super::spawn_blocking) closure can only be cancelled before it starts.
+    /// Its future is dropped at its next suspension, by the runtime; awaiting the handle then returns an
+    /// error for which [`JoinError::is_cancelled`] is true. A task that finishes first keeps its result. A
+    /// part of the task inside [`shield`](super::shield) runs to its end first. A closure of
+    /// [`spawn_blocking`](super::spawn_blocking) can only be cancelled before it starts.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let handle = tress::spawn(std::future::pending::<()>());
+    /// handle.abort();
+    /// assert!(handle.await.unwrap_err().is_cancelled());
+    /// # });
+    /// ```
     pub fn abort(&self) {
         self.task.cancel();
     }
 
-    /// True once the task has finished, panicked, or been dropped after a cancellation.
+    /// Returns true if the task has finished, has panicked, or has been dropped after a cancellation.
+    ///
+    /// Shortly after [`abort`](JoinHandle::abort) it may still return false: the task is dropped by the
+    /// runtime, not by the caller.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let handle = tress::spawn(async {});
+    /// while !handle.is_finished() {
+    ///     tress::task::yield_now().await;
+    /// }
+    /// # });
+    /// ```
     pub fn is_finished(&self) -> bool {
         self.task.is_complete()
     }
 
-    /// A handle that can cancel the task but has no right to its result.
+    /// Returns a handle that can cancel the task, but has no right to its result.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let handle = tress::spawn(std::future::pending::<()>());
+    /// let abort = handle.abort_handle();
+    /// tress::spawn(async move { abort.abort() });
+    /// assert!(handle.await.unwrap_err().is_cancelled());
+    /// # });
+    /// ```
     #[must_use = "an abort handle does nothing unless `abort` is called; dropping it does not abort the task"]
     pub fn abort_handle(&self) -> AbortHandle {
         AbortHandle::new(TaskRef::clone(&self.task))
     }
 
-    /// The task's id.
+    /// Returns the id of the task.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (one, two) = (tress::spawn(async {}), tress::spawn(async {}));
+    /// assert_ne!(one.id(), two.id());
+    /// # });
+    /// ```
     pub fn id(&self) -> Id {
         self.header().id
     }
@@ -133,7 +173,7 @@ impl<T> JoinHandle<T> {
     /// Puts `waker` in the place of another one, which is returned, unless that is the same.
     ///
     /// # Panics
-    /// If `waker` cannot be cloned; the other one stays registered then.
+    /// Panics if `waker` cannot be cloned; the other one stays registered then.
     ///
     /// # Safety
     /// The slot is the caller's, who hands it on only if this returns.
@@ -179,7 +219,7 @@ impl<T> Future for JoinHandle<T> {
     type Output = Result<T, JoinError>;
 
     /// # Panics
-    /// If polled again after it returned the result.
+    /// Panics if polled again after it returned the result.
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let proceed = ready!(coop::poll_proceed(cx));
         if self.register(cx.waker()) {

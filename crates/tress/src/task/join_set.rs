@@ -25,10 +25,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 
-/// A group of tasks, joined in the order in which they finish.
+/// A set of tasks, whose results are returned in the order in which the tasks finish.
 ///
 /// All have the same output type. Dropping the set aborts those that are left.
 ///
+/// # Examples
 /// ```
 /// use tress::task::JoinSet;
 ///
@@ -64,8 +65,9 @@ enum Slot<T> {
 type Joined<T> = (Id, Result<T, JoinError>);
 
 impl<T> JoinSet<T> {
-    /// An empty set.
+    /// Creates an empty set.
     ///
+    /// # Examples
     /// ```
     /// let set = tress::task::JoinSet::<u32>::new();
     /// assert!(set.is_empty());
@@ -79,8 +81,10 @@ impl<T> JoinSet<T> {
         }
     }
 
-    /// Tasks in the set: those that run and those that are finished but not joined.
+    /// Returns the number of tasks in the set: those that run, and those that have finished but have not been
+    /// joined.
     ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let mut set = tress::task::JoinSet::new();
@@ -92,8 +96,9 @@ impl<T> JoinSet<T> {
         self.len
     }
 
-    /// True if there is no task in the set.
+    /// Returns true if there is no task in the set.
     ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let mut set = tress::task::JoinSet::new();
@@ -107,8 +112,9 @@ impl<T> JoinSet<T> {
 }
 
 impl<T: 'static> JoinSet<T> {
-    /// Options for the next task, such as a name.
+    /// Returns a builder for a task with options, such as a name.
     ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let mut set = tress::task::JoinSet::new();
@@ -124,8 +130,14 @@ impl<T: 'static> JoinSet<T> {
         }
     }
 
-    /// Spawns a task on the current runtime. See [`spawn`](super::spawn()).
+    /// Spawns a task on the current runtime.
     ///
+    /// Does the same as [`spawn`](super::spawn()), and keeps the task's handle in the set.
+    ///
+    /// # Panics
+    /// Panics if called outside of a runtime.
+    ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let mut set = tress::task::JoinSet::new();
@@ -134,9 +146,6 @@ impl<T: 'static> JoinSet<T> {
     /// assert!(set.join_next().await.unwrap().unwrap_err().is_cancelled());
     /// # });
     /// ```
-    ///
-    /// # Panics
-    /// Outside of a runtime.
     #[track_caller]
     pub fn spawn<F>(&mut self, task: F) -> AbortHandle
     where
@@ -148,6 +157,10 @@ impl<T: 'static> JoinSet<T> {
 
     /// Spawns a task with a name, which appears in shutdown reports, dumps and traces.
     ///
+    /// # Panics
+    /// Panics if called outside of a runtime.
+    ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let mut set = tress::task::JoinSet::new();
@@ -157,9 +170,6 @@ impl<T: 'static> JoinSet<T> {
     /// assert_eq!(set.join_all().await, [6, 6]);
     /// # });
     /// ```
-    ///
-    /// # Panics
-    /// Outside of a runtime.
     #[track_caller]
     pub fn spawn_named<F>(&mut self, name: &str, task: F) -> AbortHandle
     where
@@ -172,6 +182,7 @@ impl<T: 'static> JoinSet<T> {
 
     /// Spawns a task on the given runtime.
     ///
+    /// # Examples
     /// ```
     /// let rt = tress::runtime::Runtime::new()?;
     /// let mut set = tress::task::JoinSet::new();
@@ -188,8 +199,14 @@ impl<T: 'static> JoinSet<T> {
         self.insert(handle.spawn(task))
     }
 
-    /// Spawns a task that stays on this thread. See [`spawn_local`](super::spawn_local()).
+    /// Spawns a task that stays on the current thread.
     ///
+    /// Does the same as [`spawn_local`](super::spawn_local()), and keeps the task's handle in the set.
+    ///
+    /// # Panics
+    /// Panics if called outside of a [`LocalSet`] and of a [`LocalRuntime`](crate::runtime::LocalRuntime).
+    ///
+    /// # Examples
     /// ```
     /// # tress::runtime::LocalRuntime::new().unwrap().block_on(async {
     /// let mut set = tress::task::JoinSet::new();
@@ -198,9 +215,6 @@ impl<T: 'static> JoinSet<T> {
     /// assert_eq!(set.join_next().await.unwrap().unwrap(), 4);
     /// # });
     /// ```
-    ///
-    /// # Panics
-    /// Outside of a [`LocalSet`] and of a [`LocalRuntime`](crate::runtime::LocalRuntime).
     #[track_caller]
     pub fn spawn_local<F>(&mut self, task: F) -> AbortHandle
     where
@@ -211,6 +225,7 @@ impl<T: 'static> JoinSet<T> {
 
     /// Spawns a task into a [`LocalSet`].
     ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let local = tress::task::LocalSet::new();
@@ -228,9 +243,15 @@ impl<T: 'static> JoinSet<T> {
         self.insert(local_set.spawn_local(task))
     }
 
-    /// Runs a closure on the current runtime's blocking pool.
-    /// See [`spawn_blocking`](super::spawn_blocking). Once started, it cannot be aborted.
+    /// Runs a closure on the blocking pool of the current runtime.
     ///
+    /// Does the same as [`spawn_blocking`](super::spawn_blocking), and keeps the handle in the set. A closure
+    /// that has started cannot be aborted.
+    ///
+    /// # Panics
+    /// Panics where [`spawn_blocking`](super::spawn_blocking) does.
+    ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let mut set = tress::task::JoinSet::new();
@@ -240,9 +261,6 @@ impl<T: 'static> JoinSet<T> {
     /// assert_eq!(set.join_all().await.len(), 2);
     /// # });
     /// ```
-    ///
-    /// # Panics
-    /// As [`spawn_blocking`](super::spawn_blocking).
     #[track_caller]
     pub fn spawn_blocking<F>(&mut self, f: F) -> AbortHandle
     where
@@ -252,8 +270,12 @@ impl<T: 'static> JoinSet<T> {
         self.insert(super::spawn_blocking(f))
     }
 
-    /// Runs a closure on the given runtime's blocking pool.
+    /// Runs a closure on the blocking pool of the given runtime.
     ///
+    /// # Panics
+    /// Panics where [`Handle::spawn_blocking`] does.
+    ///
+    /// # Examples
     /// ```
     /// let rt = tress::runtime::Runtime::new()?;
     /// let mut set = tress::task::JoinSet::new();
@@ -261,9 +283,6 @@ impl<T: 'static> JoinSet<T> {
     /// assert_eq!(rt.block_on(set.join_next()).unwrap().unwrap(), 5);
     /// # Ok::<(), std::io::Error>(())
     /// ```
-    ///
-    /// # Panics
-    /// As [`Handle::spawn_blocking`].
     #[track_caller]
     pub fn spawn_blocking_on<F>(&mut self, f: F, handle: &Handle) -> AbortHandle
     where
@@ -327,8 +346,14 @@ impl<T: 'static> JoinSet<T> {
         Some(taken)
     }
 
-    /// Waits for the next task to finish, and takes it out of the set. `None` if the set is empty.
+    /// Waits until one of the tasks finishes, removes it from the set and returns its result.
     ///
+    /// Returns `None` if the set is empty.
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe: a task is removed from the set only together with its result.
+    ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let mut set = tress::task::JoinSet::new();
@@ -337,16 +362,19 @@ impl<T: 'static> JoinSet<T> {
     /// assert!(set.join_next().await.is_none());
     /// # });
     /// ```
-    ///
-    /// # Cancel safety
-    /// Dropping it loses nothing: a task leaves the set only together with its result.
     pub async fn join_next(&mut self) -> Option<Result<T, JoinError>> {
         poll_fn(|cx| self.poll_join_next(cx)).await
     }
 
-    /// As [`join_next`](JoinSet::join_next), with the task's id; that of a failed task is in the
-    /// error.
+    /// Waits until one of the tasks finishes, removes it from the set and returns its id and its output.
     ///
+    /// Returns `None` if the set is empty. The id of a task that failed is in the error. See also
+    /// [`join_next`](JoinSet::join_next).
+    ///
+    /// # Cancel safety
+    /// This method is cancel safe, as [`join_next`](JoinSet::join_next) is.
+    ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let mut set = tress::task::JoinSet::new();
@@ -354,15 +382,15 @@ impl<T: 'static> JoinSet<T> {
     /// assert_eq!(set.join_next_with_id().await.unwrap().unwrap(), (id, "one"));
     /// # });
     /// ```
-    ///
-    /// # Cancel safety
-    /// As for [`join_next`](JoinSet::join_next).
     pub async fn join_next_with_id(&mut self) -> Option<Result<(Id, T), JoinError>> {
         poll_fn(|cx| self.poll_join_next_with_id(cx)).await
     }
 
-    /// Takes a finished task out of the set, if there is one.
+    /// Removes a finished task from the set and returns its result.
     ///
+    /// Returns `None` if no task has finished, or if the set is empty.
+    ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let mut set = tress::task::JoinSet::new();
@@ -374,9 +402,12 @@ impl<T: 'static> JoinSet<T> {
         self.try_take().map(|(_, output)| output)
     }
 
-    /// As [`try_join_next`](JoinSet::try_join_next), with the task's id; that of a failed task is in
-    /// the error.
+    /// Removes a finished task from the set and returns its id and its output.
     ///
+    /// Returns `None` if no task has finished, or if the set is empty. The id of a task that failed is in the
+    /// error. See also [`try_join_next`](JoinSet::try_join_next).
+    ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let mut set = tress::task::JoinSet::new();
@@ -402,10 +433,17 @@ impl<T: 'static> JoinSet<T> {
         }
     }
 
-    /// Aborts all tasks and waits until they are gone. The set is empty afterwards.
+    /// Aborts all tasks and waits until they are gone.
+    ///
+    /// The set is empty afterwards.
     ///
     /// A blocking closure that has started runs to its end, and this waits for it.
     ///
+    /// # Cancel safety
+    /// If the future is dropped after its first poll, all tasks have been aborted, but some may still be in
+    /// the set.
+    ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let mut set = tress::task::JoinSet::new();
@@ -414,16 +452,22 @@ impl<T: 'static> JoinSet<T> {
     /// assert!(set.is_empty());
     /// # });
     /// ```
-    ///
-    /// # Cancel safety
-    /// If it is dropped, all tasks have been aborted but some may still be in the set.
     pub async fn shutdown(&mut self) {
         self.abort_all();
         while self.join_next().await.is_some() {}
     }
 
-    /// Waits for all tasks, and returns their outputs in the order in which they finished.
+    /// Waits until all tasks finish, and returns their outputs in the order in which they finished.
     ///
+    /// # Panics
+    /// Panics if one of the tasks panicked, with its payload, or was aborted. The other tasks are aborted
+    /// then.
+    ///
+    /// # Cancel safety
+    /// This method is not cancel safe. The future owns the set: dropping it aborts the tasks that are left,
+    /// and drops the outputs that have come.
+    ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let set: tress::task::JoinSet<i32> = (0..3).map(|i| async move { i }).collect();
@@ -432,12 +476,6 @@ impl<T: 'static> JoinSet<T> {
     /// assert_eq!(outputs, [0, 1, 2]);
     /// # });
     /// ```
-    ///
-    /// # Panics
-    /// If one of the tasks panicked, with its panic, or was aborted. The others are aborted then.
-    ///
-    /// # Cancel safety
-    /// It owns the set: dropping it aborts what is left and drops the outputs that have come.
     pub async fn join_all(mut self) -> Vec<T> {
         let mut outputs = Vec::with_capacity(self.len());
         while let Some(result) = self.join_next().await {
@@ -450,9 +488,11 @@ impl<T: 'static> JoinSet<T> {
         outputs
     }
 
-    /// Aborts all tasks. They stay in the set until they are joined, as cancelled, or with their
-    /// output if they were faster.
+    /// Aborts all tasks.
     ///
+    /// They stay in the set until they are joined: as cancelled, or with their output if they finished first.
+    ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let mut set = tress::task::JoinSet::new();
@@ -469,8 +509,9 @@ impl<T: 'static> JoinSet<T> {
         }
     }
 
-    /// Takes all tasks out of the set, without aborting them.
+    /// Removes all tasks from the set without aborting them.
     ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let mut set = tress::task::JoinSet::new();
@@ -489,13 +530,14 @@ impl<T: 'static> JoinSet<T> {
         self.finished.clear();
     }
 
-    /// Polls for the next task to finish, and takes it out of the set.
+    /// Polls for a task that has finished, and removes it from the set.
     ///
     /// - `Ready(None)`: the set is empty.
     /// - `Ready(Some(result))`: a task's result.
     /// - `Pending`: none is finished, or the poll's budget is used up; the waker will be woken. Only
     ///   the one of the last poll is.
     ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// use std::future::poll_fn;
@@ -511,9 +553,12 @@ impl<T: 'static> JoinSet<T> {
         Poll::Ready(taken.map(|(_, output)| output))
     }
 
-    /// As [`poll_join_next`](JoinSet::poll_join_next), with the task's id; that of a failed task is
-    /// in the error.
+    /// Polls for a task that has finished, removes it from the set and returns its id and its output.
     ///
+    /// The id of a task that failed is in the error. See [`poll_join_next`](JoinSet::poll_join_next) for what
+    /// is returned when.
+    ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// use std::future::poll_fn;
@@ -583,7 +628,7 @@ impl<T> fmt::Debug for JoinSet<T> {
 /// Spawns every future on the current runtime.
 ///
 /// # Panics
-/// Outside of a runtime.
+/// Panics if called outside of a runtime.
 impl<T, F> FromIterator<F> for JoinSet<T>
 where
     F: Future<Output = T> + Send + 'static,
@@ -599,7 +644,7 @@ where
 /// Spawns every future on the current runtime.
 ///
 /// # Panics
-/// Outside of a runtime.
+/// Panics if called outside of a runtime.
 impl<T, F> Extend<F> for JoinSet<T>
 where
     F: Future<Output = T> + Send + 'static,

@@ -14,6 +14,7 @@ use std::thread;
 /// [`scope`](crate::task::LocalKey::scope) or [`sync_scope`](crate::task::LocalKey::sync_scope);
 /// spawned tasks do not inherit it.
 ///
+/// # Examples
 /// ```
 /// tress::task_local! {
 ///     /// The request that the task is working for.
@@ -46,8 +47,9 @@ macro_rules! task_local {
     };
 }
 
-/// A key for a value that belongs to a task; made by [`task_local!`](crate::task_local).
+/// A key for a value that belongs to a task; declared by [`task_local!`](crate::task_local).
 ///
+/// # Examples
 /// ```
 /// tress::task_local! { static USER: String; }
 ///
@@ -64,8 +66,9 @@ pub struct LocalKey<T: 'static> {
     slot: thread::LocalKey<RefCell<Option<T>>>,
 }
 
-/// A [`LocalKey`] has no value here.
+/// An error returned by [`LocalKey::try_with`] and [`LocalKey::try_get`]: the key has no value here.
 ///
+/// # Examples
 /// ```
 /// tress::task_local! { static NAME: String; }
 ///
@@ -116,10 +119,17 @@ impl<T: 'static> LocalKey<T> {
         LocalKey { slot }
     }
 
-    /// Runs a future during which the key has this value.
+    /// Runs a future, during which the key has the given value.
     ///
     /// Scopes nest; the innermost one counts. The value is also there while the future is dropped.
     ///
+    /// # Panics
+    /// Panics if polled inside of [`with`](LocalKey::with) on the same key.
+    ///
+    /// # Cancel safety
+    /// The returned future is as cancel safe as `future` is.
+    ///
+    /// # Examples
     /// ```
     /// tress::task_local! { static DEPTH: u32; }
     ///
@@ -132,12 +142,6 @@ impl<T: 'static> LocalKey<T> {
     ///     .await;
     /// # });
     /// ```
-    ///
-    /// # Panics
-    /// When polled inside of [`with`](LocalKey::with) on the same key.
-    ///
-    /// # Cancel safety
-    /// That of the future.
     pub fn scope<F>(&'static self, value: T, future: F) -> TaskLocalFuture<T, F>
     where
         F: Future,
@@ -150,19 +154,20 @@ impl<T: 'static> LocalKey<T> {
         }
     }
 
-    /// Runs a closure during which the key has this value.
+    /// Runs a closure, during which the key has the given value.
     ///
     /// If a coroutine waits in it, the value waits with it: other tasks of the thread do not see it.
     ///
+    /// # Panics
+    /// Panics if called inside of [`with`](LocalKey::with) on the same key.
+    ///
+    /// # Examples
     /// ```
     /// tress::task_local! { static DEPTH: u32; }
     ///
     /// let twice = DEPTH.sync_scope(4, || DEPTH.get() * 2);
     /// assert_eq!(twice, 8);
     /// ```
-    ///
-    /// # Panics
-    /// Inside of [`with`](LocalKey::with) on the same key.
     #[track_caller]
     pub fn sync_scope<F, R>(&'static self, value: T, f: F) -> R
     where
@@ -231,17 +236,20 @@ impl<T: 'static> LocalKey<T> {
         swapped.unwrap_or(Err(ScopeError::Gone))
     }
 
-    /// Calls `f` with the value. A coroutine cannot wait in `f`.
+    /// Calls `f` with the value.
     ///
+    /// A coroutine cannot wait in `f`.
+    ///
+    /// # Panics
+    /// Panics if the key has no value here.
+    ///
+    /// # Examples
     /// ```
     /// tress::task_local! { static NAME: String; }
     ///
     /// let len = NAME.sync_scope("ada".into(), || NAME.with(|name| name.len()));
     /// assert_eq!(len, 3);
     /// ```
-    ///
-    /// # Panics
-    /// If the key has no value here.
     #[track_caller]
     pub fn with<F, R>(&'static self, f: F) -> R
     where
@@ -257,16 +265,19 @@ impl<T: 'static> LocalKey<T> {
         }
     }
 
-    /// Calls `f` with the value, if there is one. A coroutine cannot wait in `f`.
+    /// Calls `f` with the value, if there is one.
     ///
+    /// A coroutine cannot wait in `f`.
+    ///
+    /// # Errors
+    /// Returns [`AccessError`] if the key has no value here.
+    ///
+    /// # Examples
     /// ```
     /// tress::task_local! { static NAME: String; }
     ///
     /// assert!(NAME.try_with(|name| name.len()).is_err());
     /// ```
-    ///
-    /// # Errors
-    /// If the key has no value here.
     pub fn try_with<F, R>(&'static self, f: F) -> Result<R, AccessError>
     where
         F: FnOnce(&T) -> R,
@@ -285,31 +296,33 @@ impl<T: 'static> LocalKey<T> {
 }
 
 impl<T: Clone + 'static> LocalKey<T> {
-    /// A copy of the value.
+    /// Returns a copy of the value.
     ///
+    /// # Panics
+    /// Panics if the key has no value here.
+    ///
+    /// # Examples
     /// ```
     /// tress::task_local! { static ANSWER: u32; }
     ///
     /// assert_eq!(ANSWER.sync_scope(42, || ANSWER.get()), 42);
     /// ```
-    ///
-    /// # Panics
-    /// If the key has no value here.
     #[track_caller]
     pub fn get(&'static self) -> T {
         self.with(T::clone)
     }
 
-    /// A copy of the value, if there is one.
+    /// Returns a copy of the value, if there is one.
     ///
+    /// # Errors
+    /// Returns [`AccessError`] if the key has no value here.
+    ///
+    /// # Examples
     /// ```
     /// tress::task_local! { static ANSWER: u32; }
     ///
     /// assert!(ANSWER.try_get().is_err());
     /// ```
-    ///
-    /// # Errors
-    /// If the key has no value here.
     pub fn try_get(&'static self) -> Result<T, AccessError> {
         self.try_with(T::clone)
     }
@@ -332,8 +345,9 @@ pub mod futures {
     use std::task::{Context, Poll};
 
     pin_project! {
-        /// A future with a task-local value; made by [`LocalKey::scope`].
+        /// A future during which a task-local key has a value; returned by [`LocalKey::scope`].
         ///
+        /// # Examples
         /// ```
         /// tress::task_local! { static NAME: String; }
         ///
@@ -368,8 +382,11 @@ pub mod futures {
     }
 
     impl<T: 'static, F> TaskLocalFuture<T, F> {
-        /// Takes the value out. Polled afterwards, the future runs without one.
+        /// Takes the value out of the future.
         ///
+        /// If the future is polled afterwards, it runs without one.
+        ///
+        /// # Examples
         /// ```
         /// tress::task_local! { static COUNT: u32; }
         ///
@@ -386,7 +403,7 @@ pub mod futures {
         type Output = F::Output;
 
         /// # Panics
-        /// If polled after completion, or inside of [`LocalKey::with`] on the same key.
+        /// Panics if polled after completion, or inside of [`LocalKey::with`] on the same key.
         #[track_caller]
         fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
             let this = self.project();

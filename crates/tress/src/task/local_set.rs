@@ -36,6 +36,7 @@ const THE_SET: usize = 0;
 /// those that are woken meanwhile last. Their handles report a cancellation. Wakers and handles of
 /// its tasks may be used anywhere, also after that.
 ///
+/// # Examples
 /// ```
 /// use std::rc::Rc;
 /// use tress::task::{LocalSet, spawn_local};
@@ -73,8 +74,9 @@ pub struct LocalSet {
 }
 
 impl LocalSet {
-    /// An empty set, for this thread.
+    /// Creates an empty set for the current thread.
     ///
+    /// # Examples
     /// ```
     /// let local = tress::task::LocalSet::new();
     /// local.spawn_local(async {}); // runs as soon as the set is driven
@@ -87,8 +89,9 @@ impl LocalSet {
         }
     }
 
-    /// A number that no other set, and no runtime, has.
+    /// Returns the id of the set, which no other set and no runtime has.
     ///
+    /// # Examples
     /// ```
     /// use tress::task::LocalSet;
     /// assert_ne!(LocalSet::new().id(), LocalSet::new().id());
@@ -97,9 +100,11 @@ impl LocalSet {
         self.id
     }
 
-    /// Puts this thread into the set's context until the guard is dropped:
-    /// [`spawn_local`](spawn_local()) then spawns into it.
+    /// Enters the context of the set on the current thread, until the returned guard is dropped.
     ///
+    /// Meanwhile [`spawn_local`](spawn_local()) spawns into this set.
+    ///
+    /// # Examples
     /// ```
     /// use tress::task::{LocalSet, spawn_local};
     ///
@@ -118,8 +123,9 @@ impl LocalSet {
         }
     }
 
-    /// Spawns a task into the set. It runs when the set is driven.
+    /// Spawns a task into the set, which runs when the set is driven.
     ///
+    /// # Examples
     /// ```
     /// use std::rc::Rc;
     /// use tress::task::LocalSet;
@@ -154,10 +160,15 @@ impl LocalSet {
         self.set.spawn(future, name, at)
     }
 
-    /// Runs a future on a runtime to its end, and the set's tasks meanwhile.
+    /// Runs a future to completion on a runtime, and the tasks of the set meanwhile.
     ///
     /// Tasks that are left when it is ready stay in the set.
     ///
+    /// # Panics
+    /// Panics if the current thread drives asynchronous tasks already, or if `future` panics. A panic of one
+    /// of the tasks is returned by its handle.
+    ///
+    /// # Examples
     /// ```
     /// use tress::task::{LocalSet, spawn_local};
     ///
@@ -169,20 +180,20 @@ impl LocalSet {
     /// assert_eq!(sum, 3);
     /// # Ok::<(), std::io::Error>(())
     /// ```
-    ///
-    /// # Panics
-    /// If this thread drives asynchronous tasks already, or the future panics. A panic of one of the
-    /// set's tasks goes to its handle.
     #[track_caller]
     pub fn block_on<F: Future>(&self, rt: &Runtime, future: F) -> F::Output {
         rt.block_on(self.run_until(future))
     }
 
-    /// A future that runs `future` in the set's context, and the set's tasks along with it.
+    /// Runs `future` in the context of the set, and the tasks of the set along with it.
     ///
     /// It is ready when `future` is, whatever the tasks do; those that are left run the next time
     /// the set is driven.
     ///
+    /// # Cancel safety
+    /// The returned future is as cancel safe as `future` is. The tasks stay in the set and lose nothing.
+    ///
+    /// # Examples
     /// ```
     /// use tress::task::{LocalSet, spawn_local};
     ///
@@ -192,9 +203,6 @@ impl LocalSet {
     /// local.await; // whatever is left
     /// # });
     /// ```
-    ///
-    /// # Cancel safety
-    /// That of `future`. The set's tasks stay in it and lose nothing.
     pub fn run_until<F: Future>(&self, future: F) -> RunUntil<'_, F> {
         RunUntil {
             local: self,
@@ -219,11 +227,11 @@ impl fmt::Debug for LocalSet {
     }
 }
 
-/// Ready when all tasks of the set are.
+/// Waits until all tasks of the set are finished, and runs them meanwhile.
 ///
 /// # Cancel safety
-/// The tasks are in the set, not in the poll: it can be polled through `&mut local`, left and taken
-/// up again.
+/// Awaiting `&mut local` is cancel safe: the tasks are in the set, not in the future that awaits it, and
+/// go on when the set is driven again.
 impl Future for LocalSet {
     type Output = ();
 
@@ -245,8 +253,9 @@ impl Drop for LocalSet {
 }
 
 pin_project! {
-    /// Runs a future and a set's tasks; made by [`LocalSet::run_until`].
+    /// A future that runs another one and the tasks of a set; returned by [`LocalSet::run_until`].
     ///
+    /// # Examples
     /// ```
     /// use tress::task::{LocalSet, RunUntil};
     ///
@@ -317,12 +326,13 @@ impl<F> fmt::Debug for RunUntil<'_, F> {
     }
 }
 
-/// This thread is in the context of a [`LocalSet`] until it is dropped; made by
+/// A guard of the context of a [`LocalSet`], which is left when it is dropped; returned by
 /// [`LocalSet::enter`].
 ///
 /// Guards are to be dropped in the reverse order of their creation: each restores the context it
 /// found.
 ///
+/// # Examples
 /// ```
 /// use tress::task::{LocalEnterGuard, LocalSet, spawn_local};
 ///
@@ -347,6 +357,11 @@ impl fmt::Debug for LocalEnterGuard {
 /// A set goes first where there are both. Inside of a set, plain [`spawn`](crate::spawn()) leaves
 /// it: that task runs on the runtime.
 ///
+/// # Panics
+/// Panics if there is neither, as in a plain thread or in a task of a `Runtime`, and if the current
+/// runtime is a `LocalRuntime` of another thread.
+///
+/// # Examples
 /// ```
 /// use std::rc::Rc;
 /// use tress::task::{LocalSet, spawn_local};
@@ -361,10 +376,6 @@ impl fmt::Debug for LocalEnterGuard {
 ///     .await;
 /// # });
 /// ```
-///
-/// # Panics
-/// Where there is neither: in a plain thread, or in a task that was not spawned this way.
-/// Also if the current runtime is a `LocalRuntime` of another thread.
 #[track_caller]
 pub fn spawn_local<F>(future: F) -> JoinHandle<F::Output>
 where

@@ -23,6 +23,11 @@ use std::task::{Context, Poll};
 /// task from then on, and no longer the former. A shield that has been polled and is then forgotten
 /// ([`mem::forget`](std::mem::forget)) keeps the task that polled it from being aborted.
 ///
+/// # Cancel safety
+/// Dropping the future itself drops `inner` where it stands: a shield guards against aborts of the
+/// task, not against being dropped by a `select!` or a timeout inside it.
+///
+/// # Examples
 /// ```
 /// use tress::task;
 /// # async fn write_both_halves() {}
@@ -38,10 +43,6 @@ use std::task::{Context, Poll};
 /// let _ = handle.await;
 /// # });
 /// ```
-///
-/// # Cancel safety
-/// Dropping the future itself drops `inner` where it stands: a shield guards against aborts of the
-/// task, not against being dropped by a `select!` or a timeout inside it.
 pub fn shield<F: Future>(inner: F) -> Shield<F> {
     Shield {
         raised: None,
@@ -50,7 +51,17 @@ pub fn shield<F: Future>(inner: F) -> Shield<F> {
 }
 
 pin_project! {
-    /// A future that an abort of its task does not interrupt; made by [`shield`].
+    /// A future that an abort of its task does not interrupt; returned by [`shield`].
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::task::{Shield, shield};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let future: Shield<_> = shield(async { 7 });
+    /// assert_eq!(future.await, 7);
+    /// # });
+    /// ```
     #[must_use = "futures do nothing unless awaited"]
     pub struct Shield<F> {
         // Declared first: a panicking inner destructor must not leave the task shielded.

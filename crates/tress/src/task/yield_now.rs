@@ -4,23 +4,37 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// Lets the other ready tasks run first.
+/// Yields to the scheduler, and lets the other ready tasks run first.
 ///
 /// The task goes to the tail of its worker's queue, behind everything that is ready there.
 ///
+/// # Cancel safety
+/// This function is cancel safe. Dropping the future loses nothing.
+///
+/// # Examples
 /// ```
 /// # tress::runtime::Runtime::new().unwrap().block_on(async {
-/// tress::task::yield_now().await;
+/// let task = tress::spawn(async {});
+/// while !task.is_finished() {
+///     tress::task::yield_now().await;
+/// }
 /// # });
 /// ```
-///
-/// # Cancel safety
-/// Dropping it loses nothing.
 pub fn yield_now() -> YieldNow {
     YieldNow { yielded: false }
 }
 
-/// The future of [`yield_now`].
+/// A future that is ready when it is polled for the second time; returned by [`yield_now`].
+///
+/// # Examples
+/// ```
+/// use tress::task::{YieldNow, yield_now};
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let pause: YieldNow = yield_now();
+/// pause.await;
+/// # });
+/// ```
 #[derive(Debug)]
 #[must_use = "futures do nothing unless awaited"]
 pub struct YieldNow {

@@ -6,8 +6,9 @@ use std::future::Future;
 use std::io;
 use std::panic::Location;
 
-/// Spawns a task with options into a [`JoinSet`]; made by [`JoinSet::build_task`].
+/// A builder of tasks with options in a [`JoinSet`]; returned by [`JoinSet::build_task`].
 ///
+/// # Examples
 /// ```
 /// # tress::runtime::Runtime::new().unwrap().block_on(async {
 /// let mut set = tress::task::JoinSet::new();
@@ -16,8 +17,6 @@ use std::panic::Location;
 /// # Ok::<(), std::io::Error>(())
 /// # }).unwrap();
 /// ```
-///
-/// None of the functions fails today; their signatures leave room for limits.
 #[must_use = "a builder does nothing until one of its `spawn` functions is called"]
 pub struct Builder<'a, T> {
     pub(super) set: &'a mut JoinSet<T>,
@@ -25,8 +24,11 @@ pub struct Builder<'a, T> {
 }
 
 impl<'a, T: 'static> Builder<'a, T> {
-    /// Names the task. Names appear in shutdown reports, dumps and traces.
+    /// Sets the name of the task.
     ///
+    /// Names appear in shutdown reports, dumps and traces.
+    ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let mut set = tress::task::JoinSet::new();
@@ -42,8 +44,15 @@ impl<'a, T: 'static> Builder<'a, T> {
         }
     }
 
-    /// As [`JoinSet::spawn`].
+    /// Spawns a task on the current runtime, as [`JoinSet::spawn`] does.
     ///
+    /// # Errors
+    /// This method does not fail at present; its signature leaves room for limits.
+    ///
+    /// # Panics
+    /// Panics if called outside of a runtime.
+    ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let mut set = tress::task::JoinSet::new();
@@ -52,12 +61,6 @@ impl<'a, T: 'static> Builder<'a, T> {
     /// # Ok::<(), std::io::Error>(())
     /// # }).unwrap();
     /// ```
-    ///
-    /// # Errors
-    /// None today.
-    ///
-    /// # Panics
-    /// Outside of a runtime.
     #[track_caller]
     pub fn spawn<F>(self, future: F) -> io::Result<AbortHandle>
     where
@@ -67,8 +70,12 @@ impl<'a, T: 'static> Builder<'a, T> {
         self.spawn_on(future, &Handle::current())
     }
 
-    /// As [`JoinSet::spawn_on`].
+    /// Spawns a task on the given runtime, as [`JoinSet::spawn_on`] does.
     ///
+    /// # Errors
+    /// This method does not fail at present; its signature leaves room for limits.
+    ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let mut set = tress::task::JoinSet::new();
@@ -78,9 +85,6 @@ impl<'a, T: 'static> Builder<'a, T> {
     /// # Ok::<(), std::io::Error>(())
     /// # }).unwrap();
     /// ```
-    ///
-    /// # Errors
-    /// None today.
     #[track_caller]
     pub fn spawn_on<F>(self, future: F, handle: &Handle) -> io::Result<AbortHandle>
     where
@@ -93,8 +97,15 @@ impl<'a, T: 'static> Builder<'a, T> {
         Ok(self.set.insert(task))
     }
 
-    /// As [`JoinSet::spawn_blocking`].
+    /// Runs a closure on the blocking pool of the current runtime, as [`JoinSet::spawn_blocking`] does.
     ///
+    /// # Errors
+    /// This method does not fail at present; its signature leaves room for limits.
+    ///
+    /// # Panics
+    /// Panics where [`spawn_blocking`](crate::task::spawn_blocking) does.
+    ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let mut set = tress::task::JoinSet::new();
@@ -103,12 +114,6 @@ impl<'a, T: 'static> Builder<'a, T> {
     /// # Ok::<(), std::io::Error>(())
     /// # }).unwrap();
     /// ```
-    ///
-    /// # Errors
-    /// None today.
-    ///
-    /// # Panics
-    /// As [`spawn_blocking`](crate::task::spawn_blocking).
     #[track_caller]
     pub fn spawn_blocking<F>(self, f: F) -> io::Result<AbortHandle>
     where
@@ -118,8 +123,15 @@ impl<'a, T: 'static> Builder<'a, T> {
         self.spawn_blocking_on(f, &Handle::current())
     }
 
-    /// As [`JoinSet::spawn_blocking_on`].
+    /// Runs a closure on the blocking pool of the given runtime, as [`JoinSet::spawn_blocking_on`] does.
     ///
+    /// # Errors
+    /// This method does not fail at present; its signature leaves room for limits.
+    ///
+    /// # Panics
+    /// Panics where [`spawn_blocking`](crate::task::spawn_blocking) does.
+    ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let mut set = tress::task::JoinSet::new();
@@ -129,12 +141,6 @@ impl<'a, T: 'static> Builder<'a, T> {
     /// # Ok::<(), std::io::Error>(())
     /// # }).unwrap();
     /// ```
-    ///
-    /// # Errors
-    /// None today.
-    ///
-    /// # Panics
-    /// As [`spawn_blocking`](crate::task::spawn_blocking).
     #[track_caller]
     pub fn spawn_blocking_on<F>(self, f: F, handle: &Handle) -> io::Result<AbortHandle>
     where
@@ -145,8 +151,15 @@ impl<'a, T: 'static> Builder<'a, T> {
         Ok(self.set.insert(task))
     }
 
-    /// As [`JoinSet::spawn_local`].
+    /// Spawns a task that stays on the current thread, as [`JoinSet::spawn_local`] does.
     ///
+    /// # Errors
+    /// This method does not fail at present; its signature leaves room for limits.
+    ///
+    /// # Panics
+    /// Panics where [`JoinSet::spawn_local`] does.
+    ///
+    /// # Examples
     /// ```
     /// # tress::runtime::LocalRuntime::new().unwrap().block_on(async {
     /// let mut set = tress::task::JoinSet::new();
@@ -155,12 +168,6 @@ impl<'a, T: 'static> Builder<'a, T> {
     /// # Ok::<(), std::io::Error>(())
     /// # }).unwrap();
     /// ```
-    ///
-    /// # Errors
-    /// None today.
-    ///
-    /// # Panics
-    /// As [`JoinSet::spawn_local`].
     #[track_caller]
     pub fn spawn_local<F>(self, future: F) -> io::Result<AbortHandle>
     where
@@ -170,8 +177,12 @@ impl<'a, T: 'static> Builder<'a, T> {
         Ok(self.set.insert(task))
     }
 
-    /// As [`JoinSet::spawn_local_on`].
+    /// Spawns a task into a [`LocalSet`], as [`JoinSet::spawn_local_on`] does.
     ///
+    /// # Errors
+    /// This method does not fail at present; its signature leaves room for limits.
+    ///
+    /// # Examples
     /// ```
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// let local = tress::task::LocalSet::new();
@@ -181,9 +192,6 @@ impl<'a, T: 'static> Builder<'a, T> {
     /// # Ok::<(), std::io::Error>(())
     /// # }).unwrap();
     /// ```
-    ///
-    /// # Errors
-    /// None today.
     #[track_caller]
     pub fn spawn_local_on<F>(self, future: F, local_set: &LocalSet) -> io::Result<AbortHandle>
     where
