@@ -82,7 +82,19 @@ impl<F: FnOnce() -> R, R> Future for Once<F> {
     }
 }
 
-/// Why a closure could not be given to the blocking pool.
+/// An error returned by [`Handle::try_spawn_blocking`](super::Handle::try_spawn_blocking).
+///
+/// # Examples
+/// ```
+/// use tress::runtime::{Runtime, SpawnBlockingError};
+///
+/// let rt = Runtime::new()?;
+/// let handle = rt.handle().clone();
+/// drop(rt);
+/// let (error, _closure) = handle.try_spawn_blocking(|| ()).unwrap_err();
+/// assert!(matches!(error, SpawnBlockingError::ShutDown));
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum SpawnBlockingError {

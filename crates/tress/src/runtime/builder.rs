@@ -23,8 +23,12 @@ use std::time::{Duration, Instant};
 /// Maximum number of workers of a runtime.
 const MAX_WORKERS: usize = 32_768;
 
-/// Builds a [`Runtime`] with options.
+/// A builder of a [`Runtime`] or a [`LocalRuntime`] with options.
 ///
+/// [`build`](Builder::build) returns an error for values that are out of range, with the name of the option
+/// and the values that are possible.
+///
+/// # Examples
 /// ```
 /// use tress::runtime::Builder;
 /// use std::time::Duration;
@@ -38,8 +42,6 @@ const MAX_WORKERS: usize = 32_768;
 /// # drop(rt);
 /// # Ok::<(), std::io::Error>(())
 /// ```
-///
-/// [`build`](Builder::build) reports values that are out of range, with the option's name and what is allowed.
 #[derive(Clone)]
 pub struct Builder {
     kind: Kind,
@@ -83,11 +85,31 @@ pub(super) fn invalid(text: String) -> io::Error {
 
 impl Builder {
     /// Creates a builder for a runtime with worker threads that steal from each other.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::runtime::{Builder, RuntimeFlavor};
+    ///
+    /// let rt = Builder::new_multi_thread().enable_all().build()?;
+    /// assert_eq!(rt.handle().runtime_flavor(), RuntimeFlavor::MultiThread);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn new_multi_thread() -> Builder {
         Builder::new(Kind::Multi)
     }
 
     /// Creates a builder for a runtime whose tasks run on the thread that calls `block_on`.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::thread;
+    /// use tress::runtime::Builder;
+    ///
+    /// let rt = Builder::new_current_thread().enable_all().build()?;
+    /// let task = rt.spawn(async { thread::current().id() });
+    /// assert_eq!(rt.block_on(task).unwrap(), thread::current().id());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn new_current_thread() -> Builder {
         Builder::new(Kind::Current)
     }
@@ -110,7 +132,14 @@ impl Builder {
         }
     }
 
-    /// Enables everything: timers and I/O.
+    /// Enables timers and I/O.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Builder::new_multi_thread().enable_all().build()?;
+    /// # drop(rt);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn enable_all(&mut self) -> &mut Self {
         #[cfg(feature = "driver")]
         self.enable_io();
@@ -119,16 +148,30 @@ impl Builder {
 
     /// Enables I/O: sockets, child processes, signals, and io_uring for files.
     ///
-    /// Each worker has a driver of its own, made when it is first needed.
+    /// Each worker has a driver of its own, made when it is first needed. Without this option sockets, child
+    /// processes and signals panic.
+    ///
+    /// # Examples
+    /// ```
+    /// # #[cfg(feature = "net")] {
+    /// let rt = tress::runtime::Builder::new_current_thread().enable_io().build()?;
+    /// let socket = rt.block_on(tress::net::UdpSocket::bind("127.0.0.1:0"))?;
+    /// # drop(socket);
+    /// # }
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[cfg(feature = "driver")]
     pub fn enable_io(&mut self) -> &mut Self {
         self.io.enabled = true;
         self
     }
 
-    /// Sets the backend that I/O uses. Default: io_uring where it is available, readiness elsewhere; the environment
-    /// variable `TRESS_IO` (`uring`, `readiness` or `auto`) overrides the default.
+    /// Sets the backend of I/O.
     ///
+    /// Default: io_uring where it is available, readiness elsewhere. The environment variable `TRESS_IO`
+    /// (`uring`, `readiness` or `auto`) overrides the default.
+    ///
+    /// # Examples
     /// ```
     /// use tress::runtime::{Builder, IoBackend};
     ///
@@ -142,27 +185,54 @@ impl Builder {
         self
     }
 
-    /// Sets the maximum number of I/O events that a worker takes from the kernel at once, 1 to 1,048,576. Default:
-    /// 256.
+    /// Sets the maximum number of I/O events that a worker takes from the kernel at once, 1 to 1,048,576.
+    ///
+    /// Default: 256.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Builder::new_multi_thread()
+    ///     .enable_all()
+    ///     .io_events_per_turn(1024)
+    ///     .build()?;
+    /// # drop(rt);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[cfg(feature = "driver")]
     pub fn io_events_per_turn(&mut self, events: usize) -> &mut Self {
         self.io.config.events(events);
         self
     }
 
-    /// Sets the number of entries of each worker's io_uring, 1 to 32,768. Default: 256.
+    /// Sets the number of entries of each worker's io_uring, 1 to 32,768.
+    ///
+    /// Default: 256.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Builder::new_multi_thread()
+    ///     .enable_all()
+    ///     .io_ring_entries(64)
+    ///     .build()?;
+    /// # drop(rt);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[cfg(feature = "driver")]
     pub fn io_ring_entries(&mut self, entries: u32) -> &mut Self {
         self.io.config.entries(entries);
         self
     }
 
-    /// Sets how many buffers each worker's pool for [pooled streams](crate::net::Pooled) has, a power of two up to
-    /// 32,768, and how many bytes one holds, up to 1 MiB. Default: 1,024 of 2,048. If more connections receive at the
-    /// same time than there are buffers, they wait for each other.
+    /// Sets the number and the size of the buffers that each worker has for [pooled
+    /// streams](crate::net::Pooled).
+    ///
+    /// `buffers` is a power of two up to 32,768, and `bytes`, the size of one, up to 1 MiB. Default: 1,024 of
+    /// 2,048 bytes. If more connections receive at the same time than there are buffers, they wait for each
+    /// other.
     ///
     /// A worker's pool is made when one of its tasks first reads from such a stream.
     ///
+    /// # Examples
     /// ```
     /// use tress::runtime::Builder;
     ///
@@ -178,31 +248,78 @@ impl Builder {
     }
 
     /// Enables [`time`](crate::time).
+    ///
+    /// Without this option timers panic.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::time::{self, Duration};
+    ///
+    /// let rt = tress::runtime::Builder::new_current_thread().enable_time().build()?;
+    /// rt.block_on(async {
+    ///     let never = std::future::pending::<()>();
+    ///     assert!(time::timeout(Duration::from_millis(1), never).await.is_err());
+    /// });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn enable_time(&mut self) -> &mut Self {
         self.enable_time = true;
         self
     }
 
-    /// Sets the number of workers of a multi-thread runtime.
+    /// Sets the number of workers of a multi-thread runtime, at most 32,768.
     ///
-    /// 0, the default, means one for every CPU that this process may use, which its affinity mask and its cgroup's
-    /// quota limit. At most 32,768. Their threads start when there is work for them. If the system refuses one, the
-    /// workers that have a thread do its work, and the start is tried again later, when there is work for it. If it
-    /// refuses the first, nothing can run: spawning a task and polling a timer in [`block_on`](Runtime::block_on)
-    /// panic, and sockets return the error. With [`eager_start`](Builder::eager_start) [`build`](Builder::build)
-    /// reports it.
+    /// 0, the default, means one for every CPU that this process may use, which its affinity mask and its
+    /// cgroup's quota limit. A current-thread runtime has one worker, whatever is set.
+    ///
+    /// Their threads start when there is work for them. If the system refuses to start one, the workers that
+    /// have a thread do its work, and the start is tried again later, when there is work for it. If it refuses
+    /// the first, nothing can run: spawning a task and polling a timer in [`block_on`](Runtime::block_on)
+    /// panic, and sockets return the error. With [`eager_start`](Builder::eager_start) it is
+    /// [`build`](Builder::build) that returns an error.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Builder::new_multi_thread().worker_threads(4).build()?;
+    /// assert_eq!(rt.metrics().num_workers(), 4);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn worker_threads(&mut self, n: usize) -> &mut Self {
         self.workers = n;
         self
     }
 
-    /// Sets the maximum number of threads of the blocking pool, at least 1. Default: 512. They start when needed.
+    /// Sets the maximum number of threads of the blocking pool, at least 1.
+    ///
+    /// Default: 512. They start when they are needed.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Builder::new_current_thread().max_blocking_threads(1).build()?;
+    /// let first = rt.spawn_blocking(|| std::thread::current().id());
+    /// let second = rt.spawn_blocking(|| std::thread::current().id());
+    /// assert_eq!(rt.block_on(first).unwrap(), rt.block_on(second).unwrap());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn max_blocking_threads(&mut self, n: usize) -> &mut Self {
         self.blocking.max_threads = n;
         self
     }
 
-    /// Sets how long a thread of the blocking pool waits for something to do before it ends. Default: 10 s.
+    /// Sets how long a thread of the blocking pool waits for something to do before it ends.
+    ///
+    /// Default: 10 s.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let rt = tress::runtime::Builder::new_multi_thread()
+    ///     .thread_keep_alive(Duration::from_secs(60))
+    ///     .build()?;
+    /// # drop(rt);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn thread_keep_alive(&mut self, duration: Duration) -> &mut Self {
         self.blocking.keep_alive = duration;
         self
@@ -212,20 +329,63 @@ impl Builder {
     ///
     /// When it is reached, [`spawn_blocking`](crate::task::spawn_blocking) panics and
     /// [`Handle::try_spawn_blocking`](super::Handle::try_spawn_blocking) returns an error.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::sync::mpsc;
+    /// use tress::runtime::{Builder, SpawnBlockingError};
+    ///
+    /// let rt = Builder::new_current_thread()
+    ///     .max_blocking_threads(1)
+    ///     .blocking_queue_bound(0)
+    ///     .build()?;
+    /// let (release, released) = mpsc::channel::<()>();
+    /// rt.spawn_blocking(move || released.recv());
+    ///
+    /// // The only thread is busy, and no closure may wait for it.
+    /// let (error, _closure) = rt.handle().try_spawn_blocking(|| ()).unwrap_err();
+    /// assert!(matches!(error, SpawnBlockingError::Full));
+    /// # release.send(()).unwrap();
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn blocking_queue_bound(&mut self, n: usize) -> &mut Self {
         self.blocking.queue_bound = Some(n);
         self
     }
 
-    /// Sets the name of the runtime's threads, without NUL characters. Default: `tress-worker`.
+    /// Sets the name of the runtime's threads, which contains no NUL characters.
+    ///
+    /// Default: `tress-worker`.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Builder::new_multi_thread().thread_name("crunch").build()?;
+    /// let name = rt.block_on(rt.spawn(async { std::thread::current().name().map(str::to_owned) }));
+    /// assert_eq!(name.unwrap().as_deref(), Some("crunch"));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn thread_name(&mut self, name: impl Into<String>) -> &mut Self {
         let name = name.into();
         self.scheduler.thread_name = Arc::new(move || name.clone());
         self
     }
 
-    /// Sets a function that names each thread as it starts. If the function panics, or returns a name with a NUL in
-    /// it, the thread is not started.
+    /// Sets a function that returns the name of each thread as it starts.
+    ///
+    /// If the function panics, or returns a name with a NUL character, the thread is not started.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::sync::atomic::{AtomicUsize, Ordering};
+    ///
+    /// let started = AtomicUsize::new(0);
+    /// let rt = tress::runtime::Builder::new_multi_thread()
+    ///     .thread_name_fn(move || format!("crunch-{}", started.fetch_add(1, Ordering::Relaxed)))
+    ///     .build()?;
+    /// let name = rt.block_on(rt.spawn(async { std::thread::current().name().map(str::to_owned) }));
+    /// assert!(name.unwrap().unwrap().starts_with("crunch-"));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn thread_name_fn<F>(&mut self, f: F) -> &mut Self
     where
         F: Fn() -> String + Send + Sync + 'static,
@@ -234,13 +394,29 @@ impl Builder {
         self
     }
 
-    /// Sets the runtime's own name, for diagnostics.
+    /// Sets the name of the runtime, which appears in dumps, traces and metrics.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Builder::new_multi_thread().name("main").build()?;
+    /// assert_eq!(rt.handle().name(), Some("main"));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn name(&mut self, name: impl Into<String>) -> &mut Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Sets the stack size of the runtime's threads. Default: the standard library's.
+    /// Sets the stack size of the runtime's threads, in bytes.
+    ///
+    /// Default: that of the standard library.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Builder::new_multi_thread().thread_stack_size(8 << 20).build()?;
+    /// # drop(rt);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn thread_stack_size(&mut self, bytes: usize) -> &mut Self {
         self.scheduler.stack_size = Some(bytes);
         self
@@ -250,52 +426,129 @@ impl Builder {
     ///
     /// The runtime is the current one there. If `f` panics, the [panic hook](std::panic::set_hook) reports the panic
     /// and the thread goes on. Both are true of the other hooks too.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::sync::mpsc;
+    ///
+    /// let (tell, told) = mpsc::channel();
+    /// let rt = tress::runtime::Builder::new_multi_thread()
+    ///     .on_thread_start(move || tell.send(std::thread::current().id()).unwrap())
+    ///     .build()?;
+    /// let thread = rt.block_on(rt.spawn_blocking(|| std::thread::current().id())).unwrap();
+    /// assert_eq!(told.recv().unwrap(), thread);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn on_thread_start<F: Fn() + Send + Sync + 'static>(&mut self, f: F) -> &mut Self {
         self.scheduler.on_start = Some(Arc::new(f));
         self
     }
 
     /// Calls `f` on each thread of the runtime before it ends.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::sync::mpsc;
+    ///
+    /// let (tell, told) = mpsc::channel();
+    /// let rt = tress::runtime::Builder::new_multi_thread()
+    ///     .on_thread_stop(move || tell.send(std::thread::current().id()).unwrap())
+    ///     .build()?;
+    /// let thread = rt.block_on(rt.spawn_blocking(|| std::thread::current().id())).unwrap();
+    /// drop(rt);
+    /// assert_eq!(told.recv().unwrap(), thread);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn on_thread_stop<F: Fn() + Send + Sync + 'static>(&mut self, f: F) -> &mut Self {
         self.scheduler.on_stop = Some(Arc::new(f));
         self
     }
 
     /// Calls `f` on a worker that has nothing to do, before it sleeps.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::sync::mpsc;
+    ///
+    /// let (tell, told) = mpsc::channel();
+    /// let rt = tress::runtime::Builder::new_multi_thread()
+    ///     .on_thread_park(move || tell.send("nothing to do").unwrap())
+    ///     .build()?;
+    /// rt.block_on(rt.spawn(async {})).unwrap();
+    /// assert_eq!(told.recv().unwrap(), "nothing to do");
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn on_thread_park<F: Fn() + Send + Sync + 'static>(&mut self, f: F) -> &mut Self {
         self.scheduler.on_park = Some(Arc::new(f));
         self
     }
 
     /// Calls `f` on a worker after it has slept.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicUsize, Ordering};
+    ///
+    /// let parked = Arc::new(AtomicUsize::new(0));
+    /// let (parks, unparks) = (parked.clone(), parked.clone());
+    /// let rt = tress::runtime::Builder::new_multi_thread()
+    ///     .on_thread_park(move || drop(parks.fetch_add(1, Ordering::Relaxed)))
+    ///     .on_thread_unpark(move || drop(unparks.fetch_sub(1, Ordering::Relaxed)))
+    ///     .build()?;
+    /// rt.block_on(rt.spawn(async {})).unwrap();
+    /// drop(rt);
+    /// assert_eq!(parked.load(Ordering::Relaxed), 0);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn on_thread_unpark<F: Fn() + Send + Sync + 'static>(&mut self, f: F) -> &mut Self {
         self.scheduler.on_unpark = Some(Arc::new(f));
         self
     }
 
-    /// Sets the number of polls after which a worker takes from the global queue before its own. Default: adapted to
-    /// how long polls take, so that a task waits there for about a millisecond at most (1 to 255; 1 to 31 on a
-    /// current-thread runtime). After a tick that took 200 µs it does so whatever their number.
+    /// Sets the number of polls after which a worker takes from the global queue before its own, at least 1.
+    ///
+    /// Default: adapted to how long polls take, so that a task waits there for about a millisecond at most (1
+    /// to 255 polls; 1 to 31 on a current-thread runtime). If its last polls took 200 µs together, the worker
+    /// does so whatever their number.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Builder::new_multi_thread().global_queue_interval(31).build()?;
+    /// # drop(rt);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn global_queue_interval(&mut self, polls: u32) -> &mut Self {
         self.scheduler.global_interval = Some(polls);
         self
     }
 
-    /// Sets the number of polls after which a worker looks at its timers and at the clock. Default: adapted to how
-    /// long polls take (1 to 128; 1 to 61 on a current-thread runtime). It does so earlier if polls turn out to be
-    /// long.
+    /// Sets the number of polls after which a worker looks at its timers and at the clock, at least 1.
+    ///
+    /// Default: adapted to how long polls take (1 to 128 polls; 1 to 61 on a current-thread runtime). The
+    /// worker does so earlier if polls turn out to be long.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Builder::new_multi_thread().event_interval(61).build()?;
+    /// # drop(rt);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn event_interval(&mut self, polls: u32) -> &mut Self {
         self.scheduler.event_interval = Some(polls);
         self
     }
 
-    /// Sets the number of operations that a task may do in one poll, 1 to 254. Default: 128.
+    /// Sets the number of operations that a task may do in one poll, 1 to 254.
+    ///
+    /// Default: 128.
     ///
     /// A task that uses them up is made to wait at its next operation, and goes to the tail of its queue, behind
     /// everything else that is ready: the soft budget of [`task::coop`](crate::task::coop). The same holds for a
     /// coroutine. A smaller budget makes tasks whose channels and sockets are always ready share a worker more
     /// finely, at the cost of more switches.
     ///
+    /// # Examples
     /// ```
     /// let rt = tress::runtime::Builder::new_multi_thread().task_budget(32).build()?;
     /// # drop(rt);
@@ -306,12 +559,13 @@ impl Builder {
         self
     }
 
-    /// Starts the threads of all workers when the runtime is built, instead of when there is work
-    /// for them. Default: false.
+    /// Sets whether the threads of all workers start when the runtime is built, instead of when there is work
+    /// for them.
     ///
-    /// [`build`](Builder::build) returns an error if no thread can be started. If some can, those workers do all the
-    /// work until the threads of the others can be started too.
+    /// Default: false. If it is true, [`build`](Builder::build) returns an error if no thread can be started.
+    /// If some can, those workers do all the work until the threads of the others can be started too.
     ///
+    /// # Examples
     /// ```
     /// let rt = tress::runtime::Builder::new_multi_thread().eager_start(true).build()?;
     /// # drop(rt);
@@ -322,36 +576,93 @@ impl Builder {
         self
     }
 
-    /// Sets whether workers take tasks from each other. Default: true.
+    /// Sets whether workers take tasks from each other.
     ///
-    /// Without it a task that was woken on a worker runs there, however busy that worker is.
+    /// Default: true. If it is false, a task that was woken on a worker runs there, however busy that worker
+    /// is.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Builder::new_multi_thread().enable_stealing(false).build()?;
+    /// rt.block_on(rt.spawn(async {})).unwrap();
+    /// assert_eq!(rt.metrics().total_stolen(), 0);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn enable_stealing(&mut self, yes: bool) -> &mut Self {
         self.scheduler.stealing = yes;
         self
     }
 
-    /// Sets how many times in a row a worker runs the task that became ready last before the others get their turn.
-    /// Default: 3. 0 makes the order strictly first in, first out.
+    /// Sets how many times in a row a worker runs the task that became ready last before the others have their
+    /// turn.
+    ///
+    /// Default: 3. With 0 the order is strictly first in, first out.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Builder::new_multi_thread().lifo_limit(0).build()?;
+    /// # drop(rt);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn lifo_limit(&mut self, polls: u8) -> &mut Self {
         self.scheduler.lifo_limit = polls;
         self
     }
 
-    /// Sets how long a thread whose waits have been short lately looks around before it sleeps. Default: 50 µs, at
-    /// most a millisecond. Zero: never.
+    /// Sets how long a thread whose waits have been short lately looks for work before it sleeps, at most 1 ms.
+    ///
+    /// Default: 50 µs. With zero it never does.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let rt = tress::runtime::Builder::new_multi_thread().spin_window(Duration::ZERO).build()?;
+    /// # drop(rt);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn spin_window(&mut self, window: Duration) -> &mut Self {
         self.scheduler.spin = window;
         self
     }
 
-    /// Starts with the clock [paused](crate::time::pause). For a current-thread runtime, also one without timers,
-    /// whose [`Instant::now`](crate::time::Instant::now) then stands still.
+    /// Sets whether the runtime starts with its clock [paused](crate::time::pause).
+    ///
+    /// It is for a current-thread runtime only. Without [`enable_time`](Builder::enable_time) too,
+    /// [`Instant::now`](crate::time::Instant::now) then stands still.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::time::{self, Duration, Instant};
+    ///
+    /// let rt = tress::runtime::Builder::new_current_thread()
+    ///     .enable_time()
+    ///     .start_paused(true)
+    ///     .build()?;
+    /// rt.block_on(async {
+    ///     // The clock jumps to the next timer when there is nothing else to do.
+    ///     let start = Instant::now();
+    ///     time::sleep(Duration::from_secs(3600)).await;
+    ///     assert_eq!(start.elapsed(), Duration::from_secs(3600));
+    /// });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn start_paused(&mut self, yes: bool) -> &mut Self {
         self.start_paused = yes;
         self
     }
 
-    /// Makes the runtime's random decisions (victims, `select!`) the same in every run.
+    /// Sets the seed of the runtime's random generators.
+    ///
+    /// With the same seed the random decisions, such as the order of `select!`'s branches, are the same in
+    /// every run.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Builder::new_current_thread().rng_seed(7).build()?;
+    /// # drop(rt);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn rng_seed(&mut self, seed: u64) -> &mut Self {
         self.seed = Some(seed);
         self
@@ -526,14 +837,34 @@ impl Builder {
     /// Builds the runtime.
     ///
     /// # Errors
-    /// An option is out of range, or the operating system refused something. A thread that cannot be started is an
-    /// error only with [`eager_start`](Builder::eager_start), and only if none can be.
+    /// - [`ErrorKind::InvalidInput`](io::ErrorKind::InvalidInput) if an option, or an environment variable that
+    ///   sets one, is out of range.
+    /// - The system's error if a resource of the runtime cannot be made. A thread that cannot be started is an
+    ///   error only with [`eager_start`](Builder::eager_start), and only if none can be started.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::io::ErrorKind;
+    /// use tress::runtime::Builder;
+    ///
+    /// let rt = Builder::new_multi_thread().enable_all().build()?;
+    /// assert_eq!(rt.block_on(async { 3 }), 3);
+    ///
+    /// let error = Builder::new_multi_thread().max_blocking_threads(0).build().unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn build(&mut self) -> io::Result<Runtime> {
         self.build_shared(None).map(Runtime::from_shared)
     }
 
-    /// Builds a runtime that stays on this thread and runs tasks that are not `Send`.
+    /// Builds a runtime that stays on the current thread and runs tasks that are not `Send`.
     ///
+    /// # Errors
+    /// Returns the errors of [`build`](Builder::build), and
+    /// [`ErrorKind::InvalidInput`](io::ErrorKind::InvalidInput) if the builder is for a multi-thread runtime.
+    ///
+    /// # Examples
     /// ```
     /// use tress::runtime::{Builder, LocalOptions};
     ///
@@ -541,12 +872,10 @@ impl Builder {
     ///     .enable_all()
     ///     .build_local(LocalOptions::default())?;
     /// let word = std::rc::Rc::new("not Send");
-    /// rt.spawn_local(async move { assert_eq!(word.len(), 8) });
+    /// let task = rt.spawn_local(async move { word.len() });
+    /// assert_eq!(rt.block_on(task).unwrap(), 8);
     /// # Ok::<(), std::io::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// As for [`build`](Builder::build); also if the builder is for a multi-thread runtime.
     pub fn build_local(&mut self, _options: LocalOptions) -> io::Result<LocalRuntime> {
         if self.kind == Kind::Multi {
             return Err(invalid(

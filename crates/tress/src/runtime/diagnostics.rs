@@ -56,12 +56,14 @@ pub(super) struct Resolved {
 }
 
 impl Builder {
-    /// Records what the workers do from the start, into a ring of this many events for each worker, up to 16,777,216;
-    /// 0 turns it off. Default: off, unless the environment variable `TRESS_TRACE` names a file for the trace to be
-    /// written to when the runtime ends; then 16,384.
+    /// Records what the workers do from the start, into a ring of the given number of events for each worker.
+    ///
+    /// The number is at most 16,777,216; 0 turns it off. Default: off, unless the environment variable
+    /// `TRESS_TRACE` names a file for the trace to be written to when the runtime ends; then 16,384.
     ///
     /// [`Handle::trace`](super::Handle::trace) switches it on and off at any time.
     ///
+    /// # Examples
     /// ```
     /// let rt = tress::runtime::Builder::new_multi_thread().trace_events(1 << 16).build()?;
     /// assert!(rt.handle().trace().is_on());
@@ -72,20 +74,35 @@ impl Builder {
         self
     }
 
-    /// Records one poll in this many; 1 records all of them. Default: as many as take a hundredth of the time.
+    /// Records one poll in the given number of polls, at least 1; 1 records all of them.
+    ///
+    /// Default: adapted so that recording takes about a hundredth of the time.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Builder::new_multi_thread()
+    ///     .trace_events(1 << 16)
+    ///     .trace_every(1)
+    ///     .build()?;
+    /// # drop(rt);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn trace_every(&mut self, polls: u32) -> &mut Self {
         self.diagnostics.every = Some(polls);
         self
     }
 
-    /// Reports polls that take longer than this, once for each: to the function given to
-    /// [`on_slow_poll`](Builder::on_slow_poll), else on standard error. Default: off, unless the environment variable
-    /// `TRESS_SLOW_POLL_MS` says how many milliseconds are too long; `50` or, with backtraces, `50,backtrace`.
+    /// Reports each poll that takes longer than `threshold`, once.
+    ///
+    /// The report goes to the function given to [`on_slow_poll`](Builder::on_slow_poll), else to standard
+    /// error. Default: off, unless the environment variable `TRESS_SLOW_POLL_MS` has a number of milliseconds,
+    /// such as `50`, or `50,backtrace` for reports with backtraces.
     ///
     /// A thread looks at every worker at intervals of half that time, but not more often than every millisecond and
     /// at least every five, and sleeps while the workers do. A poll has therefore lasted for the threshold and up to
     /// one interval more when it is reported.
     ///
+    /// # Examples
     /// ```
     /// use std::sync::mpsc;
     /// use std::time::Duration;
@@ -110,8 +127,26 @@ impl Builder {
         self
     }
 
-    /// Sets what to do about slow polls. `f` is called on the runtime's monitor thread, which does nothing else
-    /// meanwhile.
+    /// Sets a function that is called for each slow poll.
+    ///
+    /// `f` is called on the runtime's monitor thread, which does nothing else meanwhile. It is called only if
+    /// there is a [threshold](Builder::slow_poll_threshold).
+    ///
+    /// # Examples
+    /// ```
+    /// use std::sync::mpsc;
+    /// use std::time::Duration;
+    ///
+    /// let (tell, told) = mpsc::channel();
+    /// let rt = tress::runtime::Builder::new_multi_thread()
+    ///     .slow_poll_threshold(Duration::from_millis(5))
+    ///     .on_slow_poll(move |slow| tell.send(slow.to_string()).unwrap())
+    ///     .build()?;
+    /// // Blocks its worker until that has been noticed.
+    /// let report = rt.block_on(rt.spawn(async move { told.recv().unwrap() })).unwrap();
+    /// assert!(report.contains("has kept worker"));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn on_slow_poll<F>(&mut self, f: F) -> &mut Self
     where
         F: Fn(&SlowPoll) + Send + Sync + 'static,
@@ -120,11 +155,25 @@ impl Builder {
         self
     }
 
-    /// Sets whether reports of slow polls have a backtrace of what they are doing. Default: no.
+    /// Sets whether reports of slow polls have a backtrace of the poll.
+    ///
+    /// Default: false.
     ///
     /// On Linux with glibc the worker's thread is sent the signal SIGURG, whose handler notes where it is. That may
     /// interrupt a system call that it is in, as any signal may. Elsewhere there is no backtrace. Names of functions
     /// need the feature `diagnostics`.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let rt = tress::runtime::Builder::new_multi_thread()
+    ///     .slow_poll_threshold(Duration::from_millis(50))
+    ///     .slow_poll_backtrace(true)
+    ///     .build()?;
+    /// # drop(rt);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn slow_poll_backtrace(&mut self, yes: bool) -> &mut Self {
         self.diagnostics.slow_poll_backtrace = yes;
         self

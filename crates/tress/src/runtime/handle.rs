@@ -17,11 +17,12 @@ use std::panic::Location;
 use std::pin::pin;
 use std::sync::Arc;
 
-/// A reference to a runtime, for spawning from anywhere.
+/// A handle to a runtime, which spawns tasks on it from anywhere.
 ///
 /// Cheap to clone. It does not keep the runtime running: after the [`Runtime`](super::Runtime) has
 /// been dropped, tasks spawned through a handle are cancelled at once.
 ///
+/// # Examples
 /// ```
 /// let rt = tress::runtime::Runtime::new()?;
 /// let handle = rt.handle().clone();
@@ -43,6 +44,16 @@ impl std::panic::UnwindSafe for Handle {}
 impl std::panic::RefUnwindSafe for Handle {}
 
 /// The kind of scheduler that a runtime has.
+///
+/// # Examples
+/// ```
+/// use tress::runtime::{Handle, RuntimeFlavor};
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let flavor = Handle::current().runtime_flavor();
+/// assert_eq!(flavor, RuntimeFlavor::MultiThread);
+/// # });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RuntimeFlavor {
@@ -61,7 +72,20 @@ impl RuntimeFlavor {
     }
 }
 
-/// A number that no other runtime, and no other `LocalSet`, of this process has had or will have.
+/// An id of a runtime or of a [`LocalSet`](crate::task::LocalSet).
+///
+/// No other runtime and no other set of this process has had it or will have it.
+///
+/// # Examples
+/// ```
+/// use tress::runtime::{Builder, Id};
+///
+/// let one = Builder::new_current_thread().build()?;
+/// let other = Builder::new_current_thread().build()?;
+/// let id: Id = one.handle().id();
+/// assert_ne!(id, other.handle().id());
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Id(NonZeroU64);
 
@@ -79,13 +103,28 @@ impl fmt::Display for Id {
     }
 }
 
-/// Keeps the thread in a runtime's context until it is dropped; made by [`Handle::enter`].
+/// A guard that keeps the thread in the context of a runtime until it is dropped; returned by
+/// [`Handle::enter`].
 ///
-/// Guards must be dropped in the reverse order of their creation, and in the coroutine, if any, that made them.
+/// Guards must be dropped in the reverse order of their creation, and in the coroutine, if any, that made
+/// them.
 ///
 /// # Panics
-/// If it is dropped otherwise: the thread then stays in the runtime as if the guard had been forgotten. A forgotten
-/// one lasts until the `block_on`, the worker thread or the blocking closure around it ends.
+/// Panics if it is dropped otherwise: the thread then stays in the runtime as if the guard had been
+/// forgotten. A forgotten one lasts until the `block_on`, the worker thread or the blocking closure around
+/// it ends.
+///
+/// # Examples
+/// ```
+/// use tress::runtime::{EnterGuard, Handle};
+///
+/// let rt = tress::runtime::Runtime::new()?;
+/// let guard: EnterGuard<'_> = rt.enter();
+/// assert_eq!(Handle::current().id(), rt.handle().id());
+/// drop(guard);
+/// assert!(Handle::try_current().is_err());
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[must_use = "the context is left when the guard is dropped"]
 pub struct EnterGuard<'a> {
     _guard: context::RuntimeGuard,
@@ -102,10 +141,21 @@ impl fmt::Debug for EnterGuard<'_> {
 }
 
 impl Handle {
-    /// Returns a handle to the runtime that this thread is in.
+    /// Returns a handle to the runtime that the current thread is in.
     ///
     /// # Panics
-    /// If it is in none; see [`try_current`](Handle::try_current).
+    /// Panics if it is in none; see [`try_current`](Handle::try_current).
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::runtime::Handle;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let handle = Handle::current();
+    /// let thread = std::thread::spawn(move || handle.block_on(async { tress::spawn(async { 2 }).await }));
+    /// assert_eq!(thread.join().unwrap().unwrap(), 2);
+    /// # });
+    /// ```
     #[track_caller]
     pub fn current() -> Handle {
         match Handle::try_current() {
@@ -114,7 +164,20 @@ impl Handle {
         }
     }
 
-    /// Returns a handle to the runtime that this thread is in, if it is in one.
+    /// Returns a handle to the runtime that the current thread is in, if it is in one.
+    ///
+    /// # Errors
+    /// Returns [`TryCurrentError`] if the thread is in no runtime.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::runtime::Handle;
+    ///
+    /// assert!(Handle::try_current().is_err());
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// assert!(Handle::try_current().is_ok());
+    /// # });
+    /// ```
     pub fn try_current() -> Result<Handle, TryCurrentError> {
         match context::runtime() {
             Some(shared) => Ok(Handle { shared }),
@@ -122,9 +185,11 @@ impl Handle {
         }
     }
 
-    /// Puts this thread into the runtime's context, so that [`spawn`](crate::spawn()), timers and
-    /// sockets use it.
+    /// Enters the context of the runtime on the current thread, until the returned guard is dropped.
     ///
+    /// Meanwhile [`spawn`](crate::spawn()), timers and sockets use this runtime.
+    ///
+    /// # Examples
     /// ```
     /// let rt = tress::runtime::Runtime::new()?;
     /// let task = {
@@ -141,7 +206,21 @@ impl Handle {
         }
     }
 
-    /// Spawns a task on the runtime. See [`spawn`](crate::spawn()).
+    /// Spawns a task on the runtime.
+    ///
+    /// Does the same as [`spawn`](crate::spawn()), from any thread. If the runtime has shut down, the task is
+    /// cancelled at once.
+    ///
+    /// # Panics
+    /// Panics if the system refuses to start the runtime's first worker thread.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Runtime::new()?;
+    /// let task = rt.handle().spawn(async { 1 + 1 });
+    /// assert_eq!(rt.block_on(task).unwrap(), 2);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
     where
@@ -151,17 +230,21 @@ impl Handle {
         self.shared.spawn(future, Location::caller())
     }
 
-    /// Spawns a task for each future. See [`spawn_batch`](crate::task::spawn_batch).
+    /// Spawns a task for each future.
     ///
+    /// Does the same as [`spawn_batch`](crate::task::spawn_batch), from any thread.
+    ///
+    /// # Panics
+    /// A panic of the iterator goes on: the futures that it returned before have been spawned, and their tasks
+    /// are detached.
+    ///
+    /// # Examples
     /// ```
     /// let rt = tress::runtime::Runtime::new()?;
     /// let batch = rt.handle().spawn_batch((0..100).map(|n| async move { n }));
     /// assert_eq!(rt.block_on(batch).len(), 100);
     /// # Ok::<(), std::io::Error>(())
     /// ```
-    ///
-    /// # Panics
-    /// With the iterator's panic: futures that it gave before that have been spawned, and go on detached.
     #[track_caller]
     pub fn spawn_batch<I>(&self, futures: I) -> Batch<<I::Item as Future>::Output>
     where
@@ -171,12 +254,22 @@ impl Handle {
         self.shared.spawn_batch(futures, Location::caller())
     }
 
-    /// Runs a closure on the runtime's blocking pool. See
-    /// [`spawn_blocking`](crate::task::spawn_blocking).
+    /// Runs a closure that blocks, on a thread of the runtime's blocking pool.
+    ///
+    /// Does the same as [`spawn_blocking`](crate::task::spawn_blocking), from any thread. If the runtime has
+    /// shut down, the closure is cancelled at once.
     ///
     /// # Panics
-    /// If the pool's queue is full or no thread can be started; see
+    /// Panics if the queue of the pool is bounded and full, or if no thread can be started; see
     /// [`try_spawn_blocking`](Handle::try_spawn_blocking).
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Runtime::new()?;
+    /// let sum = rt.handle().spawn_blocking(|| (0..1000).sum::<i32>());
+    /// assert_eq!(rt.block_on(sum).unwrap(), 499_500);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn spawn_blocking<F, R>(&self, f: F) -> JoinHandle<R>
     where
@@ -186,9 +279,18 @@ impl Handle {
         self.shared.spawn_blocking(f)
     }
 
-    /// As [`spawn_blocking`](Handle::spawn_blocking), but gives the closure back with an error if it
-    /// cannot be accepted.
+    /// Runs a closure that blocks, on a thread of the runtime's blocking pool, if the pool accepts it.
     ///
+    /// Does the same as [`spawn_blocking`](Handle::spawn_blocking), but returns the closure with an error where
+    /// that panics.
+    ///
+    /// # Errors
+    /// - [`SpawnBlockingError::Full`] if the maximum number of closures, which
+    ///   [`blocking_queue_bound`](super::Builder::blocking_queue_bound) sets, waits for a thread.
+    /// - [`SpawnBlockingError::NoThread`] if no thread can be started.
+    /// - [`SpawnBlockingError::ShutDown`] if the runtime has shut down.
+    ///
+    /// # Examples
     /// ```
     /// let rt = tress::runtime::Runtime::new()?;
     /// match rt.handle().try_spawn_blocking(|| 7) {
@@ -208,13 +310,24 @@ impl Handle {
             .try_spawn_blocking(f, Location::caller(), AtShutdown::Cancel)
     }
 
-    /// Runs a future to completion on this thread, in the runtime's context.
+    /// Runs a future to completion on the current thread, in the context of the runtime.
     ///
-    /// On a current-thread runtime this does not drive the runtime's tasks and timers: some other
-    /// thread must be in [`Runtime::block_on`](super::Runtime::block_on) for them to make progress.
+    /// On a current-thread runtime this does not drive the runtime's tasks and timers: another thread must be
+    /// in [`Runtime::block_on`](super::Runtime::block_on) for them to make progress.
     ///
     /// # Panics
-    /// If this thread already drives asynchronous tasks, or the future panics.
+    /// Panics if the current thread already drives asynchronous tasks, or if the future panics.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Runtime::new()?;
+    /// let handle = rt.handle().clone();
+    /// let thread = std::thread::spawn(move || {
+    ///     handle.block_on(async { tress::spawn(async { "from a thread" }).await.unwrap() })
+    /// });
+    /// assert_eq!(thread.join().unwrap(), "from a thread");
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         let _entered = enter_driving(&self.shared, true);
@@ -223,26 +336,62 @@ impl Handle {
     }
 
     /// Returns the kind of the runtime.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::runtime::{Builder, RuntimeFlavor};
+    ///
+    /// let rt = Builder::new_current_thread().build()?;
+    /// assert_eq!(rt.handle().runtime_flavor(), RuntimeFlavor::CurrentThread);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn runtime_flavor(&self) -> RuntimeFlavor {
         self.shared.flavor()
     }
 
-    /// Returns the runtime's id.
+    /// Returns the id of the runtime.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Runtime::new()?;
+    /// println!("runtime {}", rt.handle().id());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn id(&self) -> Id {
         self.shared.id
     }
 
     /// Returns the name given to the [builder](super::Builder::name), if any.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Builder::new_multi_thread().name("main").build()?;
+    /// assert_eq!(rt.handle().name(), Some("main"));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn name(&self) -> Option<&str> {
         self.shared.name.as_deref()
     }
 
     /// Returns the record of what the runtime's workers do.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Runtime::new()?;
+    /// let trace = rt.handle().trace();
+    /// trace.start();
+    /// rt.block_on(rt.spawn(async {})).unwrap();
+    /// trace.stop();
+    /// for event in trace.events() {
+    ///     println!("worker {}: {:?}", event.track, event.kind);
+    /// }
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn trace(&self) -> Trace {
         Trace::new(self.shared.clone())
     }
 
-    /// Writes what every worker, queue, task, coroutine, timer and I/O driver of the runtime is doing.
+    /// Writes the state of every worker, queue, task, coroutine, timer and I/O driver of the runtime.
     ///
     /// It may be called from any thread, above all from one outside of a runtime that is stuck: it takes no lock for
     /// which it would have to wait, and says "busy" where it could not get one. If the environment variable
@@ -254,6 +403,10 @@ impl Handle {
     ///
     /// Tasks of a [`LocalSet`](crate::task::LocalSet) and the future in `block_on` are not in it.
     ///
+    /// # Errors
+    /// Any error of the writer.
+    ///
+    /// # Examples
     /// ```
     /// let rt = tress::runtime::Runtime::new()?;
     /// let task = tress::task::Builder::new().name("waits for ever");
@@ -263,9 +416,6 @@ impl Handle {
     /// assert!(String::from_utf8(dump).unwrap().contains("waits for ever"));
     /// # Ok::<(), std::io::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// Any error of the writer.
     pub fn debug_dump(&self, out: &mut dyn io::Write) -> io::Result<()> {
         self.shared.dump(out)
     }
@@ -273,6 +423,7 @@ impl Handle {
     /// Adds a part to the runtime's [dump](Handle::debug_dump) and [metrics](Handle::metrics), for
     /// as long as the returned guard is kept.
     ///
+    /// # Examples
     /// ```
     /// use std::sync::Arc;
     /// use std::sync::atomic::{AtomicU64, Ordering};
@@ -307,6 +458,16 @@ impl Handle {
     }
 
     /// Returns a view of what the runtime has done so far.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::runtime::Handle;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// tress::spawn(async {}).await.unwrap();
+    /// assert_eq!(Handle::current().metrics().spawned_tasks_count(), 1);
+    /// # });
+    /// ```
     pub fn metrics(&self) -> RuntimeMetrics {
         RuntimeMetrics::new(self.shared.clone())
     }
@@ -328,7 +489,13 @@ impl Shared {
     }
 }
 
-/// This thread is in no runtime.
+/// An error returned by [`Handle::try_current`]: the current thread is in no runtime.
+///
+/// # Examples
+/// ```
+/// let error = tress::runtime::Handle::try_current().unwrap_err();
+/// assert!(error.is_missing_context());
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TryCurrentError {
     kind: Missing,
@@ -352,13 +519,26 @@ impl TryCurrentError {
         }
     }
 
-    /// Returns true if no runtime was entered on this thread.
+    /// Returns true if the thread is in no runtime.
+    ///
+    /// # Examples
+    /// ```
+    /// let error = tress::runtime::Handle::try_current().unwrap_err();
+    /// assert!(error.is_missing_context());
+    /// ```
     pub fn is_missing_context(&self) -> bool {
         matches!(self.kind, Missing::NoContext)
     }
 
-    /// Returns true if the thread is ending and its context is gone. Never true in tress: the context lives as long
-    /// as the thread.
+    /// Returns true if the thread is ending and its context is gone.
+    ///
+    /// That does not happen in tress, where the context lives as long as the thread.
+    ///
+    /// # Examples
+    /// ```
+    /// let error = tress::runtime::Handle::try_current().unwrap_err();
+    /// assert!(!error.is_thread_local_destroyed());
+    /// ```
     pub fn is_thread_local_destroyed(&self) -> bool {
         matches!(self.kind, Missing::ThreadLocalDestroyed)
     }

@@ -20,6 +20,7 @@ use std::time::Duration;
 /// [`LocalSet`](crate::task::LocalSet). Its [`Handle`] may go to other threads, which can spawn tasks
 /// that are `Send`. Dropping it shuts it down, as for a [`Runtime`](super::Runtime).
 ///
+/// # Examples
 /// ```
 /// use std::rc::Rc;
 /// use tress::runtime::LocalRuntime;
@@ -50,6 +51,7 @@ impl std::panic::RefUnwindSafe for LocalRuntime {}
 
 /// Options of a [`LocalRuntime`]. There are none yet.
 ///
+/// # Examples
 /// ```
 /// use tress::runtime::{Builder, LocalOptions};
 ///
@@ -71,16 +73,17 @@ impl fmt::Debug for LocalOptions {
 }
 
 impl LocalRuntime {
-    /// Creates a runtime for this thread, with everything enabled.
+    /// Creates a runtime for the current thread, with timers and I/O.
     ///
+    /// # Errors
+    /// Returns the errors of [`Runtime::new`](super::Runtime::new).
+    ///
+    /// # Examples
     /// ```
     /// let rt = tress::runtime::LocalRuntime::new()?;
     /// assert_eq!(rt.block_on(async { 3 }), 3);
     /// # Ok::<(), std::io::Error>(())
     /// ```
-    ///
-    /// # Errors
-    /// The operating system refused something.
     pub fn new() -> io::Result<LocalRuntime> {
         Builder::new_current_thread()
             .enable_all()
@@ -97,6 +100,7 @@ impl LocalRuntime {
 
     /// Returns a handle to the runtime.
     ///
+    /// # Examples
     /// ```
     /// let rt = tress::runtime::LocalRuntime::new()?;
     /// let handle = rt.handle().clone();
@@ -109,8 +113,9 @@ impl LocalRuntime {
         &self.handle
     }
 
-    /// Spawns a task. It runs when the runtime is in [`block_on`](LocalRuntime::block_on).
+    /// Spawns a task on the runtime, which runs while the thread is in [`block_on`](LocalRuntime::block_on).
     ///
+    /// # Examples
     /// ```
     /// let rt = tress::runtime::LocalRuntime::new()?;
     /// let word = std::rc::Rc::new("here");
@@ -127,17 +132,20 @@ impl LocalRuntime {
         spawn(&self.handle.shared, future, Location::caller())
     }
 
-    /// Runs a closure on the blocking pool. See [`Handle::spawn_blocking`].
+    /// Runs a closure that blocks, on a thread of the runtime's blocking pool.
     ///
+    /// Does the same as [`Handle::spawn_blocking`].
+    ///
+    /// # Panics
+    /// Panics where [`spawn_blocking`](crate::task::spawn_blocking) does.
+    ///
+    /// # Examples
     /// ```
     /// let rt = tress::runtime::LocalRuntime::new()?;
     /// let task = rt.spawn_blocking(|| 5);
     /// assert_eq!(rt.block_on(task).unwrap(), 5);
     /// # Ok::<(), std::io::Error>(())
     /// ```
-    ///
-    /// # Panics
-    /// As [`spawn_blocking`](crate::task::spawn_blocking).
     #[track_caller]
     pub fn spawn_blocking<F, R>(&self, f: F) -> JoinHandle<R>
     where
@@ -147,16 +155,17 @@ impl LocalRuntime {
         self.handle.shared.spawn_blocking(f)
     }
 
-    /// Runs a future to completion on this thread, and the runtime's tasks meanwhile.
+    /// Runs a future to completion on the current thread, and the runtime's tasks meanwhile.
     ///
+    /// # Panics
+    /// Panics if the current thread already drives asynchronous tasks, or if the future panics.
+    ///
+    /// # Examples
     /// ```
     /// let rt = tress::runtime::LocalRuntime::new()?;
     /// assert_eq!(rt.block_on(async { tress::spawn(async { 3 }).await.unwrap() }), 3);
     /// # Ok::<(), std::io::Error>(())
     /// ```
-    ///
-    /// # Panics
-    /// If this thread already drives asynchronous tasks, or the future panics.
     #[track_caller]
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         let shared = &self.handle.shared;
@@ -165,8 +174,11 @@ impl LocalRuntime {
         shared.current().block_on(shared, future)
     }
 
-    /// Puts this thread into the runtime's context. See [`Handle::enter`].
+    /// Enters the context of the runtime on the current thread, until the returned guard is dropped.
     ///
+    /// Does the same as [`Handle::enter`].
+    ///
+    /// # Examples
     /// ```
     /// let rt = tress::runtime::LocalRuntime::new()?;
     /// let task = {
@@ -182,6 +194,7 @@ impl LocalRuntime {
 
     /// Returns a view of what the runtime has done so far.
     ///
+    /// # Examples
     /// ```
     /// let rt = tress::runtime::LocalRuntime::new()?;
     /// assert_eq!(rt.metrics().num_workers(), 1);
@@ -191,9 +204,11 @@ impl LocalRuntime {
         self.handle.metrics()
     }
 
-    /// Shuts the runtime down, waiting at most `timeout` for blocking closures. See
-    /// [`Runtime::shutdown_timeout`](super::Runtime::shutdown_timeout) for the order.
+    /// Shuts the runtime down, waiting at most `timeout` for blocking closures.
     ///
+    /// See [`Runtime::shutdown_timeout`](super::Runtime::shutdown_timeout) for the order.
+    ///
+    /// # Examples
     /// ```
     /// let rt = tress::runtime::LocalRuntime::new()?;
     /// rt.spawn_local(std::future::pending::<()>());
@@ -206,8 +221,9 @@ impl LocalRuntime {
 
     /// Shuts the runtime down without waiting for blocking closures.
     ///
-    /// This is the only way to end a runtime from inside asynchronous code.
+    /// Unlike dropping a runtime, this is possible in asynchronous code.
     ///
+    /// # Examples
     /// ```
     /// let rt = tress::runtime::LocalRuntime::new()?;
     /// rt.shutdown_background();

@@ -17,9 +17,10 @@ use std::time::Duration;
 
 /// A view of what a runtime has done, always up to date.
 ///
-/// Each counter is written by one thread and costs next to nothing; reading them disturbs no thread. They are
-/// monotonic, and a sum over workers may be slightly out of date.
+/// Each counter is written by one thread and costs next to nothing; reading them disturbs no thread.
+/// Counters are monotonic, and a sum over workers may be slightly out of date.
 ///
+/// # Examples
 /// ```
 /// let rt = tress::runtime::Builder::new_multi_thread().worker_threads(2).build()?;
 /// rt.block_on(async {
@@ -28,7 +29,6 @@ use std::time::Duration;
 /// let metrics = rt.metrics();
 /// assert_eq!(metrics.num_workers(), 2);
 /// assert_eq!(metrics.spawned_tasks_count(), 1);
-/// assert!(metrics.total_polled() >= 1);
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Clone)]
@@ -40,9 +40,19 @@ pub struct RuntimeMetrics {
 impl std::panic::UnwindSafe for RuntimeMetrics {}
 impl std::panic::RefUnwindSafe for RuntimeMetrics {}
 
-/// What one worker has done.
+/// Counters of one worker; returned by [`RuntimeMetrics::worker`].
 ///
 /// A *tick* is a nanosecond.
+///
+/// # Examples
+/// ```
+/// let rt = tress::runtime::Builder::new_multi_thread().worker_threads(1).build()?;
+/// rt.block_on(rt.spawn(async { tress::spawn(async {}).await })).unwrap().unwrap();
+/// let worker = rt.metrics().worker(0);
+/// assert_eq!(worker.tasks_submitted, 1); // the other was spawned by this thread
+/// println!("{} polls took {:?}", worker.tasks_polled, worker.busy);
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WorkerMetrics {
@@ -93,7 +103,19 @@ pub struct WorkerMetrics {
     pub busy: Duration,
 }
 
-/// What one dispatcher has done; see [`dispatch`](crate::dispatch).
+/// Counters of one dispatcher; returned by [`RuntimeMetrics::dispatchers`].
+///
+/// See [`dispatch`](crate::dispatch).
+///
+/// # Examples
+/// ```
+/// let rt = tress::runtime::Builder::new_multi_thread().worker_threads(2).build()?;
+/// rt.block_on(rt.spawn(async {})).unwrap();
+/// let workers = &rt.metrics().dispatchers()[0];
+/// assert_eq!(workers.name, "default");
+/// assert_eq!((workers.parallelism, workers.tasks_submitted), (2, 1));
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DispatcherMetrics {
@@ -113,10 +135,24 @@ pub struct DispatcherMetrics {
     pub tasks_polled: u64,
 }
 
-/// What the tasks of one name have done.
+/// Counters of all tasks of one [name](crate::task::Builder::name); returned by [`RuntimeMetrics::names`].
 ///
 /// 1,024 names are told apart; the tasks of all others are counted together, as `(other)`. Tasks of a
 /// [`LocalSet`](crate::task::LocalSet) are not counted by name.
+///
+/// # Examples
+/// ```
+/// use tress::task::Builder;
+///
+/// let rt = tress::runtime::Runtime::new()?;
+/// for _ in 0..3 {
+///     let task = Builder::new().name("worker").spawn_on(async {}, rt.handle())?;
+///     rt.block_on(task).unwrap();
+/// }
+/// let names = rt.metrics().names();
+/// assert_eq!((names[0].name.as_str(), names[0].tasks_submitted), ("worker", 3));
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NameMetrics {
@@ -170,14 +206,31 @@ impl RuntimeMetrics {
     }
 
     /// Returns the number of workers, whether their threads have started or not.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Builder::new_multi_thread().worker_threads(3).build()?;
+    /// assert_eq!(rt.metrics().num_workers(), 3);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn num_workers(&self) -> usize {
         self.shared.scheduler.workers()
     }
 
-    /// Returns everything about one worker.
+    /// Returns the counters of one worker.
     ///
     /// # Panics
-    /// If there are not that many workers.
+    /// Panics if `worker` is not less than [`num_workers`](RuntimeMetrics::num_workers).
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Runtime::new()?;
+    /// let metrics = rt.metrics();
+    /// for worker in (0..metrics.num_workers()).map(|index| metrics.worker(index)) {
+    ///     println!("{} tasks wait", worker.queue_depth);
+    /// }
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn worker(&self, worker: usize) -> WorkerMetrics {
         let (stats, depth) = self.stats(worker);
@@ -206,8 +259,9 @@ impl RuntimeMetrics {
         (0..self.num_workers()).map(|i| self.worker(i))
     }
 
-    /// Returns what each dispatcher has done: the workers as `default`, and every view that exists.
+    /// Returns the counters of each dispatcher: the workers as `default`, and every view that exists.
     ///
+    /// # Examples
     /// ```
     /// let rt = tress::runtime::Runtime::new()?;
     /// rt.block_on(async {
@@ -256,8 +310,9 @@ impl RuntimeMetrics {
         all
     }
 
-    /// Returns what the tasks of each name have done, in the order of the names.
+    /// Returns the counters of the tasks of each name, in the order of the names.
     ///
+    /// # Examples
     /// ```
     /// let rt = tress::runtime::Runtime::new()?;
     /// rt.block_on(async {
@@ -289,34 +344,81 @@ impl RuntimeMetrics {
     }
 
     /// Returns the number of tasks that have been spawned and have not finished.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Runtime::new()?;
+    /// rt.spawn(std::future::pending::<()>());
+    /// assert_eq!(rt.metrics().num_alive_tasks(), 1);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn num_alive_tasks(&self) -> usize {
         self.shared.scheduler.alive() as usize
     }
 
     /// Returns the number of tasks spawned since the runtime was built.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Runtime::new()?;
+    /// for _ in 0..3 {
+    ///     rt.block_on(rt.spawn(async {})).unwrap();
+    /// }
+    /// assert_eq!(rt.metrics().spawned_tasks_count(), 3);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn spawned_tasks_count(&self) -> u64 {
         let outside = self.shared.scheduler.frame().outside_spawned();
         outside + self.workers().map(|w| w.tasks_submitted).sum::<u64>()
     }
 
     /// Returns the number of polls by all workers.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Runtime::new()?;
+    /// rt.block_on(rt.spawn(tress::task::yield_now())).unwrap();
+    /// let metrics = rt.metrics();
+    /// drop(rt);
+    /// assert_eq!(metrics.total_polled(), 2);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn total_polled(&self) -> u64 {
         self.workers().map(|w| w.tasks_polled).sum()
     }
 
     /// Returns the number of tasks stolen by all workers.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Builder::new_multi_thread().worker_threads(1).build()?;
+    /// rt.block_on(rt.spawn(async {})).unwrap();
+    /// assert_eq!(rt.metrics().total_stolen(), 0); // there is no other worker
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn total_stolen(&self) -> u64 {
         self.workers().map(|w| w.tasks_stolen).sum()
     }
 
     /// Returns the number of times any worker parked.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Runtime::new()?;
+    /// rt.block_on(rt.spawn(async {})).unwrap();
+    /// println!("workers went to sleep {} times", rt.metrics().total_parked());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn total_parked(&self) -> u64 {
         self.workers().map(|w| w.park_events).sum()
     }
 
-    /// Returns the number of operations that all workers have given to io_uring: reads and writes with owned buffers,
-    /// receives into a pool, and those of files that the page cache did not serve. 0 with another backend.
+    /// Returns the number of operations that all workers have given to io_uring.
     ///
+    /// These are reads and writes with owned buffers, receives into a pool, and those of files that the page
+    /// cache did not serve. With another backend there are none.
+    ///
+    /// # Examples
     /// ```
     /// use tress::runtime::{Builder, IoBackend};
     ///
@@ -329,44 +431,124 @@ impl RuntimeMetrics {
         self.workers().map(|w| w.ring_operations).sum()
     }
 
-    /// Returns the number of tasks in the global queue now.
+    /// Returns the number of tasks that wait in the global queue.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Builder::new_current_thread().build()?;
+    /// // No thread is in `block_on`: the task waits.
+    /// let task = rt.spawn(async {});
+    /// assert_eq!(rt.metrics().global_queue_depth(), 1);
+    /// rt.block_on(task).unwrap();
+    /// assert_eq!(rt.metrics().global_queue_depth(), 0);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn global_queue_depth(&self) -> usize {
         self.shared.scheduler.frame().inject.len()
     }
 
     /// Returns the number of tasks queued by threads that are not workers of the runtime.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Builder::new_multi_thread().worker_threads(1).build()?;
+    /// rt.block_on(rt.spawn(async {})).unwrap();
+    /// assert_eq!(rt.metrics().remote_schedule_count(), 1);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn remote_schedule_count(&self) -> u64 {
         self.shared.scheduler.frame().inject.outside_pushes()
     }
 
     /// Returns the number of times a task was made to yield because its budget was used up.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Builder::new_current_thread().task_budget(10).build()?;
+    /// rt.block_on(async {
+    ///     for _ in 0..11 {
+    ///         tress::task::consume_budget().await;
+    ///     }
+    /// });
+    /// assert_eq!(rt.metrics().budget_forced_yield_count(), 1);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn budget_forced_yield_count(&self) -> u64 {
         self.shared.forced_yields.get()
     }
 
     /// Returns the number of times a worker thread could not be started.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Runtime::new()?;
+    /// rt.block_on(rt.spawn(async {})).unwrap();
+    /// if rt.metrics().worker_start_failures() > 0 {
+    ///     eprintln!("the limit of threads is too low");
+    /// }
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn worker_start_failures(&self) -> u64 {
         self.shared.scheduler.start_failures()
     }
 
     /// Returns the number of threads of the blocking pool.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Builder::new_current_thread().build()?;
+    /// assert_eq!(rt.metrics().num_blocking_threads(), 0);
+    /// rt.block_on(rt.spawn_blocking(|| ())).unwrap();
+    /// assert_eq!(rt.metrics().num_blocking_threads(), 1);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn num_blocking_threads(&self) -> usize {
         self.shared.blocking.metrics().threads
     }
 
     /// Returns the number of threads of the blocking pool that wait for something to do.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::runtime::Handle;
+    ///
+    /// let rt = tress::runtime::Builder::new_current_thread().build()?;
+    /// let inside = rt.spawn_blocking(|| Handle::current().metrics().num_idle_blocking_threads());
+    /// assert_eq!(rt.block_on(inside).unwrap(), 0); // its only thread was busy with the question
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn num_idle_blocking_threads(&self) -> usize {
         self.shared.blocking.metrics().idle
     }
 
     /// Returns the number of closures that wait for a thread of the blocking pool.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::sync::mpsc;
+    ///
+    /// let rt = tress::runtime::Builder::new_current_thread().max_blocking_threads(1).build()?;
+    /// let (release, released) = mpsc::channel::<()>();
+    /// let (tell, told) = mpsc::channel();
+    /// rt.spawn_blocking(move || {
+    ///     tell.send(()).unwrap();
+    ///     released.recv().unwrap();
+    /// });
+    /// told.recv().unwrap();
+    /// rt.spawn_blocking(|| ()); // waits for the first
+    /// assert_eq!(rt.metrics().blocking_queue_depth(), 1);
+    /// # release.send(()).unwrap();
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn blocking_queue_depth(&self) -> usize {
         self.shared.blocking.metrics().queued
     }
 
-    /// Returns what the I/O drivers of all workers together have done and have under way; all zero before the first
-    /// source has had to wait.
+    /// Returns the counters of the I/O drivers of all workers together.
     ///
+    /// All are zero before the first source has had to wait.
+    ///
+    /// # Examples
     /// ```
     /// # #[cfg(feature = "net")] {
     /// # let rt = tress::runtime::Runtime::new()?;
@@ -382,25 +564,75 @@ impl RuntimeMetrics {
         self.shared.rests().map(|rest| rest.io.metrics()).sum()
     }
 
-    /// Returns the number of times a worker parked; at least 1 once the runtime has shut down.
+    /// Returns the number of times that a worker parked; at least 1 once the runtime has shut down.
+    ///
+    /// # Panics
+    /// Panics if `worker` is not less than [`num_workers`](RuntimeMetrics::num_workers).
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Builder::new_multi_thread().worker_threads(1).build()?;
+    /// rt.block_on(rt.spawn(async {})).unwrap();
+    /// let metrics = rt.metrics();
+    /// drop(rt);
+    /// assert!(metrics.worker_park_count(0) >= 1);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn worker_park_count(&self, worker: usize) -> u64 {
         self.stats(worker).0.parked.get()
     }
 
-    /// Returns the number of times a worker parked or unparked: odd while it is parked.
+    /// Returns the number of times that a worker parked or unparked, which is odd while it is parked.
+    ///
+    /// # Panics
+    /// Panics if `worker` is not less than [`num_workers`](RuntimeMetrics::num_workers).
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Builder::new_multi_thread().worker_threads(1).build()?;
+    /// rt.block_on(rt.spawn(async {})).unwrap();
+    /// let metrics = rt.metrics();
+    /// println!("asleep: {}", metrics.worker_park_unpark_count(0) % 2 == 1);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn worker_park_unpark_count(&self, worker: usize) -> u64 {
         self.stats(worker).0.park_unpark.get()
     }
 
     /// Returns the time that a worker has spent running tasks.
+    ///
+    /// # Panics
+    /// Panics if `worker` is not less than [`num_workers`](RuntimeMetrics::num_workers).
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Runtime::new()?;
+    /// rt.block_on(rt.spawn(async {})).unwrap();
+    /// let metrics = rt.metrics();
+    /// for worker in 0..metrics.num_workers() {
+    ///     println!("worker {worker}: {:?}", metrics.worker_total_busy_duration(worker));
+    /// }
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn worker_total_busy_duration(&self, worker: usize) -> Duration {
         self.worker(worker).busy
     }
 
-    /// Returns the thread that runs a worker, once it has one.
+    /// Returns the id of the thread that runs a worker, or `None` if it has not started.
+    ///
+    /// # Panics
+    /// Panics if `worker` is not less than [`num_workers`](RuntimeMetrics::num_workers).
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Builder::new_multi_thread().worker_threads(1).build()?;
+    /// let thread = rt.block_on(rt.spawn(async { std::thread::current().id() })).unwrap();
+    /// assert_eq!(rt.metrics().worker_thread_id(0), Some(thread));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn worker_thread_id(&self, worker: usize) -> Option<ThreadId> {
         let _ = self.stats(worker);

@@ -506,6 +506,7 @@ pub(crate) fn count_forced_yield() {
 
 /// Returns whether this is the error of I/O whose runtime has shut down.
 ///
+/// # Examples
 /// ```
 /// # #[cfg(feature = "net")] {
 /// use tress::net::TcpListener;
@@ -531,6 +532,7 @@ pub fn is_shutdown_error(error: &std::io::Error) -> bool {
 /// Returns the index of the worker that runs the caller, if one does: below the number of workers of the current
 /// multi-thread runtime, 0 on a current-thread runtime.
 ///
+/// # Examples
 /// ```
 /// let rt = tress::runtime::Runtime::new()?;
 /// rt.block_on(async {

@@ -11,9 +11,25 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A runtime. Dropping it shuts it down and waits for what is running.
+/// A runtime: a scheduler of tasks, with timers, I/O and the threads that they run on.
 ///
-/// See the [module documentation](super).
+/// Dropping it shuts it down, and waits for the polls and blocking closures that are running; the order is
+/// that of [`shutdown_timeout`](Runtime::shutdown_timeout). See the [module documentation](super) for the
+/// kinds of runtimes.
+///
+/// # Panics
+/// Dropping a runtime in asynchronous code panics, because waiting would block the tasks of that thread;
+/// [`shutdown_background`](Runtime::shutdown_background) is for such code.
+///
+/// # Examples
+/// ```
+/// use tress::runtime::Runtime;
+///
+/// let rt = Runtime::new()?;
+/// let task = rt.spawn(async { 1 + 1 });
+/// assert_eq!(rt.block_on(task).unwrap(), 2);
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Runtime {
     handle: Handle,
@@ -23,7 +39,20 @@ impl std::panic::UnwindSafe for Runtime {}
 impl std::panic::RefUnwindSafe for Runtime {}
 
 impl Runtime {
-    /// Creates a multi-thread runtime with a worker for every CPU that this process may use.
+    /// Creates a multi-thread runtime with a worker for every CPU that this process may use, and with timers
+    /// and I/O.
+    ///
+    /// # Errors
+    /// - [`ErrorKind::InvalidInput`](io::ErrorKind::InvalidInput) if an environment variable that sets an
+    ///   option is out of range.
+    /// - The system's error if a resource of the runtime cannot be made.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Runtime::new()?;
+    /// assert_eq!(rt.block_on(async { 3 }), 3);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn new() -> io::Result<Runtime> {
         Builder::new_multi_thread().enable_all().build()
     }
@@ -35,11 +64,34 @@ impl Runtime {
     }
 
     /// Returns a handle to the runtime.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Runtime::new()?;
+    /// let handle = rt.handle().clone();
+    /// let thread = std::thread::spawn(move || handle.spawn(async { 7 }));
+    /// assert_eq!(rt.block_on(thread.join().unwrap()).unwrap(), 7);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn handle(&self) -> &Handle {
         &self.handle
     }
 
-    /// Spawns a task. See [`spawn`](crate::spawn()).
+    /// Spawns a task on the runtime.
+    ///
+    /// Does the same as [`spawn`](crate::spawn()). On a current-thread runtime the task runs while a thread is
+    /// in [`block_on`](Runtime::block_on).
+    ///
+    /// # Panics
+    /// Panics if the system refuses to start the runtime's first worker thread.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Runtime::new()?;
+    /// let task = rt.spawn(async { 1 + 1 });
+    /// assert_eq!(rt.block_on(task).unwrap(), 2);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
     where
@@ -49,7 +101,20 @@ impl Runtime {
         self.handle.shared.spawn(future, Location::caller())
     }
 
-    /// Runs a closure on the blocking pool. See [`Handle::spawn_blocking`].
+    /// Runs a closure that blocks, on a thread of the runtime's blocking pool.
+    ///
+    /// Does the same as [`Handle::spawn_blocking`].
+    ///
+    /// # Panics
+    /// Panics where [`Handle::spawn_blocking`] does.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Runtime::new()?;
+    /// let sum = rt.spawn_blocking(|| (0..1000).sum::<i32>());
+    /// assert_eq!(rt.block_on(sum).unwrap(), 499_500);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[track_caller]
     pub fn spawn_blocking<F, R>(&self, f: F) -> JoinHandle<R>
     where
@@ -59,19 +124,20 @@ impl Runtime {
         self.handle.shared.spawn_blocking(f)
     }
 
-    /// Runs a future to completion on this thread, and returns its output.
+    /// Runs a future to completion on the current thread, and returns its output.
     ///
     /// On a multi-thread runtime the workers run the tasks it spawns; on a current-thread runtime
     /// this thread does.
     ///
+    /// # Panics
+    /// Panics if the current thread already drives asynchronous tasks, or if the future panics.
+    ///
+    /// # Examples
     /// ```
     /// let rt = tress::runtime::Builder::new_current_thread().enable_all().build()?;
     /// assert_eq!(rt.block_on(async { tress::spawn(async { 3 }).await.unwrap() }), 3);
     /// # Ok::<(), std::io::Error>(())
     /// ```
-    ///
-    /// # Panics
-    /// If this thread already drives asynchronous tasks, or the future panics.
     #[track_caller]
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         let shared = &self.handle.shared;
@@ -88,12 +154,30 @@ impl Runtime {
         }
     }
 
-    /// Puts this thread into the runtime's context. See [`Handle::enter`].
+    /// Enters the context of the runtime on the current thread, until the returned guard is dropped.
+    ///
+    /// Does the same as [`Handle::enter`].
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Runtime::new()?;
+    /// let _guard = rt.enter();
+    /// let task = tress::spawn(async { "from a plain thread" });
+    /// assert!(rt.block_on(task).is_ok());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn enter(&self) -> EnterGuard<'_> {
         self.handle.enter()
     }
 
     /// Returns a view of what the runtime has done so far.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Builder::new_multi_thread().worker_threads(2).build()?;
+    /// assert_eq!(rt.metrics().num_workers(), 2);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn metrics(&self) -> RuntimeMetrics {
         self.handle.metrics()
     }
@@ -115,6 +199,7 @@ impl Runtime {
     /// 6. What has not stopped when the time is up is left behind and reported. It stops by itself
     ///    when its poll, closure or operation returns.
     ///
+    /// # Examples
     /// ```
     /// use std::time::Duration;
     /// let rt = tress::runtime::Runtime::new()?;
@@ -127,10 +212,22 @@ impl Runtime {
         shutdown::run(&self.handle.shared, Some(timeout))
     }
 
-    /// Shuts the runtime down without waiting for anything: step 6 of
-    /// [`shutdown_timeout`](Runtime::shutdown_timeout) comes at once.
+    /// Shuts the runtime down without waiting for anything.
     ///
-    /// This is the only way to end a runtime from inside asynchronous code.
+    /// Step 6 of [`shutdown_timeout`](Runtime::shutdown_timeout) comes at once. Unlike dropping a runtime, this
+    /// is possible in asynchronous code.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::runtime::Runtime;
+    ///
+    /// # Runtime::new().unwrap().block_on(async {
+    /// let inner = Runtime::new()?;
+    /// inner.spawn(std::future::pending::<()>());
+    /// inner.shutdown_background();
+    /// # Ok::<(), std::io::Error>(())
+    /// # }).unwrap();
+    /// ```
     pub fn shutdown_background(self) {
         self.shutdown_timeout(Duration::ZERO);
     }

@@ -4,22 +4,50 @@ use std::fmt;
 use std::io;
 use std::sync::{Arc, Weak};
 
-/// A part of a runtime's dump and metrics that another crate provides: one that builds on the runtime and has more to
-/// tell than tasks.
+/// A part of a runtime's dump and metrics that another crate provides.
 ///
-/// Both functions are called from any thread, even while the process is stuck: they must not wait for a lock that a
-/// stuck task may hold. See [`Handle::add_section`](crate::runtime::Handle::add_section) for an example.
+/// It is for crates that build on the runtime and have more to report than tasks.
+///
+/// Its methods are called from any thread, even while the process is stuck: they must not wait for a lock
+/// that a stuck task may hold.
+///
+/// # Examples
+/// ```
+/// use std::io::{self, Write};
+/// use tress::trace::Section;
+///
+/// struct Build;
+///
+/// impl Section for Build {
+///     fn name(&self) -> &str {
+///         "build"
+///     }
+///
+///     fn dump(&self, out: &mut dyn Write) -> io::Result<()> {
+///         writeln!(out, "version {}", env!("CARGO_PKG_VERSION"))
+///     }
+/// }
+///
+/// let rt = tress::runtime::Runtime::new()?;
+/// let _section = rt.handle().add_section(std::sync::Arc::new(Build));
+/// let mut dump = Vec::new();
+/// rt.handle().debug_dump(&mut dump)?;
+/// assert!(String::from_utf8(dump).unwrap().contains("version "));
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub trait Section: Send + Sync {
-    /// Returns the heading.
+    /// Returns the heading of the section.
     fn name(&self) -> &str;
 
-    /// Writes what there is to say, one line for each thing.
+    /// Writes the state of the section, one line for each thing.
     ///
     /// # Errors
     /// Any error of the writer.
     fn dump(&self, out: &mut dyn io::Write) -> io::Result<()>;
 
-    /// Adds numbers to the metrics. Default: none.
+    /// Adds numbers to the metrics.
+    ///
+    /// The default implementation adds none.
     fn metrics(&self, out: &mut Samples) {
         let _ = out;
     }
@@ -36,7 +64,8 @@ impl Sections {
     }
 }
 
-/// Keeps a [`Section`] in its runtime's dump and metrics until it is dropped.
+/// A guard that keeps a [`Section`] in the dump and the metrics of its runtime until it is dropped; returned
+/// by [`Handle::add_section`](crate::runtime::Handle::add_section).
 #[must_use = "the section is taken out when the guard is dropped"]
 pub struct SectionGuard {
     runtime: Weak<Shared>,

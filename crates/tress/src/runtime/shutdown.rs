@@ -10,7 +10,25 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What had not stopped when the time of a shutdown was up.
+/// A report of what had not stopped when the time of a shutdown was up.
+///
+/// It is returned by [`Runtime::shutdown_timeout`](super::Runtime::shutdown_timeout).
+///
+/// # Examples
+/// ```
+/// use std::sync::mpsc;
+/// use std::time::Duration;
+///
+/// let rt = tress::runtime::Runtime::new()?;
+/// let (release, released) = mpsc::channel::<()>();
+/// rt.spawn_blocking(move || released.recv());
+///
+/// let report = rt.shutdown_timeout(Duration::from_millis(1));
+/// assert_eq!(report.blocking, 1);
+/// println!("{report}");
+/// # release.send(()).unwrap();
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ShutdownReport {
@@ -24,7 +42,17 @@ pub struct ShutdownReport {
 }
 
 impl ShutdownReport {
-    /// Returns true if everything stopped.
+    /// Returns true if everything stopped in time.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let rt = tress::runtime::Runtime::new()?;
+    /// rt.spawn(std::future::pending::<()>());
+    /// assert!(rt.shutdown_timeout(Duration::from_secs(60)).is_clean());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn is_clean(&self) -> bool {
         self.tasks.is_empty() && self.blocking == 0 && self.operations == 0
     }
@@ -49,7 +77,29 @@ impl fmt::Display for ShutdownReport {
     }
 }
 
-/// A task that did not stop.
+/// A task that did not stop in time, of a [`ShutdownReport`].
+///
+/// # Examples
+/// ```
+/// use std::sync::mpsc;
+/// use std::time::Duration;
+///
+/// let rt = tress::runtime::Runtime::new()?;
+/// let (release, released) = mpsc::channel::<()>();
+/// let (tell, told) = mpsc::channel();
+/// let blocks = async move {
+///     tell.send(()).unwrap();
+///     released.recv().unwrap(); // blocks its worker
+/// };
+/// tress::task::Builder::new().name("stuck").spawn_on(blocks, rt.handle())?;
+/// told.recv().unwrap();
+///
+/// let report = rt.shutdown_timeout(Duration::from_millis(1));
+/// assert_eq!(report.tasks[0].name.as_deref(), Some("stuck"));
+/// assert!(report.tasks[0].running);
+/// # release.send(()).unwrap();
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct StuckTask {

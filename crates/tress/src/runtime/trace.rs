@@ -6,12 +6,14 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-/// The record of what a runtime's workers do, from [`Handle::trace`](crate::runtime::Handle::trace).
+/// A record of what the workers of a runtime do; returned by
+/// [`Handle::trace`](crate::runtime::Handle::trace).
 ///
 /// Each worker writes to a ring of its own: polls, what they made ready, sleeps, steals, I/O and timers. The newest
 /// events overwrite the oldest. As many polls are recorded as take a hundredth of the time, and all if they take
 /// eight microseconds or more; [`Builder::trace_every`] fixes the number.
 ///
+/// # Examples
 /// ```
 /// let rt = tress::runtime::Runtime::new()?;
 /// let trace = rt.handle().trace();
@@ -43,32 +45,76 @@ impl Trace {
         &self.shared.config().tracer
     }
 
-    /// Begins recording. The rings are made when this is first called.
+    /// Begins to record.
     ///
-    /// Workers that are awake notice at their next tick; those that sleep, when they wake up.
+    /// The rings are made when this is first called. Workers that are awake begin at their next tick; those
+    /// that sleep, when they wake up.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Runtime::new()?;
+    /// rt.handle().trace().start();
+    /// assert!(rt.handle().trace().is_on());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn start(&self) {
         self.tracer().start();
     }
 
-    /// Stops recording. What was recorded stays.
+    /// Stops recording.
+    ///
+    /// What was recorded stays.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Runtime::new()?;
+    /// let trace = rt.handle().trace();
+    /// trace.start();
+    /// trace.stop();
+    /// assert!(!trace.is_on());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn stop(&self) {
         self.tracer().stop();
     }
 
-    /// Returns whether it is recording.
+    /// Returns true while it is recording.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Builder::new_multi_thread().trace_events(1024).build()?;
+    /// assert!(rt.handle().trace().is_on());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn is_on(&self) -> bool {
         self.tracer().is_on()
     }
 
-    /// Returns what is in the rings: track by track, each in the order of time.
+    /// Returns the events in the rings: track by track, each in the order of time.
     ///
     /// Workers go on meanwhile; events that they overwrite are left out.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::trace::EventKind;
+    ///
+    /// let rt = tress::runtime::Builder::new_multi_thread()
+    ///     .trace_events(1024)
+    ///     .trace_every(1)
+    ///     .build()?;
+    /// rt.block_on(rt.spawn(async {})).unwrap();
+    /// let trace = rt.handle().trace();
+    /// drop(rt);
+    /// let polled = |kind: &EventKind| matches!(kind, EventKind::Poll { .. });
+    /// assert!(trace.events().iter().any(|event| polled(&event.kind)));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn events(&self) -> Vec<Event> {
         // SAFETY: the names live in the runtime, which we hold.
         unsafe { self.tracer().events() }
     }
 
-    /// Writes what is in the rings as a trace that Perfetto's UI and Chrome's `about:tracing` can open.
+    /// Writes the events in the rings as a trace that Perfetto's UI and Chrome's `about:tracing` can open.
     ///
     /// There is a track for each worker, and one for the monitor if it saw anything: polls as slices named after
     /// their task, or after where that was spawned; sleeps as slices; what was made ready, steals, I/O and timers as
@@ -76,6 +122,16 @@ impl Trace {
     ///
     /// # Errors
     /// Any error of the writer.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Builder::new_multi_thread().trace_events(1024).build()?;
+    /// rt.block_on(rt.spawn(async {})).unwrap();
+    /// let mut json = Vec::new();
+    /// rt.handle().trace().write_chrome(&mut json)?;
+    /// assert!(json.starts_with(b"{"));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn write_chrome(&self, out: &mut dyn io::Write) -> io::Result<()> {
         let workers = self.shared.config().workers;
         let name = self.shared.name.as_deref().unwrap_or("tress");

@@ -1,7 +1,9 @@
 use std::fmt::Write as _;
 
-/// Named numbers: what a [`Section`](crate::trace::Section) adds to a runtime's metrics.
+/// A collection of named numbers, which a [`Section`](crate::trace::Section) adds to the metrics of a
+/// runtime.
 ///
+/// # Examples
 /// ```
 /// let mut samples = tress::runtime::Samples::default();
 /// samples.counter("jobs_total", "Jobs done.", &[("queue", "mail")], 7.0);
@@ -29,8 +31,17 @@ pub(crate) enum Kind {
 }
 
 impl Samples {
-    /// Adds a number that only grows. By Prometheus's convention its name ends in `_total`. Characters other than
-    /// letters, digits and underscores become underscores, in the name and in those of labels.
+    /// Adds a number that only grows.
+    ///
+    /// By Prometheus's convention its name ends in `_total`. Characters other than letters, digits and
+    /// underscores become underscores, in the name and in those of labels.
+    ///
+    /// # Examples
+    /// ```
+    /// let mut samples = tress::runtime::Samples::default();
+    /// samples.counter("jobs_total", "Jobs done.", &[], 7.0);
+    /// assert!(samples.to_prometheus().ends_with("jobs_total 7\n"));
+    /// ```
     pub fn counter(
         &mut self,
         name: &str,
@@ -41,7 +52,16 @@ impl Samples {
         self.add(Kind::Counter, name, help, labels, value)
     }
 
-    /// Adds a number that goes up and down. For names see [`counter`](Samples::counter).
+    /// Adds a number that goes up and down.
+    ///
+    /// For names see [`counter`](Samples::counter).
+    ///
+    /// # Examples
+    /// ```
+    /// let mut samples = tress::runtime::Samples::default();
+    /// samples.gauge("jobs_waiting", "Jobs that wait.", &[("queue", "mail")], 2.0);
+    /// assert!(samples.to_prometheus().ends_with("jobs_waiting{queue=\"mail\"} 2\n"));
+    /// ```
     pub fn gauge(
         &mut self,
         name: &str,
@@ -80,6 +100,16 @@ impl Samples {
     }
 
     /// Returns everything in Prometheus's text format, version 0.0.4.
+    ///
+    /// # Examples
+    /// ```
+    /// let mut samples = tress::runtime::Samples::default();
+    /// samples.gauge("jobs_waiting", "Jobs that wait.", &[], 2.0);
+    /// assert_eq!(
+    ///     samples.to_prometheus(),
+    ///     "# HELP jobs_waiting Jobs that wait.\n# TYPE jobs_waiting gauge\njobs_waiting 2\n"
+    /// );
+    /// ```
     pub fn to_prometheus(&self) -> String {
         let mut text = String::new();
         for family in &self.families {

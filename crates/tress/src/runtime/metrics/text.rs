@@ -9,6 +9,7 @@ impl RuntimeMetrics {
     /// Returns everything as JSON: an object with `runtime`, `totals`, `workers`, `dispatchers` and `names`, and
     /// `sections` for what others have [added](super::super::Handle::add_section).
     ///
+    /// # Examples
     /// ```
     /// let rt = tress::runtime::Builder::new_multi_thread().worker_threads(1).build()?;
     /// rt.block_on(rt.spawn(async {})).unwrap();
@@ -65,6 +66,7 @@ impl RuntimeMetrics {
 
     /// Returns everything in Prometheus's text format (0.0.4), each name with its help and type.
     ///
+    /// # Examples
     /// ```
     /// let rt = tress::runtime::Builder::new_multi_thread().worker_threads(1).name("main").build()?;
     /// rt.block_on(rt.spawn(async {})).unwrap();
