@@ -5,6 +5,17 @@ use crate::sys::Arc;
 use std::fmt;
 
 /// What sending does if the channel is full.
+///
+/// # Examples
+/// ```
+/// use tress::channel::{self, Overflow};
+///
+/// let (tx, rx) = channel::builder().capacity(1).overflow(Overflow::DropLatest).build();
+/// tx.try_send("first").unwrap();
+/// tx.try_send("dropped").unwrap();
+/// assert_eq!(rx.try_recv().unwrap(), "first");
+/// assert!(rx.try_recv().unwrap_err().is_empty());
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Overflow {
@@ -17,7 +28,7 @@ pub enum Overflow {
     DropLatest,
 }
 
-/// Configures and creates a channel; returned by [`builder`](super::builder()).
+/// A builder of a channel; returned by [`builder`](super::builder()).
 ///
 /// # Examples
 ///
@@ -57,12 +68,34 @@ impl<T> Builder<T> {
     /// Sets the maximum number of messages in the channel; 0 makes it a rendezvous.
     ///
     /// The channel is unbounded if this is not called.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::channel;
+    ///
+    /// let (tx, _rx) = channel::builder::<u32>().capacity(8).build();
+    /// assert_eq!(tx.capacity(), Some(8));
+    /// let (tx, _rx) = channel::builder::<u32>().build();
+    /// assert_eq!(tx.capacity(), None);
+    /// ```
     pub fn capacity(mut self, capacity: usize) -> Builder<T> {
         self.capacity = Some(capacity);
         self
     }
 
-    /// Sets what sending does if the channel is full. The default is [`Overflow::Suspend`].
+    /// Sets what sending does if the channel is full.
+    ///
+    /// The default is [`Overflow::Suspend`].
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::channel::{self, Overflow};
+    ///
+    /// let (tx, rx) = channel::builder().capacity(1).overflow(Overflow::DropOldest).build();
+    /// tx.try_send("old").unwrap();
+    /// tx.try_send("new").unwrap();
+    /// assert_eq!(rx.try_recv().unwrap(), "new");
+    /// ```
     pub fn overflow(mut self, overflow: Overflow) -> Builder<T> {
         self.overflow = overflow;
         self
@@ -80,6 +113,20 @@ impl<T> Builder<T> {
     ///
     /// It runs on the thread on which that happens, without a lock held. If it panics, the panic
     /// continues after the channel has finished its operation.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::sync::mpsc;
+    /// use tress::channel;
+    ///
+    /// let (tell, told) = mpsc::channel();
+    /// let (tx, rx) = channel::builder()
+    ///     .on_undelivered(move |letter| tell.send(letter).unwrap())
+    ///     .build();
+    /// tx.try_send("hello").unwrap();
+    /// drop(rx); // no receiver gets it
+    /// assert_eq!(told.recv().unwrap(), "hello");
+    /// ```
     pub fn on_undelivered(mut self, undelivered: impl Fn(T) + Send + Sync + 'static) -> Builder<T> {
         self.undelivered = Some(Box::new(undelivered));
         self
@@ -88,8 +135,15 @@ impl<T> Builder<T> {
     /// Creates the channel.
     ///
     /// # Panics
-    /// If the capacity is 0 and the overflow is not [`Suspend`](Overflow::Suspend): a rendezvous holds
+    /// Panics if the capacity is 0 and the overflow is not [`Suspend`](Overflow::Suspend): a rendezvous holds
     /// no message that could be dropped.
+    ///
+    /// # Examples
+    /// ```
+    /// let (tx, rx) = tress::channel::builder().capacity(2).build();
+    /// tx.try_send(1).unwrap();
+    /// assert_eq!(rx.try_recv().unwrap(), 1);
+    /// ```
     #[track_caller]
     pub fn build(self) -> (Sender<T>, Receiver<T>) {
         assert!(

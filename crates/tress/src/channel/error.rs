@@ -23,13 +23,36 @@ impl Cause {
     }
 }
 
-/// Error of [`send`](super::Sender::send): the channel is closed. It contains the message.
+/// An error of [`send`](super::Sender::send), which contains the message: the channel is closed.
+///
+/// # Examples
+/// ```
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let (tx, rx) = tress::channel::bounded(1);
+/// drop(rx);
+/// let error = tx.send("hello").await.unwrap_err();
+/// assert_eq!(error.into_inner(), "hello");
+/// # });
+/// ```
 pub struct SendError<T> {
     pub(super) message: T,
     pub(super) cause: Option<Cause>,
 }
 
-/// Error of [`try_send`](super::Sender::try_send). It contains the message.
+/// An error of [`try_send`](super::Sender::try_send), which contains the message.
+///
+/// # Examples
+/// ```
+/// use tress::channel::error::TrySendError;
+///
+/// let (tx, _rx) = tress::channel::bounded(1);
+/// tx.try_send(1).unwrap();
+/// match tx.try_send(2) {
+///     Err(TrySendError::Full(message)) => assert_eq!(message, 2),
+///     Err(TrySendError::Closed(error)) => panic!("{error}"),
+///     Ok(()) => unreachable!(),
+/// }
+/// ```
 pub enum TrySendError<T> {
     /// There is no free place, or other senders are in line for it.
     Full(T),
@@ -37,7 +60,18 @@ pub enum TrySendError<T> {
     Closed(SendError<T>),
 }
 
-/// Error of [`send_blocking_until`](super::Sender::send_blocking_until). It contains the message.
+/// An error of [`send_blocking_until`](super::Sender::send_blocking_until), which contains the message.
+///
+/// # Examples
+/// ```
+/// use std::time::Instant;
+/// use tress::channel::error::SendTimeoutError;
+///
+/// let (tx, _rx) = tress::channel::bounded(1);
+/// tx.try_send(1).unwrap();
+/// let error = tx.send_blocking_until(2, Instant::now()).unwrap_err();
+/// assert!(matches!(error, SendTimeoutError::Timeout(2)));
+/// ```
 pub enum SendTimeoutError<T> {
     /// No place became free before the deadline.
     Timeout(T),
@@ -45,13 +79,36 @@ pub enum SendTimeoutError<T> {
     Closed(SendError<T>),
 }
 
-/// Error of [`recv`](super::Receiver::recv): the channel is closed, and all its messages have been received.
+/// An error of [`recv`](super::Receiver::recv): the channel is closed, and all its messages have been
+/// received.
+///
+/// # Examples
+/// ```
+/// use tress::channel::error::RecvError;
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let (tx, rx) = tress::channel::bounded::<u32>(1);
+/// drop(tx);
+/// let error: RecvError = rx.recv().await.unwrap_err();
+/// assert!(error.cause().is_none());
+/// # });
+/// ```
 #[derive(Clone)]
 pub struct RecvError {
     pub(super) cause: Option<Cause>,
 }
 
-/// Error of [`try_recv`](super::Receiver::try_recv).
+/// An error of [`try_recv`](super::Receiver::try_recv).
+///
+/// # Examples
+/// ```
+/// use tress::channel::error::TryRecvError;
+///
+/// let (tx, rx) = tress::channel::bounded::<u32>(1);
+/// assert!(matches!(rx.try_recv(), Err(TryRecvError::Empty)));
+/// drop(tx);
+/// assert!(matches!(rx.try_recv(), Err(TryRecvError::Closed(_))));
+/// ```
 #[derive(Clone)]
 pub enum TryRecvError {
     /// There is no message at the moment.
@@ -60,7 +117,17 @@ pub enum TryRecvError {
     Closed(RecvError),
 }
 
-/// Error of [`recv_blocking_until`](super::Receiver::recv_blocking_until).
+/// An error of [`recv_blocking_until`](super::Receiver::recv_blocking_until).
+///
+/// # Examples
+/// ```
+/// use std::time::Instant;
+/// use tress::channel::error::RecvTimeoutError;
+///
+/// let (_tx, rx) = tress::channel::bounded::<u32>(1);
+/// let error = rx.recv_blocking_until(Instant::now()).unwrap_err();
+/// assert!(matches!(error, RecvTimeoutError::Timeout));
+/// ```
 #[derive(Clone)]
 pub enum RecvTimeoutError {
     /// No message came before the deadline.
@@ -71,11 +138,26 @@ pub enum RecvTimeoutError {
 
 impl<T> SendError<T> {
     /// Returns the message.
+    ///
+    /// # Examples
+    /// ```
+    /// let (tx, rx) = tress::channel::unbounded();
+    /// drop(rx);
+    /// assert_eq!(tx.send_blocking(1).unwrap_err().into_inner(), 1);
+    /// ```
     pub fn into_inner(self) -> T {
         self.message
     }
 
     /// Returns the cause with which the channel was [closed](super::Sender::close_with), if there is one.
+    ///
+    /// # Examples
+    /// ```
+    /// let (tx, rx) = tress::channel::unbounded();
+    /// rx.close_with("the disk is full");
+    /// let error = tx.send_blocking(1).unwrap_err();
+    /// assert_eq!(error.cause().unwrap().to_string(), "the disk is full");
+    /// ```
     pub fn cause(&self) -> Option<&(dyn Error + Send + Sync + 'static)> {
         self.cause.as_ref().map(Cause::get)
     }
@@ -117,12 +199,26 @@ impl<T> TrySendError<T> {
         }
     }
 
-    /// Returns `true` if the channel is full: the message may be sent later.
+    /// Returns `true` if the channel is full, and the message may be sent later.
+    ///
+    /// # Examples
+    /// ```
+    /// let (tx, _rx) = tress::channel::bounded(1);
+    /// tx.try_send(1).unwrap();
+    /// assert!(tx.try_send(2).unwrap_err().is_full());
+    /// ```
     pub fn is_full(&self) -> bool {
         matches!(self, TrySendError::Full(_))
     }
 
     /// Returns `true` if the channel is closed.
+    ///
+    /// # Examples
+    /// ```
+    /// let (tx, rx) = tress::channel::bounded(1);
+    /// drop(rx);
+    /// assert!(tx.try_send(1).unwrap_err().is_closed());
+    /// ```
     pub fn is_closed(&self) -> bool {
         !self.is_full()
     }
@@ -130,6 +226,16 @@ impl<T> TrySendError<T> {
 
 impl<T> SendTimeoutError<T> {
     /// Returns the message.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Instant;
+    ///
+    /// let (tx, _rx) = tress::channel::bounded(1);
+    /// tx.try_send(1).unwrap();
+    /// let error = tx.send_blocking_until(2, Instant::now()).unwrap_err();
+    /// assert_eq!(error.into_inner(), 2);
+    /// ```
     pub fn into_inner(self) -> T {
         match self {
             SendTimeoutError::Timeout(message)
@@ -138,23 +244,55 @@ impl<T> SendTimeoutError<T> {
     }
 
     /// Returns `true` if the deadline has passed.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Instant;
+    ///
+    /// let (tx, rx) = tress::channel::bounded(1);
+    /// tx.try_send(1).unwrap();
+    /// assert!(tx.send_blocking_until(2, Instant::now()).unwrap_err().is_timeout());
+    /// drop(rx);
+    /// assert!(!tx.send_blocking_until(2, Instant::now()).unwrap_err().is_timeout());
+    /// ```
     pub fn is_timeout(&self) -> bool {
         matches!(self, SendTimeoutError::Timeout(_))
     }
 }
 
 impl TryRecvError {
-    /// Returns `true` if there is no message at the moment: one may come later.
+    /// Returns `true` if there is no message at the moment, and one may come later.
+    ///
+    /// # Examples
+    /// ```
+    /// let (_tx, rx) = tress::channel::bounded::<u32>(1);
+    /// assert!(rx.try_recv().unwrap_err().is_empty());
+    /// ```
     pub fn is_empty(&self) -> bool {
         matches!(self, TryRecvError::Empty)
     }
 
-    /// Returns `true` if no message will come.
+    /// Returns `true` if the channel is closed, and no message will come.
+    ///
+    /// # Examples
+    /// ```
+    /// let (tx, rx) = tress::channel::bounded::<u32>(1);
+    /// drop(tx);
+    /// assert!(rx.try_recv().unwrap_err().is_closed());
+    /// ```
     pub fn is_closed(&self) -> bool {
         !self.is_empty()
     }
 
     /// Returns the cause with which the channel was closed, if there is one.
+    ///
+    /// # Examples
+    /// ```
+    /// let (tx, rx) = tress::channel::unbounded::<u32>();
+    /// tx.close_with("the disk is full");
+    /// let error = rx.try_recv().unwrap_err();
+    /// assert_eq!(error.cause().unwrap().to_string(), "the disk is full");
+    /// ```
     pub fn cause(&self) -> Option<&(dyn Error + Send + Sync + 'static)> {
         match self {
             TryRecvError::Empty => None,
@@ -165,6 +303,16 @@ impl TryRecvError {
 
 impl RecvTimeoutError {
     /// Returns `true` if the deadline has passed.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Instant;
+    ///
+    /// let (tx, rx) = tress::channel::bounded::<u32>(1);
+    /// assert!(rx.recv_blocking_until(Instant::now()).unwrap_err().is_timeout());
+    /// drop(tx);
+    /// assert!(!rx.recv_blocking_until(Instant::now()).unwrap_err().is_timeout());
+    /// ```
     pub fn is_timeout(&self) -> bool {
         matches!(self, RecvTimeoutError::Timeout)
     }

@@ -122,7 +122,9 @@ pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     builder().capacity(capacity).build()
 }
 
-/// Creates a channel that holds any number of messages, as long as there is memory. Sending never waits.
+/// Creates a channel that holds any number of messages, as long as there is memory.
+///
+/// Sending never waits.
 ///
 /// # Examples
 ///
@@ -137,7 +139,9 @@ pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
     builder().build()
 }
 
-/// Creates a channel that holds only the latest message. Sending never waits.
+/// Creates a channel that holds only the latest message.
+///
+/// Sending never waits: it replaces a message that has not been received.
 ///
 /// # Examples
 ///
@@ -152,7 +156,19 @@ pub fn conflated<T>() -> (Sender<T>, Receiver<T>) {
     builder().capacity(1).overflow(Overflow::DropOldest).build()
 }
 
-/// Returns a builder for a channel, which is unbounded unless the builder is told otherwise.
+/// Returns a builder for a channel, which is unbounded unless a [capacity](Builder::capacity) is set.
+///
+/// # Examples
+///
+/// ```
+/// use tress::channel::{self, Overflow};
+///
+/// let (tx, rx) = channel::builder().capacity(2).overflow(Overflow::DropLatest).build();
+/// for n in 0..4 {
+///     tx.try_send(n).unwrap();
+/// }
+/// assert_eq!(rx.try_iter().collect::<Vec<_>>(), [0, 1]);
+/// ```
 pub fn builder<T>() -> Builder<T> {
     Builder::new()
 }

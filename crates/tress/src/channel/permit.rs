@@ -7,6 +7,17 @@ use std::mem;
 /// [`Sender::reserve`].
 ///
 /// Dropping it gives the place back.
+///
+/// # Examples
+///
+/// ```
+/// use tress::channel::Permit;
+///
+/// let (tx, rx) = tress::channel::bounded(1);
+/// let permit: Permit<'_, u32> = tx.try_reserve().unwrap();
+/// permit.send(1).unwrap();
+/// assert_eq!(rx.try_recv().unwrap(), 1);
+/// ```
 pub struct Permit<'a, T> {
     sender: &'a Sender<T>,
 }
@@ -58,6 +69,18 @@ impl<T> fmt::Debug for Permit<'_, T> {
 /// A reserved place in a channel that borrows nothing; returned by [`Sender::reserve_owned`].
 ///
 /// It counts as a sender. Dropping it gives the place back.
+///
+/// # Examples
+///
+/// ```
+/// use tress::channel::OwnedPermit;
+///
+/// let (tx, rx) = tress::channel::bounded(1);
+/// let permit: OwnedPermit<u32> = tx.try_reserve_owned().unwrap();
+/// let sender = std::thread::spawn(move || permit.send(1).unwrap());
+/// assert_eq!(rx.recv_blocking().unwrap(), 1);
+/// # sender.join().unwrap();
+/// ```
 pub struct OwnedPermit<T> {
     /// `None` once the place has been used or given back.
     sender: Option<Sender<T>>,

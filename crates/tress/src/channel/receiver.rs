@@ -18,11 +18,44 @@ use std::time::Instant;
 ///
 /// When the last receiver is dropped the channel is closed, and what is left in it goes to
 /// [`on_undelivered`](super::Builder::on_undelivered).
+///
+/// # Examples
+///
+/// ```
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let (tx, rx) = tress::channel::bounded(1);
+/// let workers = [rx.clone(), rx].map(|rx| {
+///     tress::spawn(async move {
+///         let mut received = 0;
+///         while rx.recv().await.is_ok() {
+///             received += 1;
+///         }
+///         received
+///     })
+/// });
+/// for n in 0..10 {
+///     tx.send(n).await.unwrap();
+/// }
+/// drop(tx);
+/// let [one, other] = workers;
+/// assert_eq!(one.await.unwrap() + other.await.unwrap(), 10);
+/// # });
+/// ```
 pub struct Receiver<T> {
     channel: Arc<Channel<T>>,
 }
 
 /// A receiver that does not keep the channel open; returned by [`Receiver::downgrade`].
+///
+/// # Examples
+///
+/// ```
+/// let (tx, rx) = tress::channel::bounded::<u32>(1);
+/// let weak = rx.downgrade();
+/// drop(rx);
+/// assert!(tx.is_closed());
+/// assert!(weak.upgrade().is_none());
+/// ```
 pub struct WeakReceiver<T> {
     channel: Arc<Channel<T>>,
 }
@@ -46,7 +79,7 @@ impl<T> Receiver<T> {
     /// Receives the next message, waiting until there is one; in a rendezvous, until a sender comes.
     ///
     /// # Errors
-    /// Returns an error if the channel is closed, all its messages have been received, and no place is
+    /// Returns [`RecvError`] if the channel is closed, all its messages have been received, and no place is
     /// reserved.
     ///
     /// # Cancel safety
@@ -70,14 +103,15 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// Waits until there is a message, and moves up to `limit` messages to the end of `buffer`. Returns how
-    /// many they were; 0 only if `limit` is 0.
+    /// Waits until there is a message, and moves up to `limit` messages to the end of `buffer`.
+    ///
+    /// Returns the number of messages that were moved, which is 0 only if `limit` is 0.
     ///
     /// # Errors
-    /// As for [`recv`](Receiver::recv).
+    /// Returns an error where [`recv`](Receiver::recv) does.
     ///
     /// # Cancel safety
-    /// As for [`recv`](Receiver::recv).
+    /// This method is cancel safe, as [`recv`](Receiver::recv) is.
     ///
     /// # Examples
     ///
@@ -117,7 +151,8 @@ impl<T> Receiver<T> {
     /// an empty channel after a call of `send` has returned.
     ///
     /// # Errors
-    /// Returns an error if there is no message, or if none will come.
+    /// - [`TryRecvError::Empty`] if there is no message at the moment.
+    /// - [`TryRecvError::Closed`] if none will come.
     ///
     /// # Examples
     ///
@@ -137,10 +172,10 @@ impl<T> Receiver<T> {
     /// Receives the next message, blocking the thread until there is one.
     ///
     /// # Errors
-    /// As for [`recv`](Receiver::recv).
+    /// Returns an error where [`recv`](Receiver::recv) does.
     ///
     /// # Panics
-    /// If the thread drives asynchronous tasks: use [`recv`](Receiver::recv) there.
+    /// Panics if the thread drives asynchronous tasks: use [`recv`](Receiver::recv) there.
     ///
     /// # Examples
     ///
@@ -158,10 +193,11 @@ impl<T> Receiver<T> {
     /// Receives the next message, blocking the thread until there is one, or until a deadline.
     ///
     /// # Errors
-    /// Returns an error if no message came before the deadline, or if none will come.
+    /// - [`RecvTimeoutError::Timeout`] if no message came before the deadline.
+    /// - [`RecvTimeoutError::Closed`] if none will come.
     ///
     /// # Panics
-    /// If the thread drives asynchronous tasks: use [`recv`](Receiver::recv) there.
+    /// Panics if the thread drives asynchronous tasks: use [`recv`](Receiver::recv) there.
     ///
     /// # Examples
     ///
@@ -185,7 +221,7 @@ impl<T> Receiver<T> {
     /// Returns an iterator that receives messages, blocking the thread, until the channel is closed and empty.
     ///
     /// # Panics
-    /// Its `next` panics if the thread drives asynchronous tasks.
+    /// `next` of the iterator panics if the thread drives asynchronous tasks.
     ///
     /// # Examples
     ///
@@ -239,6 +275,15 @@ impl<T> Receiver<T> {
     /// [`Sender::close_with`](super::Sender::close_with) does.
     ///
     /// Returns `false` if the channel was closed already; the cause is dropped then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let (tx, rx) = tress::channel::unbounded();
+    /// assert!(rx.close_with("out of memory"));
+    /// let error = tx.send_blocking(1).unwrap_err();
+    /// assert_eq!(error.cause().unwrap().to_string(), "out of memory");
+    /// ```
     pub fn close_with(&self, cause: impl Into<Box<dyn Error + Send + Sync>>) -> bool {
         self.channel.close(Some(Cause::new(cause)), false)
     }
@@ -261,6 +306,15 @@ impl<T> Receiver<T> {
     }
 
     /// Returns `true` if both receivers are of the same channel.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let (_tx, one) = tress::channel::unbounded::<()>();
+    /// let (_tx, two) = tress::channel::unbounded::<()>();
+    /// assert!(one.same_channel(&one.clone()));
+    /// assert!(!one.same_channel(&two));
+    /// ```
     pub fn same_channel(&self, other: &Receiver<T>) -> bool {
         Arc::ptr_eq(&self.channel, &other.channel)
     }
@@ -308,7 +362,18 @@ impl<T> Drop for Receiver<T> {
 }
 
 impl<T> WeakReceiver<T> {
-    /// Creates a receiver. Returns `None` if all receivers were dropped.
+    /// Creates a receiver, or returns `None` if all receivers were dropped.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let (tx, rx) = tress::channel::unbounded();
+    /// let weak = rx.downgrade();
+    /// tx.try_send(1).unwrap();
+    /// assert_eq!(weak.upgrade().unwrap().try_recv().unwrap(), 1);
+    /// drop(rx);
+    /// assert!(weak.upgrade().is_none());
+    /// ```
     pub fn upgrade(&self) -> Option<Receiver<T>> {
         self.channel.receivers.try_add().then(|| Receiver {
             channel: self.channel.clone(),
@@ -330,20 +395,48 @@ impl<T> fmt::Debug for WeakReceiver<T> {
     }
 }
 
-/// Iterator over the messages of a channel that blocks the thread; returned by [`Receiver::iter`].
+/// An iterator over the messages of a channel that blocks the thread; returned by [`Receiver::iter`].
+///
+/// # Examples
+///
+/// ```
+/// let (tx, rx) = tress::channel::unbounded();
+/// std::thread::spawn(move || (0..3).for_each(|n| tx.try_send(n).unwrap()));
+/// for (expected, n) in rx.iter().enumerate() {
+///     assert_eq!(n, expected);
+/// }
+/// ```
 #[derive(Debug)]
 pub struct Iter<'a, T> {
     receiver: &'a Receiver<T>,
 }
 
-/// Iterator over the messages of a channel that blocks the thread and owns its receiver; returned by
+/// An iterator over the messages of a channel that blocks the thread and owns its receiver; returned by
 /// [`Receiver::into_iter`].
+///
+/// # Examples
+///
+/// ```
+/// let (tx, rx) = tress::channel::unbounded();
+/// std::thread::spawn(move || (0..3).for_each(|n| tx.try_send(n).unwrap()));
+/// assert_eq!(rx.into_iter().collect::<Vec<_>>(), [0, 1, 2]);
+/// ```
 #[derive(Debug)]
 pub struct IntoIter<T> {
     receiver: Receiver<T>,
 }
 
-/// Iterator over the messages of a channel that never waits; returned by [`Receiver::try_iter`].
+/// An iterator over the messages of a channel that never waits; returned by [`Receiver::try_iter`].
+///
+/// # Examples
+///
+/// ```
+/// let (tx, rx) = tress::channel::unbounded();
+/// tx.try_send(1).unwrap();
+/// let mut messages = rx.try_iter();
+/// assert_eq!(messages.next(), Some(1));
+/// assert_eq!(messages.next(), None);
+/// ```
 #[derive(Debug)]
 pub struct TryIter<'a, T> {
     receiver: &'a Receiver<T>,
@@ -383,6 +476,7 @@ impl<'a, T> IntoIterator for &'a Receiver<T> {
     type Item = T;
     type IntoIter = Iter<'a, T>;
 
+    /// Returns an iterator that receives messages, blocking the thread, until the channel is closed and empty.
     fn into_iter(self) -> Iter<'a, T> {
         self.iter()
     }
@@ -392,6 +486,7 @@ impl<T> IntoIterator for Receiver<T> {
     type Item = T;
     type IntoIter = IntoIter<T>;
 
+    /// Returns an iterator that receives messages, blocking the thread, until the channel is closed and empty.
     fn into_iter(self) -> IntoIter<T> {
         IntoIter { receiver: self }
     }

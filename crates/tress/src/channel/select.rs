@@ -65,7 +65,20 @@ pub struct Select<R, C = ()> {
 }
 
 impl<R> Select<R> {
-    /// Creates a select without any clause. It would wait forever.
+    /// Creates a select without any clause, which would wait forever.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tress::channel::{self, Select};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (tx, rx) = channel::bounded(1);
+    /// tx.send(1).await.unwrap();
+    /// let received = Select::new().recv(&rx, |n| n.unwrap()).wait().await;
+    /// assert_eq!(received, 1);
+    /// # });
+    /// ```
     #[allow(
         clippy::new_without_default,
         reason = "a select without clauses is of no use as a default"
@@ -81,12 +94,49 @@ impl<R> Select<R> {
 
 impl<R, C: Clauses<R>> Select<R, C> {
     /// Prefers the clauses that were added first, if several can happen at once.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tress::channel::{self, Select};
+    ///
+    /// let (urgent, urgent_rx) = channel::unbounded();
+    /// let (normal, normal_rx) = channel::unbounded();
+    /// normal.try_send("later").unwrap();
+    /// urgent.try_send("now").unwrap();
+    /// let first = Select::new()
+    ///     .recv(&urgent_rx, |job| job.unwrap())
+    ///     .recv(&normal_rx, |job| job.unwrap())
+    ///     .biased()
+    ///     .try_now();
+    /// assert_eq!(first, Some("now"));
+    /// ```
     pub fn biased(mut self) -> Select<R, C> {
         self.biased = true;
         self
     }
 
     /// Adds a clause that receives a message.
+    ///
+    /// `then` gets the message, or the error if the channel is closed and empty.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tress::channel::{self, Select};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (numbers, numbers_rx) = channel::bounded(1);
+    /// let (_words, words_rx) = channel::bounded::<&str>(1);
+    /// numbers.send(7).await.unwrap();
+    /// let text = Select::new()
+    ///     .recv(&numbers_rx, |n| n.unwrap().to_string())
+    ///     .recv(&words_rx, |word| word.unwrap().to_owned())
+    ///     .wait()
+    ///     .await;
+    /// assert_eq!(text, "7");
+    /// # });
+    /// ```
     pub fn recv<'a, T, F>(
         self,
         receiver: &'a Receiver<T>,
@@ -103,6 +153,25 @@ impl<R, C: Clauses<R>> Select<R, C> {
     /// If another clause happens, or the select is dropped, the message goes to
     /// [`on_undelivered`](super::Builder::on_undelivered), as one of a dropped
     /// [`send`](Sender::send) does.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tress::channel::{self, Select};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (full, _full_rx) = channel::bounded(1);
+    /// full.send(0).await.unwrap();
+    /// let (free, free_rx) = channel::bounded(1);
+    /// let taken_by = Select::new()
+    ///     .send(&full, 1, |_| "the full one")
+    ///     .send(&free, 1, |_| "the free one")
+    ///     .wait()
+    ///     .await;
+    /// assert_eq!(taken_by, "the free one");
+    /// assert_eq!(free_rx.recv().await.unwrap(), 1);
+    /// # });
+    /// ```
     pub fn send<'a, T, F>(
         self,
         sender: &'a Sender<T>,
@@ -116,9 +185,24 @@ impl<R, C: Clauses<R>> Select<R, C> {
         self.then(Send::new(sender, outgoing, then))
     }
 
-    /// Adds a clause that sends the message in `message`. If there is none, the clause cannot happen.
+    /// Adds a clause that sends the message in `message`, and cannot happen if there is none.
     ///
     /// If another clause happens, or the select is dropped, the message stays where it was.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tress::channel::{self, Select};
+    ///
+    /// let (tx, _rx) = channel::bounded(1);
+    /// let mut message = Some("one");
+    /// Select::new().send_from(&tx, &mut message, |sent| sent.unwrap()).try_now();
+    /// assert_eq!(message, None); // sent
+    ///
+    /// message = Some("two");
+    /// Select::new().send_from(&tx, &mut message, |sent| sent.unwrap()).try_now();
+    /// assert_eq!(message, Some("two")); // the channel is full
+    /// ```
     #[allow(clippy::type_complexity, reason = "nobody writes it out")]
     pub fn send_from<'a, T, F>(
         self,
@@ -145,12 +229,30 @@ impl<R, C: Clauses<R>> Select<R, C> {
     /// The other clauses have left their lines then.
     ///
     /// # Panics
-    /// If the future is polled after it was ready.
+    /// Panics if the future is polled after it was ready.
     ///
     /// # Cancel safety
     /// This method is cancel safe: if the future is dropped before it is ready, nothing was received and
     /// nothing was sent. The exception is a rendezvous, where a receiver may have taken the message of a send
     /// clause while the future was not polled.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tress::channel::{self, Select};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (tx, rx) = channel::bounded(0);
+    /// tress::spawn(async move { tx.send("hello").await });
+    /// let (_stop, stopped) = channel::bounded::<()>(1);
+    /// let received = Select::new()
+    ///     .recv(&rx, |word| word.ok())
+    ///     .recv(&stopped, |_| None)
+    ///     .wait()
+    ///     .await;
+    /// assert_eq!(received, Some("hello"));
+    /// # });
+    /// ```
     pub fn wait(self) -> Wait<R, C> {
         Wait {
             clauses: Some(self.clauses),
@@ -160,7 +262,9 @@ impl<R, C: Clauses<R>> Select<R, C> {
         }
     }
 
-    /// Lets a clause happen that can happen at once. Returns `None` if there is none.
+    /// Lets a clause happen that can happen at once, and returns its result.
+    ///
+    /// Returns `None` if there is no such clause.
     ///
     /// # Examples
     ///
@@ -178,13 +282,15 @@ impl<R, C: Clauses<R>> Select<R, C> {
         pin!(self.wait()).give_up(&mut Context::from_waker(Waker::noop()))
     }
 
-    /// Waits until a clause has happened, or until a deadline. Returns `None` if none happened by then.
+    /// Waits until a clause has happened, or until a deadline.
+    ///
+    /// Returns `None` if none happened by then.
     ///
     /// # Panics
-    /// If it is called outside of a runtime, or in one built without `enable_time`.
+    /// Panics if it is polled outside of a runtime, or in one built without `enable_time`.
     ///
     /// # Cancel safety
-    /// As for [`wait`](Select::wait).
+    /// This method is cancel safe, as [`wait`](Select::wait) is.
     ///
     /// # Examples
     ///
@@ -210,10 +316,10 @@ impl<R, C: Clauses<R>> Select<R, C> {
         .await
     }
 
-    /// Waits until a clause has happened, blocking the thread.
+    /// Waits until a clause has happened, blocking the thread, and returns its result.
     ///
     /// # Panics
-    /// If the thread drives asynchronous tasks: use [`wait`](Select::wait) there.
+    /// Panics if the thread drives asynchronous tasks: use [`wait`](Select::wait) there.
     ///
     /// # Examples
     ///
@@ -231,11 +337,23 @@ impl<R, C: Clauses<R>> Select<R, C> {
         block_thread::block_on(cannot_block!("Select::wait_blocking"), self.wait())
     }
 
-    /// Waits until a clause has happened, or until a deadline, blocking the thread. Returns `None` if none
-    /// happened by then.
+    /// Waits until a clause has happened, or until a deadline, blocking the thread.
+    ///
+    /// Returns `None` if none happened by then.
     ///
     /// # Panics
-    /// If the thread drives asynchronous tasks: use [`wait_until`](Select::wait_until) there.
+    /// Panics if the thread drives asynchronous tasks: use [`wait_until`](Select::wait_until) there.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Instant;
+    /// use tress::channel::{self, Select};
+    ///
+    /// let (_tx, rx) = channel::bounded::<u32>(1);
+    /// let late = Select::new().recv(&rx, |n| n.unwrap()).wait_blocking_until(Instant::now());
+    /// assert_eq!(late, None);
+    /// ```
     #[track_caller]
     pub fn wait_blocking_until(self, deadline: std::time::Instant) -> Option<R> {
         let mut wait = pin!(self.wait());
@@ -254,7 +372,20 @@ impl<R, C> fmt::Debug for Select<R, C> {
 }
 
 pin_project! {
-    /// Waits until a clause of a [`Select`] has happened; returned by [`Select::wait`].
+    /// A future that is ready when a clause of a [`Select`] has happened; returned by [`Select::wait`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use tress::channel::{self, Select, Wait};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (tx, rx) = channel::unbounded();
+    /// tx.send(1).await.unwrap();
+    /// let wait: Wait<_, _> = Select::new().recv(&rx, |n| n.unwrap()).wait();
+    /// assert_eq!(wait.await, 1);
+    /// # });
+    /// ```
     #[must_use = "futures do nothing unless awaited"]
     pub struct Wait<R, C> {
         // First, so that it is dropped, and leaves all lines, before the availability is. `None` once a

@@ -18,11 +18,35 @@ use std::time::Instant;
 /// The sending end of a channel, which can be cloned.
 ///
 /// When the last sender is dropped the channel is closed: receivers get what is left, and then an error.
+///
+/// # Examples
+///
+/// ```
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let (tx, rx) = tress::channel::bounded(1);
+/// for tx in [tx.clone(), tx] {
+///     tress::spawn(async move { tx.send("hello").await });
+/// }
+/// assert_eq!(rx.recv().await.unwrap(), "hello");
+/// assert_eq!(rx.recv().await.unwrap(), "hello");
+/// assert!(rx.recv().await.is_err()); // both senders are gone
+/// # });
+/// ```
 pub struct Sender<T> {
     channel: Arc<Channel<T>>,
 }
 
 /// A sender that does not keep the channel open; returned by [`Sender::downgrade`].
+///
+/// # Examples
+///
+/// ```
+/// let (tx, rx) = tress::channel::bounded::<u32>(1);
+/// let weak = tx.downgrade();
+/// drop(tx);
+/// assert!(rx.is_closed());
+/// assert!(weak.upgrade().is_none());
+/// ```
 pub struct WeakSender<T> {
     channel: Arc<Channel<T>>,
 }
@@ -48,11 +72,11 @@ impl<T> Sender<T> {
     /// Success does not mean that the message will be received: the receivers may be dropped.
     ///
     /// # Errors
-    /// Returns the message if the channel is closed.
+    /// Returns [`SendError`], which contains the message, if the channel is closed.
     ///
     /// # Cancel safety
-    /// If the future is dropped before it is ready, the message was not sent, and goes to
-    /// [`on_undelivered`](super::Builder::on_undelivered); the place in line is lost. To keep the
+    /// This method is not cancel safe. If the future is dropped before it is ready, the message was not sent,
+    /// and goes to [`on_undelivered`](super::Builder::on_undelivered); the place in line is lost. To keep the
     /// message, use [`reserve`](Sender::reserve). In a rendezvous, a receiver may have taken the message
     /// while the future was not polled: then it is received. Use [`Select`](super::Select) if
     /// that makes a difference.
@@ -86,7 +110,10 @@ impl<T> Sender<T> {
     /// rendezvous, if a receiver waits.
     ///
     /// # Errors
-    /// Returns the message if there is no such place or receiver, or if the channel is closed.
+    /// - [`TrySendError::Full`] if there is no such place or receiver.
+    /// - [`TrySendError::Closed`] if the channel is closed.
+    ///
+    /// Both contain the message.
     ///
     /// # Examples
     ///
@@ -106,10 +133,10 @@ impl<T> Sender<T> {
     /// Sends a message, blocking the thread until a place is free; in a rendezvous, until a receiver takes it.
     ///
     /// # Errors
-    /// Returns the message if the channel is closed.
+    /// Returns [`SendError`], which contains the message, if the channel is closed.
     ///
     /// # Panics
-    /// If the thread drives asynchronous tasks: use [`send`](Sender::send) there.
+    /// Panics if the thread drives asynchronous tasks: use [`send`](Sender::send) there.
     ///
     /// # Examples
     ///
@@ -127,10 +154,13 @@ impl<T> Sender<T> {
     /// Sends a message, blocking the thread until a place is free, or until a deadline.
     ///
     /// # Errors
-    /// Returns the message if it was not sent before the deadline, or if the channel is closed.
+    /// - [`SendTimeoutError::Timeout`] if the message was not sent before the deadline.
+    /// - [`SendTimeoutError::Closed`] if the channel is closed.
+    ///
+    /// Both contain the message.
     ///
     /// # Panics
-    /// If the thread drives asynchronous tasks: use [`send`](Sender::send) there.
+    /// Panics if the thread drives asynchronous tasks: use [`send`](Sender::send) there.
     ///
     /// # Examples
     ///
@@ -173,14 +203,15 @@ impl<T> Sender<T> {
         }
     }
 
-    /// Waits until a place is free and reserves it, so that sending into it does not wait. In a rendezvous,
-    /// waits for a receiver; if that one goes away, the message is kept for the next.
+    /// Waits until a place is free and reserves it, so that sending into it does not wait.
+    ///
+    /// In a rendezvous it waits for a receiver; if that receiver goes away, the message is kept for the next.
     ///
     /// A channel whose [overflow](super::Overflow) is not `Suspend` needs no reservation, and this
     /// method does not wait.
     ///
     /// # Errors
-    /// Returns an error if the channel is closed.
+    /// Returns [`SendError`] if the channel is closed.
     ///
     /// # Cancel safety
     /// This method is cancel safe. Dropping the future loses the place in line.
@@ -201,14 +232,16 @@ impl<T> Sender<T> {
         Ok(Permit::new(self))
     }
 
-    /// Waits until a place is free and reserves it, as [`reserve`](Sender::reserve) does, for a permit that
-    /// borrows nothing. It consumes the sender, and sending through the permit returns it.
+    /// Waits until a place is free and reserves it, for a permit that borrows nothing.
+    ///
+    /// Does the same as [`reserve`](Sender::reserve), but consumes the sender, which sending through the
+    /// permit returns.
     ///
     /// # Errors
-    /// Returns an error if the channel is closed.
+    /// Returns [`SendError`] if the channel is closed.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the sender and loses the place in line.
+    /// This method is not cancel safe. Dropping the future drops the sender and loses the place in line.
     ///
     /// # Examples
     ///
@@ -254,7 +287,8 @@ impl<T> Sender<T> {
     /// Reserves a place if one is free and no sender is in line for it.
     ///
     /// # Errors
-    /// Returns an error if there is no such place, or if the channel is closed.
+    /// - [`TrySendError::Full`] if there is no such place.
+    /// - [`TrySendError::Closed`] if the channel is closed.
     ///
     /// # Examples
     ///
@@ -275,7 +309,10 @@ impl<T> Sender<T> {
     /// Reserves a place if one is free and no sender is in line for it, for a permit that borrows nothing.
     ///
     /// # Errors
-    /// Returns the sender if there is no such place, or if the channel is closed.
+    /// - [`TrySendError::Full`] if there is no such place.
+    /// - [`TrySendError::Closed`] if the channel is closed.
+    ///
+    /// Both contain the sender.
     ///
     /// # Examples
     ///
@@ -301,7 +338,7 @@ impl<T> Sender<T> {
     /// Waits until the channel is closed: by [`close`](Sender::close), or because all receivers were dropped.
     ///
     /// # Cancel safety
-    /// This method is cancel safe.
+    /// This method is cancel safe. Dropping the future loses nothing.
     ///
     /// # Examples
     ///
@@ -320,8 +357,10 @@ impl<T> Sender<T> {
         )
     }
 
-    /// Closes the channel: no message can be sent any more, except into places that were reserved before.
-    /// Receivers get what is left, and then an error.
+    /// Closes the channel.
+    ///
+    /// No message can be sent any more, except into places that were reserved before. Receivers get what is
+    /// left, and then an error.
     ///
     /// Returns `false` if the channel was closed already.
     ///
@@ -469,7 +508,18 @@ impl<T> Drop for Sender<T> {
 }
 
 impl<T> WeakSender<T> {
-    /// Creates a sender. Returns `None` if all senders were dropped.
+    /// Creates a sender, or returns `None` if all senders were dropped.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let (tx, rx) = tress::channel::unbounded();
+    /// let weak = tx.downgrade();
+    /// weak.upgrade().unwrap().try_send(1).unwrap();
+    /// assert_eq!(rx.try_recv().unwrap(), 1);
+    /// drop(tx);
+    /// assert!(weak.upgrade().is_none());
+    /// ```
     pub fn upgrade(&self) -> Option<Sender<T>> {
         self.channel.senders.try_add().then(|| Sender {
             channel: self.channel.clone(),
