@@ -152,7 +152,7 @@ pub(super) fn no_target() -> io::Error {
 /// does not accept the lookup.
 ///
 /// # Panics
-/// If a lookup is needed and there is no current runtime.
+/// Panics if a lookup is needed and there is no current runtime.
 ///
 /// # Cancel safety
 /// This function is cancel safe: nothing is lost if it is dropped. The thread that waits for the answer of

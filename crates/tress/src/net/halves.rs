@@ -170,6 +170,18 @@ macro_rules! halves {
             ///
             /// # Errors
             /// The halves do not come from the same stream. The error gives them back.
+            ///
+            /// # Examples
+            /// With a TCP stream:
+            /// ```
+            /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+            /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+            /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+            /// # let (mut peer, _) = listener.accept().await?;
+            /// let (reader, writer) = stream.into_split();
+            /// let stream = writer.reunite(reader).expect("both come from one stream");
+            /// # Ok::<(), std::io::Error>(()) }).unwrap();
+            /// ```
             pub fn reunite(self, other: OwnedReadHalf) -> Result<$Stream, ReuniteError> {
                 other.reunite(self)
             }
@@ -245,6 +257,21 @@ macro_rules! reading_half {
             ///
             /// # Cancel safety
             /// This method is cancel safe: the next wait finds the same readiness.
+            ///
+            /// # Examples
+            /// With a TCP stream:
+            /// ```
+            /// use tress::io::{AsyncWriteExt, Interest};
+            ///
+            /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+            /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+            /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+            /// # let (mut peer, _) = listener.accept().await?;
+            /// peer.write_all(b"hello").await?;
+            /// let (reader, _writer) = stream.into_split();
+            /// assert!(reader.ready(Interest::READABLE).await?.is_readable());
+            /// # Ok::<(), std::io::Error>(()) }).unwrap();
+            /// ```
             pub async fn ready(
                 &self,
                 interest: $crate::io::Interest,
@@ -259,6 +286,22 @@ macro_rules! reading_half {
             ///
             /// # Cancel safety
             /// This method is cancel safe: the next wait finds the same readiness.
+            ///
+            /// # Examples
+            /// With a TCP stream:
+            /// ```
+            /// use tress::io::AsyncWriteExt;
+            ///
+            /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+            /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+            /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+            /// # let (mut peer, _) = listener.accept().await?;
+            /// peer.write_all(b"hello").await?;
+            /// let (reader, _writer) = stream.into_split();
+            /// reader.readable().await?;
+            /// assert_eq!(reader.try_read(&mut [0; 64])?, 5);
+            /// # Ok::<(), std::io::Error>(()) }).unwrap();
+            /// ```
             pub async fn readable(&self) -> std::io::Result<()> {
                 self.0.readable().await
             }
@@ -270,6 +313,21 @@ macro_rules! reading_half {
             /// # Errors
             /// [`WouldBlock`](std::io::ErrorKind::WouldBlock) if there is nothing to read; otherwise any
             /// error of `recv(2)`.
+            ///
+            /// # Examples
+            /// With a TCP stream:
+            /// ```
+            /// use tress::io::ErrorKind;
+            ///
+            /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+            /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+            /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+            /// # let (mut peer, _) = listener.accept().await?;
+            /// let (reader, _writer) = stream.into_split();
+            /// let error = reader.try_read(&mut [0; 64]).unwrap_err();
+            /// assert_eq!(error.kind(), ErrorKind::WouldBlock);
+            /// # Ok::<(), std::io::Error>(()) }).unwrap();
+            /// ```
             pub fn try_read(&self, buf: &mut [u8]) -> std::io::Result<usize> {
                 self.0.try_read(buf)
             }
@@ -279,6 +337,25 @@ macro_rules! reading_half {
             ///
             /// # Errors
             /// See [`try_read`](Self::try_read).
+            ///
+            /// # Examples
+            /// With a TCP stream:
+            /// ```
+            /// use std::io::IoSliceMut;
+            /// use tress::io::AsyncWriteExt;
+            ///
+            /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+            /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+            /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+            /// # let (mut peer, _) = listener.accept().await?;
+            /// peer.write_all(b"hello").await?;
+            /// let (reader, _writer) = stream.into_split();
+            /// let (mut first, mut rest) = ([0; 1], [0; 64]);
+            /// reader.readable().await?;
+            /// let mut bufs = [IoSliceMut::new(&mut first), IoSliceMut::new(&mut rest)];
+            /// assert_eq!(reader.try_read_vectored(&mut bufs)?, 5);
+            /// # Ok::<(), std::io::Error>(()) }).unwrap();
+            /// ```
             pub fn try_read_vectored(
                 &self,
                 bufs: &mut [std::io::IoSliceMut<'_>],
@@ -291,6 +368,24 @@ macro_rules! reading_half {
             ///
             /// # Errors
             /// See [`try_read`](Self::try_read).
+            ///
+            /// # Examples
+            /// With a TCP stream:
+            /// ```
+            /// use tress::io::AsyncWriteExt;
+            ///
+            /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+            /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+            /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+            /// # let (mut peer, _) = listener.accept().await?;
+            /// peer.write_all(b"hello").await?;
+            /// let (reader, _writer) = stream.into_split();
+            /// let mut buf = Vec::with_capacity(64);
+            /// reader.readable().await?;
+            /// reader.try_read_buf(&mut buf)?;
+            /// assert_eq!(buf, b"hello");
+            /// # Ok::<(), std::io::Error>(()) }).unwrap();
+            /// ```
             #[cfg(feature = "bytes")]
             pub fn try_read_buf<B: bytes::BufMut>(&self, buf: &mut B) -> std::io::Result<usize> {
                 self.0.try_read_buf(buf)
@@ -300,6 +395,18 @@ macro_rules! reading_half {
             ///
             /// # Errors
             /// Any error of `getpeername(2)`.
+            ///
+            /// # Examples
+            /// With a TCP stream:
+            /// ```
+            /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+            /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+            /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+            /// # let (mut peer, _) = listener.accept().await?;
+            /// let (reader, _writer) = stream.into_split();
+            /// assert_eq!(reader.peer_addr()?, listener.local_addr()?);
+            /// # Ok::<(), std::io::Error>(()) }).unwrap();
+            /// ```
             pub fn peer_addr(&self) -> std::io::Result<$Addr> {
                 self.0.peer_addr()
             }
@@ -308,6 +415,18 @@ macro_rules! reading_half {
             ///
             /// # Errors
             /// Any error of `getsockname(2)`.
+            ///
+            /// # Examples
+            /// With a TCP stream:
+            /// ```
+            /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+            /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+            /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+            /// # let (mut peer, _) = listener.accept().await?;
+            /// let (reader, _writer) = stream.into_split();
+            /// assert_eq!(reader.local_addr()?, peer.peer_addr()?);
+            /// # Ok::<(), std::io::Error>(()) }).unwrap();
+            /// ```
             pub fn local_addr(&self) -> std::io::Result<$Addr> {
                 self.0.local_addr()
             }
@@ -350,6 +469,20 @@ macro_rules! writing_half {
             ///
             /// # Cancel safety
             /// This method is cancel safe: the next wait finds the same readiness.
+            ///
+            /// # Examples
+            /// With a TCP stream:
+            /// ```
+            /// use tress::io::Interest;
+            ///
+            /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+            /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+            /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+            /// # let (mut peer, _) = listener.accept().await?;
+            /// let (_reader, writer) = stream.into_split();
+            /// assert!(writer.ready(Interest::WRITABLE).await?.is_writable());
+            /// # Ok::<(), std::io::Error>(()) }).unwrap();
+            /// ```
             pub async fn ready(
                 &self,
                 interest: $crate::io::Interest,
@@ -364,6 +497,19 @@ macro_rules! writing_half {
             ///
             /// # Cancel safety
             /// This method is cancel safe: the next wait finds the same readiness.
+            ///
+            /// # Examples
+            /// With a TCP stream:
+            /// ```
+            /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+            /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+            /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+            /// # let (mut peer, _) = listener.accept().await?;
+            /// let (_reader, writer) = stream.into_split();
+            /// writer.writable().await?;
+            /// assert_eq!(writer.try_write(b"hello")?, 5);
+            /// # Ok::<(), std::io::Error>(()) }).unwrap();
+            /// ```
             pub async fn writable(&self) -> std::io::Result<()> {
                 self.stream().writable().await
             }
@@ -373,6 +519,24 @@ macro_rules! writing_half {
             /// # Errors
             /// [`WouldBlock`](std::io::ErrorKind::WouldBlock) if there is no room; otherwise any error of
             /// `send(2)`.
+            ///
+            /// # Examples
+            /// With a TCP stream:
+            /// ```
+            /// use tress::io::ErrorKind;
+            ///
+            /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+            /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+            /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+            /// # let (mut peer, _) = listener.accept().await?;
+            /// let (_reader, writer) = stream.into_split();
+            /// match writer.try_write(b"hello") {
+            ///     Ok(n) => println!("{n} bytes"),
+            ///     Err(error) if error.kind() == ErrorKind::WouldBlock => println!("not now"),
+            ///     Err(error) => return Err(error),
+            /// }
+            /// # Ok::<(), std::io::Error>(()) }).unwrap();
+            /// ```
             pub fn try_write(&self, buf: &[u8]) -> std::io::Result<usize> {
                 self.stream().try_write(buf)
             }
@@ -382,6 +546,22 @@ macro_rules! writing_half {
             ///
             /// # Errors
             /// See [`try_write`](Self::try_write).
+            ///
+            /// # Examples
+            /// With a TCP stream:
+            /// ```
+            /// use std::io::IoSlice;
+            ///
+            /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+            /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+            /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+            /// # let (mut peer, _) = listener.accept().await?;
+            /// let (_reader, writer) = stream.into_split();
+            /// writer.writable().await?;
+            /// let bufs = [IoSlice::new(b"hello "), IoSlice::new(b"world")];
+            /// assert_eq!(writer.try_write_vectored(&bufs)?, 11);
+            /// # Ok::<(), std::io::Error>(()) }).unwrap();
+            /// ```
             pub fn try_write_vectored(
                 &self,
                 bufs: &[std::io::IoSlice<'_>],
@@ -393,6 +573,18 @@ macro_rules! writing_half {
             ///
             /// # Errors
             /// Any error of `getpeername(2)`.
+            ///
+            /// # Examples
+            /// With a TCP stream:
+            /// ```
+            /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+            /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+            /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+            /// # let (mut peer, _) = listener.accept().await?;
+            /// let (_reader, writer) = stream.into_split();
+            /// assert_eq!(writer.peer_addr()?, listener.local_addr()?);
+            /// # Ok::<(), std::io::Error>(()) }).unwrap();
+            /// ```
             pub fn peer_addr(&self) -> std::io::Result<$Addr> {
                 self.stream().peer_addr()
             }
@@ -401,6 +593,18 @@ macro_rules! writing_half {
             ///
             /// # Errors
             /// Any error of `getsockname(2)`.
+            ///
+            /// # Examples
+            /// With a TCP stream:
+            /// ```
+            /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+            /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+            /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+            /// # let (mut peer, _) = listener.accept().await?;
+            /// let (_reader, writer) = stream.into_split();
+            /// assert_eq!(writer.local_addr()?, peer.peer_addr()?);
+            /// # Ok::<(), std::io::Error>(()) }).unwrap();
+            /// ```
             pub fn local_addr(&self) -> std::io::Result<$Addr> {
                 self.stream().local_addr()
             }

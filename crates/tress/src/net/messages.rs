@@ -91,6 +91,22 @@ macro_rules! message_methods {
         ///
         /// # Errors
         /// See [`ready`](Self::ready).
+        ///
+        /// # Examples
+        /// With a UDP socket:
+        /// ```
+        /// use std::future::poll_fn;
+        ///
+        /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+        /// # let socket = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+        /// # let peer = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+        /// # socket.connect(peer.local_addr()?).await?;
+        /// # peer.connect(socket.local_addr()?).await?;
+        /// peer.send(b"hello").await?;
+        /// poll_fn(|cx| socket.poll_recv_ready(cx)).await?;
+        /// assert_eq!(socket.try_recv(&mut [0; 16])?, 5);
+        /// # Ok::<(), std::io::Error>(()) }).unwrap();
+        /// ```
         pub fn poll_recv_ready(
             &self,
             cx: &mut std::task::Context<'_>,
@@ -105,6 +121,21 @@ macro_rules! message_methods {
         ///
         /// # Errors
         /// See [`ready`](Self::ready).
+        ///
+        /// # Examples
+        /// With a UDP socket:
+        /// ```
+        /// use std::future::poll_fn;
+        ///
+        /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+        /// # let socket = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+        /// # let peer = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+        /// # socket.connect(peer.local_addr()?).await?;
+        /// # peer.connect(socket.local_addr()?).await?;
+        /// poll_fn(|cx| socket.poll_send_ready(cx)).await?;
+        /// assert_eq!(socket.try_send(b"hello")?, 5);
+        /// # Ok::<(), std::io::Error>(()) }).unwrap();
+        /// ```
         pub fn poll_send_ready(
             &self,
             cx: &mut std::task::Context<'_>,
@@ -146,6 +177,20 @@ macro_rules! message_methods {
         ///
         /// # Errors
         /// See [`send`](Self::send).
+        ///
+        /// # Examples
+        /// With a UDP socket:
+        /// ```
+        /// use std::future::poll_fn;
+        ///
+        /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+        /// # let socket = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+        /// # let peer = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+        /// # socket.connect(peer.local_addr()?).await?;
+        /// # peer.connect(socket.local_addr()?).await?;
+        /// assert_eq!(poll_fn(|cx| socket.poll_send(cx, b"hello")).await?, 5);
+        /// # Ok::<(), std::io::Error>(()) }).unwrap();
+        /// ```
         pub fn poll_send(
             &self,
             cx: &mut std::task::Context<'_>,
@@ -218,6 +263,25 @@ macro_rules! message_methods {
         ///
         /// # Errors
         /// See [`recv`](Self::recv).
+        ///
+        /// # Examples
+        /// With a UDP socket:
+        /// ```
+        /// use std::future::poll_fn;
+        /// use tress::io::ReadBuf;
+        ///
+        /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+        /// # let socket = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+        /// # let peer = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+        /// # socket.connect(peer.local_addr()?).await?;
+        /// # peer.connect(socket.local_addr()?).await?;
+        /// peer.send(b"hello").await?;
+        /// let mut space = [0; 1024];
+        /// let mut buf = ReadBuf::new(&mut space);
+        /// poll_fn(|cx| socket.poll_recv(cx, &mut buf)).await?;
+        /// assert_eq!(buf.filled(), b"hello");
+        /// # Ok::<(), std::io::Error>(()) }).unwrap();
+        /// ```
         pub fn poll_recv(
             &self,
             cx: &mut std::task::Context<'_>,
@@ -296,6 +360,22 @@ macro_rules! message_methods {
         /// # Errors
         /// [`WouldBlock`](std::io::ErrorKind::WouldBlock) if there is nothing; otherwise see
         /// [`recv`](Self::recv).
+        ///
+        /// # Examples
+        /// With a UDP socket:
+        /// ```
+        /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+        /// # let socket = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+        /// # let peer = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+        /// # socket.connect(peer.local_addr()?).await?;
+        /// # peer.connect(socket.local_addr()?).await?;
+        /// peer.send(b"hello").await?;
+        /// let mut buf = Vec::with_capacity(1024);
+        /// socket.readable().await?;
+        /// socket.try_recv_buf(&mut buf)?;
+        /// assert_eq!(buf, b"hello");
+        /// # Ok::<(), std::io::Error>(()) }).unwrap();
+        /// ```
         #[cfg(feature = "bytes")]
         pub fn try_recv_buf<B: bytes::BufMut>(&self, buf: &mut B) -> std::io::Result<usize> {
             self.io.try_io($crate::io::Interest::READABLE, |socket| {
@@ -347,6 +427,25 @@ macro_rules! sender_methods {
         ///
         /// # Errors
         /// See [`recv_from`](Self::recv_from).
+        ///
+        /// # Examples
+        /// With a UDP socket:
+        /// ```
+        /// use std::future::poll_fn;
+        /// use tress::io::ReadBuf;
+        ///
+        /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+        /// # let socket = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+        /// # let peer = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+        /// # socket.connect(peer.local_addr()?).await?;
+        /// # peer.connect(socket.local_addr()?).await?;
+        /// peer.send(b"hello").await?;
+        /// let mut space = [0; 1024];
+        /// let mut buf = ReadBuf::new(&mut space);
+        /// let sender = poll_fn(|cx| socket.poll_recv_from(cx, &mut buf)).await?;
+        /// assert_eq!((buf.filled(), sender), (&b"hello"[..], peer.local_addr()?));
+        /// # Ok::<(), std::io::Error>(()) }).unwrap();
+        /// ```
         pub fn poll_recv_from(
             &self,
             cx: &mut std::task::Context<'_>,
@@ -362,6 +461,21 @@ macro_rules! sender_methods {
         /// # Errors
         /// [`WouldBlock`](std::io::ErrorKind::WouldBlock) if there is nothing; otherwise see
         /// [`recv_from`](Self::recv_from).
+        ///
+        /// # Examples
+        /// With a UDP socket:
+        /// ```
+        /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+        /// # let socket = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+        /// # let peer = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+        /// # socket.connect(peer.local_addr()?).await?;
+        /// # peer.connect(socket.local_addr()?).await?;
+        /// peer.send(b"hello").await?;
+        /// socket.readable().await?;
+        /// let (n, sender) = socket.try_recv_from(&mut [0; 1024])?;
+        /// assert_eq!((n, sender), (5, peer.local_addr()?));
+        /// # Ok::<(), std::io::Error>(()) }).unwrap();
+        /// ```
         pub fn try_recv_from(&self, buf: &mut [u8]) -> std::io::Result<(usize, $Addr)> {
             self.io.try_io($crate::io::Interest::READABLE, |socket| {
                 $crate::net::messages::Messages::take_from(socket, buf)
@@ -408,6 +522,22 @@ macro_rules! sender_methods {
         /// # Errors
         /// [`WouldBlock`](std::io::ErrorKind::WouldBlock) if there is nothing; otherwise see
         /// [`recv_from`](Self::recv_from).
+        ///
+        /// # Examples
+        /// With a UDP socket:
+        /// ```
+        /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+        /// # let socket = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+        /// # let peer = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+        /// # socket.connect(peer.local_addr()?).await?;
+        /// # peer.connect(socket.local_addr()?).await?;
+        /// peer.send(b"hello").await?;
+        /// let mut buf = Vec::with_capacity(1024);
+        /// socket.readable().await?;
+        /// let (n, sender) = socket.try_recv_buf_from(&mut buf)?;
+        /// assert_eq!((n, sender), (5, peer.local_addr()?));
+        /// # Ok::<(), std::io::Error>(()) }).unwrap();
+        /// ```
         #[cfg(feature = "bytes")]
         pub fn try_recv_buf_from<B: bytes::BufMut>(
             &self,

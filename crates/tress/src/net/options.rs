@@ -6,6 +6,18 @@ macro_rules! ip_options {
         ///
         /// # Errors
         /// Any error of `getsockopt(2)`.
+        ///
+        /// # Examples
+        /// With a UDP socket:
+        /// ```
+        /// use tress::net::UdpSocket;
+        ///
+        /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+        /// if let Ok(socket) = UdpSocket::bind("[::1]:0").await {
+        ///     println!("traffic class {}", socket.tclass_v6()?);
+        /// }
+        /// # Ok::<(), std::io::Error>(()) }).unwrap();
+        /// ```
         #[cfg(any(
             target_os = "android",
             target_os = "dragonfly",
@@ -25,6 +37,19 @@ macro_rules! ip_options {
         ///
         /// # Errors
         /// Any error of `setsockopt(2)`.
+        ///
+        /// # Examples
+        /// With a UDP socket:
+        /// ```
+        /// use tress::net::UdpSocket;
+        ///
+        /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+        /// if let Ok(socket) = UdpSocket::bind("[::1]:0").await {
+        ///     socket.set_tclass_v6(0x10)?;
+        ///     assert_eq!(socket.tclass_v6()?, 0x10);
+        /// }
+        /// # Ok::<(), std::io::Error>(()) }).unwrap();
+        /// ```
         #[cfg(any(
             target_os = "android",
             target_os = "dragonfly",
@@ -44,6 +69,14 @@ macro_rules! ip_options {
         ///
         /// # Errors
         /// Any error of `getsockopt(2)`.
+        ///
+        /// # Examples
+        /// With a TCP socket:
+        /// ```
+        /// let socket = tress::net::TcpSocket::new_v4()?;
+        /// println!("type of service {}", socket.tos_v4()?);
+        /// # Ok::<(), std::io::Error>(())
+        /// ```
         #[cfg(not(any(
             target_os = "fuchsia",
             target_os = "redox",
@@ -61,6 +94,16 @@ macro_rules! ip_options {
         ///
         /// # Errors
         /// Any error of `setsockopt(2)`.
+        ///
+        /// # Examples
+        /// With a TCP socket:
+        /// ```
+        /// let socket = tress::net::TcpSocket::new_v4()?;
+        /// socket.set_tos_v4(0x10)?;
+        /// # #[cfg(unix)]
+        /// assert_eq!(socket.tos_v4()?, 0x10);
+        /// # Ok::<(), std::io::Error>(())
+        /// ```
         #[cfg(not(any(
             target_os = "fuchsia",
             target_os = "redox",
@@ -111,6 +154,14 @@ macro_rules! ip_options {
         ///
         /// # Errors
         /// Any error of `getsockopt(2)`.
+        ///
+        /// # Examples
+        /// With a TCP socket:
+        /// ```
+        /// let socket = tress::net::TcpSocket::new_v4()?;
+        /// assert_eq!(socket.device()?, None);
+        /// # Ok::<(), std::io::Error>(())
+        /// ```
         #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
         pub fn device(&self) -> std::io::Result<Option<Vec<u8>>> {
             socket2::SockRef::from(self).device()
@@ -122,6 +173,14 @@ macro_rules! ip_options {
         ///
         /// # Errors
         /// Any error of `setsockopt(2)`: the system may require a capability.
+        ///
+        /// # Examples
+        /// With a TCP socket:
+        /// ```no_run
+        /// let socket = tress::net::TcpSocket::new_v4()?;
+        /// socket.bind_device(Some(b"eth0"))?;
+        /// # Ok::<(), std::io::Error>(())
+        /// ```
         #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
         pub fn bind_device(&self, interface: Option<&[u8]>) -> std::io::Result<()> {
             socket2::SockRef::from(self).bind_device(interface)

@@ -123,7 +123,21 @@ impl Drop for Waiter {
 }
 
 impl<S: PooledSource> Pooled<S> {
-    /// Wraps a stream. Nothing is received before the first read.
+    /// Wraps a stream.
+    ///
+    /// Nothing is received before the first read.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::Pooled;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+    /// # let (mut peer, _) = listener.accept().await?;
+    /// let stream = Pooled::new(stream);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn new(stream: S) -> Pooled<S> {
         Pooled {
             receive: Receive::Idle,
@@ -135,6 +149,19 @@ impl<S: PooledSource> Pooled<S> {
     /// Returns a reference to the stream, to write to it or to ask for its addresses.
     ///
     /// Do not read from it.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::Pooled;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+    /// # let (mut peer, _) = listener.accept().await?;
+    /// let stream = Pooled::new(stream);
+    /// assert_eq!(stream.get_ref().peer_addr()?, listener.local_addr()?);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn get_ref(&self) -> &S {
         &self.stream
     }
@@ -142,6 +169,21 @@ impl<S: PooledSource> Pooled<S> {
     /// Returns a mutable reference to the stream, to write to it.
     ///
     /// Do not read from it.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::{AsyncReadExt, AsyncWriteExt};
+    /// use tress::net::Pooled;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+    /// # let (mut peer, _) = listener.accept().await?;
+    /// let mut stream = Pooled::new(stream);
+    /// stream.get_mut().write_u8(7).await?;
+    /// assert_eq!(peer.read_u8().await?, 7);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn get_mut(&mut self) -> &mut S {
         &mut self.stream
     }
@@ -185,6 +227,23 @@ impl<S: PooledSource> Pooled<S> {
     ///
     /// # Errors
     /// See [`read_pooled`](Self::read_pooled).
+    ///
+    /// # Examples
+    /// ```
+    /// use std::future::poll_fn;
+    /// use tress::io::AsyncWriteExt;
+    /// use tress::net::Pooled;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+    /// # let (mut peer, _) = listener.accept().await?;
+    /// peer.write_all(b"hello").await?;
+    /// let mut stream = Pooled::new(stream);
+    /// let bytes = poll_fn(|cx| stream.poll_read_pooled(cx)).await?;
+    /// assert!(bytes.is_some());
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn poll_read_pooled(
         &mut self,
         cx: &mut Context<'_>,

@@ -206,6 +206,22 @@ macro_rules! polling_methods {
         ///
         /// # Errors
         /// See [`ready`](Self::ready).
+        ///
+        /// # Examples
+        /// With a TCP stream:
+        /// ```
+        /// use std::future::poll_fn;
+        /// use tress::io::AsyncWriteExt;
+        ///
+        /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+        /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+        /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+        /// # let (mut peer, _) = listener.accept().await?;
+        /// peer.write_all(b"hello").await?;
+        /// poll_fn(|cx| stream.poll_read_ready(cx)).await?;
+        /// assert_eq!(stream.try_read(&mut [0; 64])?, 5);
+        /// # Ok::<(), std::io::Error>(()) }).unwrap();
+        /// ```
         pub fn poll_read_ready(
             &self,
             cx: &mut std::task::Context<'_>,
@@ -220,6 +236,20 @@ macro_rules! polling_methods {
         ///
         /// # Errors
         /// See [`ready`](Self::ready).
+        ///
+        /// # Examples
+        /// With a TCP stream:
+        /// ```
+        /// use std::future::poll_fn;
+        ///
+        /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+        /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+        /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+        /// # let (mut peer, _) = listener.accept().await?;
+        /// poll_fn(|cx| stream.poll_write_ready(cx)).await?;
+        /// assert_eq!(stream.try_write(b"hello")?, 5);
+        /// # Ok::<(), std::io::Error>(()) }).unwrap();
+        /// ```
         pub fn poll_write_ready(
             &self,
             cx: &mut std::task::Context<'_>,

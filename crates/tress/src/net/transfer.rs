@@ -94,8 +94,7 @@ socket!(mio::net::TcpStream, mio::net::UdpSocket);
 #[cfg(unix)]
 socket!(mio::net::UnixStream, mio::net::UnixDatagram);
 
-/// Methods for streams: polls for readiness, and attempts to read and write. Called once in an `impl` of a type
-/// whose field `io` is a `Source`.
+/// Methods for streams: polls for both directions, and attempts to read and write.
 macro_rules! stream_methods {
     () => {
         $crate::net::readiness::polling_methods!();
@@ -103,11 +102,28 @@ macro_rules! stream_methods {
         /// Attempts to read into `buf`, without waiting, and returns how many bytes were read.
         ///
         /// A return value of 0 means that the stream is at its end, or that `buf` is empty. See
-        /// [`readable`](Self::readable) for an example.
+        /// [`readable`](Self::readable) for a loop that waits whenever there is nothing.
         ///
         /// # Errors
         /// [`WouldBlock`](std::io::ErrorKind::WouldBlock) if there is nothing to read; otherwise any error
         /// of `recv(2)`.
+        ///
+        /// # Examples
+        /// With a TCP stream:
+        /// ```
+        /// use tress::io::{AsyncWriteExt, ErrorKind};
+        ///
+        /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+        /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+        /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+        /// # let (mut peer, _) = listener.accept().await?;
+        /// let mut buf = [0; 64];
+        /// assert_eq!(stream.try_read(&mut buf).unwrap_err().kind(), ErrorKind::WouldBlock);
+        /// peer.write_all(b"hello").await?;
+        /// stream.readable().await?;
+        /// assert_eq!(stream.try_read(&mut buf)?, 5);
+        /// # Ok::<(), std::io::Error>(()) }).unwrap();
+        /// ```
         pub fn try_read(&self, buf: &mut [u8]) -> std::io::Result<usize> {
             if let Some(read) = self.io.try_leftover(buf) {
                 return read;
@@ -125,6 +141,25 @@ macro_rules! stream_methods {
         ///
         /// # Errors
         /// See [`try_read`](Self::try_read).
+        ///
+        /// # Examples
+        /// With a TCP stream:
+        /// ```
+        /// use std::io::IoSliceMut;
+        /// use tress::io::AsyncWriteExt;
+        ///
+        /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+        /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+        /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+        /// # let (mut peer, _) = listener.accept().await?;
+        /// peer.write_all(b"hello").await?;
+        /// let (mut first, mut rest) = ([0; 1], [0; 64]);
+        /// stream.readable().await?;
+        /// let mut bufs = [IoSliceMut::new(&mut first), IoSliceMut::new(&mut rest)];
+        /// assert_eq!(stream.try_read_vectored(&mut bufs)?, 5);
+        /// assert_eq!((&first, &rest[..4]), (b"h", &b"ello"[..]));
+        /// # Ok::<(), std::io::Error>(()) }).unwrap();
+        /// ```
         pub fn try_read_vectored(
             &self,
             bufs: &mut [std::io::IoSliceMut<'_>],
@@ -181,11 +216,23 @@ macro_rules! stream_methods {
 
         /// Attempts to write from `buf`, without waiting, and returns how many bytes were written.
         ///
-        /// See [`writable`](Self::writable) for an example.
+        /// See [`writable`](Self::writable) for a loop that waits whenever there is no room.
         ///
         /// # Errors
         /// [`WouldBlock`](std::io::ErrorKind::WouldBlock) if there is no room; otherwise any error of
         /// `send(2)`.
+        ///
+        /// # Examples
+        /// With a TCP stream:
+        /// ```
+        /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+        /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+        /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+        /// # let (mut peer, _) = listener.accept().await?;
+        /// stream.writable().await?;
+        /// assert_eq!(stream.try_write(b"hello")?, 5);
+        /// # Ok::<(), std::io::Error>(()) }).unwrap();
+        /// ```
         pub fn try_write(&self, buf: &[u8]) -> std::io::Result<usize> {
             self.io.try_io($crate::io::Interest::WRITABLE, |socket| {
                 $crate::net::transfer::send(socket, buf)
@@ -199,6 +246,21 @@ macro_rules! stream_methods {
         ///
         /// # Errors
         /// See [`try_write`](Self::try_write).
+        ///
+        /// # Examples
+        /// With a TCP stream:
+        /// ```
+        /// use std::io::IoSlice;
+        ///
+        /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+        /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+        /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+        /// # let (mut peer, _) = listener.accept().await?;
+        /// stream.writable().await?;
+        /// let bufs = [IoSlice::new(b"hello "), IoSlice::new(b"world")];
+        /// assert_eq!(stream.try_write_vectored(&bufs)?, 11);
+        /// # Ok::<(), std::io::Error>(()) }).unwrap();
+        /// ```
         pub fn try_write_vectored(&self, bufs: &[std::io::IoSlice<'_>]) -> std::io::Result<usize> {
             self.io.try_io($crate::io::Interest::WRITABLE, |socket| {
                 $crate::net::transfer::write_vectored(socket, bufs)

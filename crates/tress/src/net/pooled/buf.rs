@@ -77,7 +77,7 @@ impl PooledBuf {
     /// Removes the first `n` bytes.
     ///
     /// # Panics
-    /// If there are fewer than `n` bytes.
+    /// Panics if there are fewer than `n` bytes.
     ///
     /// # Examples
     /// ```

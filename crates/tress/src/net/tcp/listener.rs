@@ -59,7 +59,7 @@ impl TcpListener {
     /// there is no address; or that the runtime has shut down.
     ///
     /// # Panics
-    /// If there is no current runtime, or it was built without I/O.
+    /// Panics if there is no current runtime, or it was built without I/O.
     ///
     /// # Cancel safety
     /// This method is cancel safe: if it is dropped, no socket is left behind.
@@ -102,7 +102,7 @@ impl TcpListener {
     /// keep a processor busy until then.
     ///
     /// # Panics
-    /// If there is no current runtime, or it was built without I/O.
+    /// Panics if there is no current runtime, or it was built without I/O.
     ///
     /// # Cancel safety
     /// This method is cancel safe: a connection that is not returned stays in the backlog.
@@ -136,6 +136,18 @@ impl TcpListener {
     ///
     /// # Panics
     /// See [`accept`](Self::accept).
+    ///
+    /// # Examples
+    /// ```
+    /// use std::future::poll_fn;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// let client = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+    /// let (_server, peer) = poll_fn(|cx| listener.poll_accept(cx)).await?;
+    /// assert_eq!(peer, client.local_addr()?);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(TcpStream, SocketAddr)>> {
         ready!(self.patience.poll_wait(cx));
         let accepted = ready!(self.io.poll_io(cx, Direction::Read, accept));
@@ -152,7 +164,7 @@ impl TcpListener {
     /// Any error of setting the mode, or that the runtime has shut down.
     ///
     /// # Panics
-    /// If there is no current runtime, or it was built without I/O.
+    /// Panics if there is no current runtime, or it was built without I/O.
     ///
     /// # Examples
     /// ```
@@ -179,6 +191,15 @@ impl TcpListener {
     ///
     /// # Errors
     /// None at present.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// let listener: std::net::TcpListener = listener.into_std()?;
+    /// listener.set_nonblocking(false)?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn into_std(self) -> io::Result<std::net::TcpListener> {
         Ok(self.io.into_inner().into())
     }
@@ -207,6 +228,14 @@ impl TcpListener {
     ///
     /// # Errors
     /// Any error of `getsockopt(2)`.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// println!("at most {} hops", listener.ttl()?);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn ttl(&self) -> io::Result<u32> {
         self.io.get_ref().ttl()
     }
@@ -215,6 +244,15 @@ impl TcpListener {
     ///
     /// # Errors
     /// Any error of `setsockopt(2)`.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// listener.set_ttl(64)?;
+    /// assert_eq!(listener.ttl()?, 64);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
         self.io.get_ref().set_ttl(ttl)
     }

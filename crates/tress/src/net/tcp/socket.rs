@@ -54,6 +54,15 @@ macro_rules! options {
         ///
         /// # Errors
         /// Any error of `getsockopt(2)`.
+        ///
+        /// # Examples
+        /// ```
+        /// use tress::net::TcpSocket;
+        ///
+        /// let socket = TcpSocket::new_v4()?;
+        #[doc = concat!("println!(\"", stringify!($get), ": {}\", socket.", stringify!($get), "()?);")]
+        /// # Ok::<(), std::io::Error>(())
+        /// ```
         pub fn $get(&self) -> io::Result<$type> {
             self.inner.$inner_get()
         }
@@ -84,6 +93,17 @@ impl TcpSocket {
     ///
     /// # Errors
     /// Any error of `socket(2)`, for example that the system has no IPv6.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::TcpSocket;
+    ///
+    /// match TcpSocket::new_v6() {
+    ///     Ok(socket) => socket.set_nodelay(true)?,
+    ///     Err(error) => println!("there is no IPv6 here: {error}"),
+    /// }
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn new_v6() -> io::Result<TcpSocket> {
         TcpSocket::new(Domain::IPV6)
     }
@@ -159,6 +179,13 @@ impl TcpSocket {
     ///
     /// # Errors
     /// Any error of `getsockopt(2)`.
+    ///
+    /// # Examples
+    /// ```
+    /// let socket = tress::net::TcpSocket::new_v4()?;
+    /// assert!(!socket.reuseport()?);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[cfg(all(unix, not(target_os = "solaris"), not(target_os = "illumos")))]
     pub fn reuseport(&self) -> io::Result<bool> {
         self.inner.reuse_port()
@@ -190,6 +217,13 @@ impl TcpSocket {
     ///
     /// # Errors
     /// Any error of `getsockopt(2)`.
+    ///
+    /// # Examples
+    /// ```
+    /// let socket = tress::net::TcpSocket::new_v4()?;
+    /// println!("{} bytes", socket.send_buffer_size()?);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn send_buffer_size(&self) -> io::Result<u32> {
         self.inner.send_buffer_size().map(|size| size as u32)
     }
@@ -220,6 +254,13 @@ impl TcpSocket {
     ///
     /// # Errors
     /// Any error of `getsockopt(2)`.
+    ///
+    /// # Examples
+    /// ```
+    /// let socket = tress::net::TcpSocket::new_v4()?;
+    /// println!("{} bytes", socket.recv_buffer_size()?);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn recv_buffer_size(&self) -> io::Result<u32> {
         self.inner.recv_buffer_size().map(|size| size as u32)
     }
@@ -233,18 +274,39 @@ impl TcpSocket {
         self.inner.set_linger(dur)
     }
 
-    /// Makes closing reset the connection: see [`TcpStream::set_zero_linger`].
+    /// Makes closing reset the connection.
+    ///
+    /// Does the same as [`TcpStream::set_zero_linger`], for the stream that the socket becomes.
     ///
     /// # Errors
     /// Any error of `setsockopt(2)`.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let socket = tress::net::TcpSocket::new_v4()?;
+    /// socket.set_zero_linger()?;
+    /// assert_eq!(socket.linger()?, Some(Duration::ZERO));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn set_zero_linger(&self) -> io::Result<()> {
         self.inner.set_linger(Some(Duration::ZERO))
     }
 
-    /// Returns how long closing waits: see [`TcpStream::linger`].
+    /// Returns how long closing waits for written bytes to be acknowledged (`SO_LINGER`).
+    ///
+    /// See [`TcpStream::linger`].
     ///
     /// # Errors
     /// Any error of `getsockopt(2)`.
+    ///
+    /// # Examples
+    /// ```
+    /// let socket = tress::net::TcpSocket::new_v4()?;
+    /// assert_eq!(socket.linger()?, None);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn linger(&self) -> io::Result<Option<Duration>> {
         self.inner.linger()
     }
@@ -277,6 +339,13 @@ impl TcpSocket {
     ///
     /// # Errors
     /// Any error of `getsockopt(2)`.
+    ///
+    /// # Examples
+    /// ```
+    /// let socket = tress::net::TcpSocket::new_v4()?;
+    /// assert!(socket.take_error()?.is_none());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         self.inner.take_error()
     }
@@ -308,7 +377,7 @@ impl TcpSocket {
     /// Any error of `connect(2)`, or that the runtime has shut down.
     ///
     /// # Panics
-    /// If there is no current runtime, or it was built without I/O.
+    /// Panics if there is no current runtime, or it was built without I/O.
     ///
     /// # Cancel safety
     /// Dropping the future closes the socket, whether the connection is established or under way.
@@ -344,7 +413,7 @@ impl TcpSocket {
     /// Any error of `listen(2)`, or that the runtime has shut down.
     ///
     /// # Panics
-    /// If there is no current runtime, or it was built without I/O.
+    /// Panics if there is no current runtime, or it was built without I/O.
     ///
     /// # Examples
     /// ```

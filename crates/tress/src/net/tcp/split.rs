@@ -48,6 +48,24 @@ macro_rules! peeking {
             ///
             /// # Errors
             /// See [`TcpStream::peek`].
+            ///
+            /// # Examples
+            /// ```
+            /// use std::future::poll_fn;
+            /// use tress::io::{AsyncWriteExt, ReadBuf};
+            ///
+            /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+            /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+            /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+            /// # let (mut peer, _) = listener.accept().await?;
+            /// peer.write_all(b"hello").await?;
+            /// let (mut reader, _writer) = stream.into_split();
+            /// let mut space = [0; 1];
+            /// let mut buf = ReadBuf::new(&mut space);
+            /// assert_eq!(poll_fn(|cx| reader.poll_peek(cx, &mut buf)).await?, 1);
+            /// assert_eq!(buf.filled(), b"h");
+            /// # Ok::<(), std::io::Error>(()) }).unwrap();
+            /// ```
             pub fn poll_peek(
                 &mut self,
                 cx: &mut Context<'_>,

@@ -71,7 +71,7 @@ impl TcpStream {
     /// address; or that the runtime has shut down.
     ///
     /// # Panics
-    /// If there is no current runtime, or it was built without I/O.
+    /// Panics if there is no current runtime, or it was built without I/O.
     ///
     /// # Cancel safety
     /// Dropping the future closes the socket, whether the connection is established or under way.
@@ -150,7 +150,7 @@ impl TcpStream {
     /// Any error of setting the mode, or that the runtime has shut down.
     ///
     /// # Panics
-    /// If there is no current runtime, or it was built without I/O.
+    /// Panics if there is no current runtime, or it was built without I/O.
     ///
     /// # Examples
     /// ```
@@ -237,6 +237,18 @@ impl TcpStream {
     ///
     /// # Errors
     /// Any error of `getsockopt(2)`.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+    /// # let (mut peer, _) = listener.accept().await?;
+    /// if let Some(error) = stream.take_error()? {
+    ///     eprintln!("the connection has failed: {error}");
+    /// }
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         self.io.get_ref().take_error()
     }
@@ -290,6 +302,23 @@ impl TcpStream {
     ///
     /// # Errors
     /// See [`peek`](Self::peek).
+    ///
+    /// # Examples
+    /// ```
+    /// use std::future::poll_fn;
+    /// use tress::io::{AsyncWriteExt, ReadBuf};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+    /// # let (mut peer, _) = listener.accept().await?;
+    /// peer.write_all(b"hello").await?;
+    /// let mut space = [0; 1];
+    /// let mut buf = ReadBuf::new(&mut space);
+    /// assert_eq!(poll_fn(|cx| stream.poll_peek(cx, &mut buf)).await?, 1);
+    /// assert_eq!(buf.filled(), b"h");
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn poll_peek(
         &self,
         cx: &mut Context<'_>,
@@ -319,11 +348,22 @@ impl TcpStream {
         unsafe { self.io.poll_read_stream(cx, buf, receive) }
     }
 
-    /// Returns whether small writes are sent at once (`TCP_NODELAY`): see
-    /// [`set_nodelay`](Self::set_nodelay).
+    /// Returns whether small writes are sent at once (`TCP_NODELAY`).
+    ///
+    /// See [`set_nodelay`](Self::set_nodelay).
     ///
     /// # Errors
     /// Any error of `getsockopt(2)`.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+    /// # let (mut peer, _) = listener.accept().await?;
+    /// assert!(!stream.nodelay()?);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn nodelay(&self) -> io::Result<bool> {
         self.io.get_ref().nodelay()
     }
@@ -349,11 +389,22 @@ impl TcpStream {
         self.io.get_ref().set_nodelay(nodelay)
     }
 
-    /// Returns whether acknowledgements are sent at once (`TCP_QUICKACK`): see
-    /// [`set_quickack`](Self::set_quickack).
+    /// Returns whether acknowledgements are sent at once (`TCP_QUICKACK`).
+    ///
+    /// See [`set_quickack`](Self::set_quickack).
     ///
     /// # Errors
     /// Any error of `getsockopt(2)`.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+    /// # let (mut peer, _) = listener.accept().await?;
+    /// println!("acknowledges at once: {}", stream.quickack()?);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub fn quickack(&self) -> io::Result<bool> {
         SockRef::from(self).tcp_quickack()
@@ -365,6 +416,16 @@ impl TcpStream {
     ///
     /// # Errors
     /// Any error of `setsockopt(2)`.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+    /// # let (mut peer, _) = listener.accept().await?;
+    /// stream.set_quickack(true)?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub fn set_quickack(&self, quickack: bool) -> io::Result<()> {
         SockRef::from(self).set_tcp_quickack(quickack)
@@ -374,6 +435,16 @@ impl TcpStream {
     ///
     /// # Errors
     /// Any error of `getsockopt(2)`.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+    /// # let (mut peer, _) = listener.accept().await?;
+    /// assert_eq!(stream.linger()?, None);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn linger(&self) -> io::Result<Option<Duration>> {
         SockRef::from(self).linger()
     }
@@ -418,6 +489,16 @@ impl TcpStream {
     ///
     /// # Errors
     /// Any error of `getsockopt(2)`.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let listener = tress::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// # let mut stream = tress::net::TcpStream::connect(listener.local_addr()?).await?;
+    /// # let (mut peer, _) = listener.accept().await?;
+    /// println!("at most {} hops", stream.ttl()?);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn ttl(&self) -> io::Result<u32> {
         self.io.get_ref().ttl()
     }

@@ -56,18 +56,63 @@ pub struct ReceivedDatagram<'a> {
 }
 
 impl<'a> ReceivedDatagram<'a> {
-    /// Creates an empty place for a datagram. Bytes that do not fit into `buf` are lost.
+    /// Creates an empty place for a datagram.
+    ///
+    /// Bytes that do not fit into `buf` are lost.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::udp::ReceivedDatagram;
+    ///
+    /// let mut space = [0; 4 * 1500];
+    /// let places: Vec<_> = space.chunks_mut(1500).map(ReceivedDatagram::new).collect();
+    /// assert_eq!(places.len(), 4);
+    /// ```
     pub fn new(buf: &'a mut [u8]) -> ReceivedDatagram<'a> {
         let received = None;
         ReceivedDatagram { buf, received }
     }
 
-    /// Returns the contents of the datagram: empty if none was received.
+    /// Returns the contents of the datagram, which are empty if none was received.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::udp::ReceivedDatagram;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let socket = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+    /// # let peer = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+    /// # socket.connect(peer.local_addr()?).await?;
+    /// # peer.connect(socket.local_addr()?).await?;
+    /// peer.send(b"hello").await?;
+    /// let mut space = [0; 1500];
+    /// let mut places = [ReceivedDatagram::new(&mut space)];
+    /// socket.recv_many(&mut places).await?;
+    /// assert_eq!(places[0].bytes(), b"hello");
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn bytes(&self) -> &[u8] {
         &self.buf[..self.received.map_or(0, |(n, _)| n)]
     }
 
     /// Returns the address of the sender, if a datagram was received.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::udp::ReceivedDatagram;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let socket = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+    /// # let peer = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+    /// # socket.connect(peer.local_addr()?).await?;
+    /// # peer.connect(socket.local_addr()?).await?;
+    /// peer.send(b"hello").await?;
+    /// let mut space = [0; 1500];
+    /// let mut places = [ReceivedDatagram::new(&mut space)];
+    /// socket.recv_many(&mut places).await?;
+    /// assert_eq!(places[0].sender(), Some(peer.local_addr()?));
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn sender(&self) -> Option<SocketAddr> {
         self.received.map(|(_, from)| from)
     }

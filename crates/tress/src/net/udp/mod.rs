@@ -59,7 +59,7 @@ impl UdpSocket {
     /// address; or that the runtime has shut down.
     ///
     /// # Panics
-    /// If there is no current runtime, or it was built without I/O.
+    /// Panics if there is no current runtime, or it was built without I/O.
     ///
     /// # Cancel safety
     /// This method is cancel safe: if it is dropped, no socket is left behind.
@@ -92,7 +92,7 @@ impl UdpSocket {
     /// Any error of setting the mode, or that the runtime has shut down.
     ///
     /// # Panics
-    /// If there is no current runtime, or it was built without I/O.
+    /// Panics if there is no current runtime, or it was built without I/O.
     ///
     /// # Examples
     /// ```
@@ -116,6 +116,15 @@ impl UdpSocket {
     ///
     /// # Errors
     /// None at present.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let socket = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+    /// let socket: std::net::UdpSocket = socket.into_std()?;
+    /// socket.set_nonblocking(false)?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn into_std(self) -> io::Result<std::net::UdpSocket> {
         Ok(self.io.into_inner().into())
     }
@@ -124,6 +133,14 @@ impl UdpSocket {
     ///
     /// # Errors
     /// Any error of `getsockname(2)`.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let socket = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+    /// println!("the system chose port {}", socket.local_addr()?.port());
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.io.get_ref().local_addr()
     }
@@ -133,6 +150,19 @@ impl UdpSocket {
     /// # Errors
     /// [`NotConnected`](io::ErrorKind::NotConnected) if it is not connected, or any other error of
     /// `getpeername(2)`.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::UdpSocket;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let server = UdpSocket::bind("127.0.0.1:0").await?;
+    /// let client = UdpSocket::bind("127.0.0.1:0").await?;
+    /// assert!(client.peer_addr().is_err());
+    /// client.connect(server.local_addr()?).await?;
+    /// assert_eq!(client.peer_addr()?, server.local_addr()?);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.io.get_ref().peer_addr()
     }
@@ -148,7 +178,7 @@ impl UdpSocket {
     /// address.
     ///
     /// # Panics
-    /// If a lookup is needed and there is no current runtime.
+    /// Panics if a lookup is needed and there is no current runtime.
     ///
     /// # Cancel safety
     /// This method is cancel safe: if it is dropped, the socket is as it was.
@@ -172,6 +202,16 @@ impl UdpSocket {
     ///
     /// # Errors
     /// Any error of `getsockopt(2)`.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let socket = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+    /// if let Some(error) = socket.take_error()? {
+    ///     eprintln!("a datagram did not arrive: {error}");
+    /// }
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         self.io.get_ref().take_error()
     }

@@ -52,6 +52,24 @@ impl UdpSocket {
     ///
     /// # Errors
     /// See [`peek`](Self::peek).
+    ///
+    /// # Examples
+    /// ```
+    /// use std::future::poll_fn;
+    /// use tress::io::ReadBuf;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let socket = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+    /// # let peer = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+    /// # socket.connect(peer.local_addr()?).await?;
+    /// # peer.connect(socket.local_addr()?).await?;
+    /// peer.send(b"hello").await?;
+    /// let mut space = [0; 16];
+    /// let mut buf = ReadBuf::new(&mut space);
+    /// poll_fn(|cx| socket.poll_peek(cx, &mut buf)).await?;
+    /// assert_eq!(buf.filled(), b"hello");
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn poll_peek(&self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let peek = |socket: &mio::net::UdpSocket, room: &mut [MaybeUninit<u8>]| {
             let n = socket.attempt(|socket| socket.peek(room))?;
@@ -65,6 +83,19 @@ impl UdpSocket {
     ///
     /// # Errors
     /// [`WouldBlock`](io::ErrorKind::WouldBlock) if there is none; otherwise see [`peek`](Self::peek).
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let socket = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+    /// # let peer = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+    /// # socket.connect(peer.local_addr()?).await?;
+    /// # peer.connect(socket.local_addr()?).await?;
+    /// peer.send(b"hello").await?;
+    /// socket.readable().await?;
+    /// assert_eq!(socket.try_peek(&mut [0; 16])?, 5);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn try_peek(&self, buf: &mut [u8]) -> io::Result<usize> {
         self.io.try_io(Interest::READABLE, |socket| {
             uninterrupted(|| socket.peek(buf))
@@ -105,6 +136,24 @@ impl UdpSocket {
     ///
     /// # Errors
     /// See [`peek`](Self::peek).
+    ///
+    /// # Examples
+    /// ```
+    /// use std::future::poll_fn;
+    /// use tress::io::ReadBuf;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let socket = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+    /// # let peer = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+    /// # socket.connect(peer.local_addr()?).await?;
+    /// # peer.connect(socket.local_addr()?).await?;
+    /// peer.send(b"hello").await?;
+    /// let mut space = [0; 16];
+    /// let mut buf = ReadBuf::new(&mut space);
+    /// let sender = poll_fn(|cx| socket.poll_peek_from(cx, &mut buf)).await?;
+    /// assert_eq!((buf.filled(), sender), (&b"hello"[..], peer.local_addr()?));
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn poll_peek_from(
         &self,
         cx: &mut Context<'_>,
@@ -123,6 +172,19 @@ impl UdpSocket {
     /// # Errors
     /// [`WouldBlock`](io::ErrorKind::WouldBlock) if there is no datagram; otherwise see
     /// [`peek`](Self::peek).
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let socket = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+    /// # let peer = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+    /// # socket.connect(peer.local_addr()?).await?;
+    /// # peer.connect(socket.local_addr()?).await?;
+    /// peer.send(b"hello").await?;
+    /// socket.readable().await?;
+    /// assert_eq!(socket.try_peek_from(&mut [0; 16])?, (5, peer.local_addr()?));
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn try_peek_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         self.io.try_io(Interest::READABLE, |socket| {
             uninterrupted(|| socket.peek_from(buf))
@@ -159,6 +221,21 @@ impl UdpSocket {
     ///
     /// # Errors
     /// See [`peek`](Self::peek).
+    ///
+    /// # Examples
+    /// ```
+    /// use std::future::poll_fn;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let socket = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+    /// # let peer = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+    /// # socket.connect(peer.local_addr()?).await?;
+    /// # peer.connect(socket.local_addr()?).await?;
+    /// peer.send(b"hello").await?;
+    /// let sender = poll_fn(|cx| socket.poll_peek_sender(cx)).await?;
+    /// assert_eq!(sender, peer.local_addr()?);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn poll_peek_sender(&self, cx: &mut Context<'_>) -> Poll<io::Result<SocketAddr>> {
         self.io.poll_io(cx, Direction::Read, sender)
     }
@@ -168,6 +245,19 @@ impl UdpSocket {
     /// # Errors
     /// [`WouldBlock`](io::ErrorKind::WouldBlock) if there is no datagram; otherwise see
     /// [`peek`](Self::peek).
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let socket = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+    /// # let peer = tress::net::UdpSocket::bind("127.0.0.1:0").await?;
+    /// # socket.connect(peer.local_addr()?).await?;
+    /// # peer.connect(socket.local_addr()?).await?;
+    /// peer.send(b"hello").await?;
+    /// socket.readable().await?;
+    /// assert_eq!(socket.try_peek_sender()?, peer.local_addr()?);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn try_peek_sender(&self) -> io::Result<SocketAddr> {
         self.io.try_io(Interest::READABLE, sender)
     }

@@ -19,7 +19,7 @@ impl UdpSocket {
     /// address; or that the runtime has shut down.
     ///
     /// # Panics
-    /// If a lookup is needed and there is no current runtime.
+    /// Panics if a lookup is needed and there is no current runtime.
     ///
     /// # Cancel safety
     /// This method is cancel safe: if it is dropped before it is ready, nothing was sent.
@@ -52,6 +52,19 @@ impl UdpSocket {
     ///
     /// # Errors
     /// See [`send`](Self::send).
+    ///
+    /// # Examples
+    /// ```
+    /// use std::future::poll_fn;
+    /// use tress::net::UdpSocket;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let server = UdpSocket::bind("127.0.0.1:0").await?;
+    /// let client = UdpSocket::bind("127.0.0.1:0").await?;
+    /// let address = server.local_addr()?;
+    /// assert_eq!(poll_fn(|cx| client.poll_send_to(cx, b"hello", address)).await?, 5);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn poll_send_to(
         &self,
         cx: &mut Context<'_>,

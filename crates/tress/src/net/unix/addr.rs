@@ -30,16 +30,46 @@ impl SocketAddr {
     /// Returns whether the address is unnamed.
     ///
     /// The sockets of a pair have no names, nor have sockets that connect without being bound first.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (near, _far) = tress::net::UnixStream::pair()?;
+    /// assert!(near.local_addr()?.is_unnamed());
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn is_unnamed(&self) -> bool {
         self.0.is_unnamed()
     }
 
     /// Returns the path, if the address is one.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::path::Path;
+    /// use tress::net::unix::SocketAddr;
+    ///
+    /// let address = std::os::unix::net::SocketAddr::from_pathname("/run/example.sock")?;
+    /// let address = SocketAddr::from(address);
+    /// assert_eq!(address.as_pathname(), Some(Path::new("/run/example.sock")));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn as_pathname(&self) -> Option<&Path> {
         self.0.as_pathname()
     }
 
     /// Returns the name in the abstract namespace, without the zero byte in front, if the address is one.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::UnixListener;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let name = format!("\0example-{}", std::process::id());
+    /// let listener = UnixListener::bind(&name)?;
+    /// assert_eq!(listener.local_addr()?.as_abstract_name(), Some(name[1..].as_bytes()));
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub fn as_abstract_name(&self) -> Option<&[u8]> {
         abstract_names::name(&self.0)

@@ -64,7 +64,7 @@ impl UnixDatagram {
     /// or that the runtime has shut down.
     ///
     /// # Panics
-    /// If there is no current runtime, or it was built without I/O.
+    /// Panics if there is no current runtime, or it was built without I/O.
     ///
     /// # Examples
     /// ```
@@ -100,7 +100,7 @@ impl UnixDatagram {
     /// Any error of `socketpair(2)`, or that the runtime has shut down.
     ///
     /// # Panics
-    /// If there is no current runtime, or it was built without I/O.
+    /// Panics if there is no current runtime, or it was built without I/O.
     ///
     /// # Examples
     /// ```
@@ -131,7 +131,15 @@ impl UnixDatagram {
     /// Any error of `socket(2)`, or that the runtime has shut down.
     ///
     /// # Panics
-    /// If there is no current runtime, or it was built without I/O.
+    /// Panics if there is no current runtime, or it was built without I/O.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let socket = tress::net::UnixDatagram::unbound()?;
+    /// assert!(socket.local_addr()?.is_unnamed());
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     #[track_caller]
     pub fn unbound() -> io::Result<UnixDatagram> {
         let socket = mio::net::UnixDatagram::unbound()?;
@@ -152,7 +160,7 @@ impl UnixDatagram {
     /// Any error of setting the mode, or that the runtime has shut down.
     ///
     /// # Panics
-    /// If there is no current runtime, or it was built without I/O.
+    /// Panics if there is no current runtime, or it was built without I/O.
     ///
     /// # Examples
     /// ```
@@ -179,6 +187,14 @@ impl UnixDatagram {
     ///
     /// # Errors
     /// None at present.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let socket = tress::net::UnixDatagram::unbound()?.into_std()?;
+    /// socket.set_nonblocking(false)?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn into_std(self) -> io::Result<net::UnixDatagram> {
         Ok(self.io.into_inner().into())
     }
@@ -259,6 +275,20 @@ impl UnixDatagram {
     ///
     /// # Errors
     /// See [`send_to`](Self::send_to).
+    ///
+    /// # Examples
+    /// ```
+    /// use std::future::poll_fn;
+    /// use tress::net::UnixDatagram;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let path = std::env::temp_dir().join(format!("tress-doc-dgram-poll-{}", std::process::id()));
+    /// let server = UnixDatagram::bind(&path)?;
+    /// let client = UnixDatagram::unbound()?;
+    /// assert_eq!(poll_fn(|cx| client.poll_send_to(cx, b"hello", &path)).await?, 5);
+    /// # std::fs::remove_file(&path)?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn poll_send_to<P>(
         &self,
         cx: &mut Context<'_>,
@@ -278,6 +308,20 @@ impl UnixDatagram {
     /// # Errors
     /// [`WouldBlock`](io::ErrorKind::WouldBlock) if there is no room; otherwise see
     /// [`send_to`](Self::send_to).
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::UnixDatagram;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let path = std::env::temp_dir().join(format!("tress-doc-dgram-try-{}", std::process::id()));
+    /// let server = UnixDatagram::bind(&path)?;
+    /// let client = UnixDatagram::unbound()?;
+    /// client.writable().await?;
+    /// assert_eq!(client.try_send_to(b"hello", &path)?, 5);
+    /// # std::fs::remove_file(&path)?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn try_send_to<P>(&self, buf: &[u8], target: P) -> io::Result<usize>
     where
         P: AsRef<Path>,
@@ -291,6 +335,18 @@ impl UnixDatagram {
     ///
     /// # Errors
     /// Any error of `getsockname(2)`.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::UnixDatagram;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let path = std::env::temp_dir().join(format!("tress-doc-dgram-addr-{}", std::process::id()));
+    /// let socket = UnixDatagram::bind(&path)?;
+    /// assert_eq!(socket.local_addr()?.as_pathname(), Some(path.as_path()));
+    /// # std::fs::remove_file(&path)?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.io.get_ref().local_addr().map(SocketAddr)
     }
@@ -299,6 +355,20 @@ impl UnixDatagram {
     ///
     /// # Errors
     /// Any error of `getpeername(2)`, such as [`NotConnected`](io::ErrorKind::NotConnected).
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::UnixDatagram;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let path = std::env::temp_dir().join(format!("tress-doc-dgram-peer-{}", std::process::id()));
+    /// let server = UnixDatagram::bind(&path)?;
+    /// let client = UnixDatagram::unbound()?;
+    /// client.connect(&path)?;
+    /// assert_eq!(client.peer_addr()?.as_pathname(), Some(path.as_path()));
+    /// # std::fs::remove_file(&path)?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.io.get_ref().peer_addr().map(SocketAddr)
     }
@@ -307,6 +377,14 @@ impl UnixDatagram {
     ///
     /// # Errors
     /// Any error of `getsockopt(2)`.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (near, _far) = tress::net::UnixDatagram::pair()?;
+    /// assert!(near.take_error()?.is_none());
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         self.io.get_ref().take_error()
     }

@@ -45,7 +45,7 @@ impl UnixListener {
     /// file already; or that the runtime has shut down.
     ///
     /// # Panics
-    /// If there is no current runtime, or it was built without I/O.
+    /// Panics if there is no current runtime, or it was built without I/O.
     ///
     /// # Examples
     /// ```no_run
@@ -68,6 +68,17 @@ impl UnixListener {
     ///
     /// # Panics
     /// See [`bind`](Self::bind).
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use tress::net::UnixListener;
+    /// use tress::net::unix::SocketAddr;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let address = std::os::unix::net::SocketAddr::from_pathname("/run/example.sock")?;
+    /// let listener = UnixListener::bind_addr(&SocketAddr::from(address))?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     #[track_caller]
     pub fn bind_addr(socket_addr: &SocketAddr) -> io::Result<UnixListener> {
         UnixListener::bind_std(&socket_addr.0)
@@ -97,7 +108,7 @@ impl UnixListener {
     /// recovers when descriptors have run out.
     ///
     /// # Panics
-    /// If there is no current runtime, or it was built without I/O.
+    /// Panics if there is no current runtime, or it was built without I/O.
     ///
     /// # Cancel safety
     /// This method is cancel safe: a connection that is not returned stays in the backlog.
@@ -131,6 +142,21 @@ impl UnixListener {
     ///
     /// # Panics
     /// See [`accept`](Self::accept).
+    ///
+    /// # Examples
+    /// ```
+    /// use std::future::poll_fn;
+    /// use tress::net::{UnixListener, UnixStream};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let path = std::env::temp_dir().join(format!("tress-doc-unix-poll-{}", std::process::id()));
+    /// let listener = UnixListener::bind(&path)?;
+    /// let client = UnixStream::connect(&path).await?;
+    /// let (_server, peer) = poll_fn(|cx| listener.poll_accept(cx)).await?;
+    /// assert!(peer.is_unnamed());
+    /// # std::fs::remove_file(&path)?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(UnixStream, SocketAddr)>> {
         ready!(self.patience.poll_wait(cx));
         let accepted = ready!(self.io.poll_io(cx, Direction::Read, accept));
@@ -152,7 +178,19 @@ impl UnixListener {
     /// Any error of setting the mode, or that the runtime has shut down.
     ///
     /// # Panics
-    /// If there is no current runtime, or it was built without I/O.
+    /// Panics if there is no current runtime, or it was built without I/O.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::UnixListener;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let path = std::env::temp_dir().join(format!("tress-doc-unix-from-{}", std::process::id()));
+    /// let listener = std::os::unix::net::UnixListener::bind(&path)?;
+    /// let listener = UnixListener::from_std(listener)?;
+    /// # std::fs::remove_file(&path)?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     #[track_caller]
     pub fn from_std(listener: net::UnixListener) -> io::Result<UnixListener> {
         listener.set_nonblocking(true)?;
@@ -169,6 +207,18 @@ impl UnixListener {
     ///
     /// # Errors
     /// None at present.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::UnixListener;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let path = std::env::temp_dir().join(format!("tress-doc-unix-into-{}", std::process::id()));
+    /// let listener = UnixListener::bind(&path)?.into_std()?;
+    /// listener.set_nonblocking(false)?;
+    /// # std::fs::remove_file(&path)?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn into_std(self) -> io::Result<net::UnixListener> {
         Ok(self.io.into_inner().into())
     }
@@ -177,6 +227,18 @@ impl UnixListener {
     ///
     /// # Errors
     /// Any error of `getsockname(2)`.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::UnixListener;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let path = std::env::temp_dir().join(format!("tress-doc-unix-addr-{}", std::process::id()));
+    /// let listener = UnixListener::bind(&path)?;
+    /// assert_eq!(listener.local_addr()?.as_pathname(), Some(path.as_path()));
+    /// # std::fs::remove_file(&path)?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.io.get_ref().local_addr().map(SocketAddr)
     }
@@ -185,6 +247,14 @@ impl UnixListener {
     ///
     /// # Errors
     /// Any error of `getsockopt(2)`.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let listener = tress::net::UnixListener::bind("/run/example.sock")?;
+    /// assert!(listener.take_error()?.is_none());
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         self.io.get_ref().take_error()
     }

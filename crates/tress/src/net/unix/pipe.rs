@@ -44,7 +44,7 @@ use std::os::unix::fs::FileTypeExt;
 /// Any error of `pipe(2)`, or that the runtime has shut down.
 ///
 /// # Panics
-/// If there is no current runtime, or it was built without I/O.
+/// Panics if there is no current runtime, or it was built without I/O.
 ///
 /// # Examples
 /// ```
@@ -141,7 +141,20 @@ macro_rules! end {
             /// other end of one; any error of `fstat(2)` or `fcntl(2)`; or that the runtime has shut down.
             ///
             /// # Panics
-            /// If there is no current runtime, or it was built without I/O.
+            /// Panics if there is no current runtime, or it was built without I/O.
+            ///
+            /// # Examples
+            /// With the receiving end:
+            /// ```
+            /// use std::fs::File;
+            /// use tress::net::unix::pipe;
+            ///
+            /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+            /// let (_sender, receiver) = pipe::pipe()?;
+            /// let file = File::from(receiver.into_blocking_fd()?);
+            /// let receiver = pipe::Receiver::from_file(file)?;
+            /// # Ok::<(), std::io::Error>(()) }).unwrap();
+            /// ```
             #[track_caller]
             pub fn from_file(file: std::fs::File) -> std::io::Result<$End> {
                 $End::from_owned_fd(file.into())
@@ -186,6 +199,19 @@ macro_rules! end {
             ///
             /// # Panics
             /// See [`from_file`](Self::from_file).
+            ///
+            /// # Examples
+            /// With the receiving end:
+            /// ```
+            /// use std::fs::File;
+            /// use tress::net::unix::pipe;
+            ///
+            /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+            /// let (_sender, receiver) = pipe::pipe()?;
+            /// let file = File::from(receiver.into_nonblocking_fd()?);
+            /// let receiver = pipe::Receiver::from_file_unchecked(file)?;
+            /// # Ok::<(), std::io::Error>(()) }).unwrap();
+            /// ```
             #[track_caller]
             pub fn from_file_unchecked(file: std::fs::File) -> std::io::Result<$End> {
                 $End::from_owned_fd_unchecked(file.into())
@@ -202,6 +228,18 @@ macro_rules! end {
             ///
             /// # Panics
             /// See [`from_file`](Self::from_file).
+            ///
+            /// # Examples
+            /// With the receiving end:
+            /// ```
+            /// use tress::net::unix::pipe;
+            ///
+            /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+            /// let (_sender, receiver) = pipe::pipe()?;
+            /// let descriptor = receiver.into_nonblocking_fd()?;
+            /// let receiver = pipe::Receiver::from_owned_fd_unchecked(descriptor)?;
+            /// # Ok::<(), std::io::Error>(()) }).unwrap();
+            /// ```
             #[track_caller]
             pub fn from_owned_fd_unchecked(
                 owned_fd: std::os::fd::OwnedFd,
@@ -218,6 +256,18 @@ macro_rules! end {
             ///
             /// # Cancel safety
             /// This method is cancel safe: the next wait finds the same readiness.
+            ///
+            /// # Examples
+            /// With the sending end:
+            /// ```
+            /// use tress::io::Interest;
+            /// use tress::net::unix::pipe;
+            ///
+            /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+            /// let (sender, _receiver) = pipe::pipe()?;
+            /// assert!(sender.ready(Interest::WRITABLE).await?.is_writable());
+            /// # Ok::<(), std::io::Error>(()) }).unwrap();
+            /// ```
             pub async fn ready(
                 &self,
                 interest: $crate::io::Interest,
@@ -235,6 +285,22 @@ macro_rules! end {
             /// `WouldBlock`, without a call of `f`, if the pipe is not ready; otherwise the error of `f`.
             /// Also if a dropped [owned](crate::io::AsyncReadOwned) read has received bytes that have not
             /// been read since.
+            ///
+            /// # Examples
+            /// With the sending end:
+            /// ```
+            /// use std::fs::File;
+            /// use std::io::Write;
+            /// use std::os::fd::AsFd;
+            /// use tress::net::unix::pipe;
+            ///
+            /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+            /// let (sender, _receiver) = pipe::pipe()?;
+            /// let mut file = File::from(sender.as_fd().try_clone_to_owned()?);
+            /// sender.writable().await?;
+            /// assert_eq!(sender.try_io(|| file.write(b"hello"))?, 5);
+            /// # Ok::<(), std::io::Error>(()) }).unwrap();
+            /// ```
             pub fn try_io<R>(&self, f: impl FnOnce() -> std::io::Result<R>) -> std::io::Result<R> {
                 self.io.try_io($interest, |_| f())
             }
@@ -243,6 +309,20 @@ macro_rules! end {
             ///
             /// # Errors
             /// Any error of `fcntl(2)`, or of [`into_nonblocking_fd`](Self::into_nonblocking_fd).
+            ///
+            /// # Examples
+            /// With the sending end:
+            /// ```
+            /// use std::fs::File;
+            /// use std::io::Write;
+            /// use tress::net::unix::pipe;
+            ///
+            /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+            /// let (sender, _receiver) = pipe::pipe()?;
+            /// let mut file = File::from(sender.into_blocking_fd()?);
+            /// file.write_all(b"hello")?;
+            /// # Ok::<(), std::io::Error>(()) }).unwrap();
+            /// ```
             pub fn into_blocking_fd(self) -> std::io::Result<std::os::fd::OwnedFd> {
                 let fd = self.into_nonblocking_fd()?;
                 super::set_nonblocking(&fd, false)?;
@@ -255,6 +335,18 @@ macro_rules! end {
             /// - A dropped [owned](crate::io::AsyncReadOwned) read has received bytes that have not been
             ///   read since.
             /// - A dropped owned operation still uses the descriptor, and it cannot be duplicated.
+            ///
+            /// # Examples
+            /// With the sending end:
+            /// ```
+            /// use std::os::fd::OwnedFd;
+            /// use tress::net::unix::pipe;
+            ///
+            /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+            /// let (sender, _receiver) = pipe::pipe()?;
+            /// let descriptor: OwnedFd = sender.into_nonblocking_fd()?;
+            /// # Ok::<(), std::io::Error>(()) }).unwrap();
+            /// ```
             pub fn into_nonblocking_fd(self) -> std::io::Result<std::os::fd::OwnedFd> {
                 self.io.reclaim().map(Into::into)
             }

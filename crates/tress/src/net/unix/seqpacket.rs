@@ -57,7 +57,7 @@ impl UnixSeqpacket {
     /// backlog is full; or that the runtime has shut down.
     ///
     /// # Panics
-    /// If there is no current runtime, or it was built without I/O.
+    /// Panics if there is no current runtime, or it was built without I/O.
     ///
     /// # Cancel safety
     /// Dropping the future closes the socket.
@@ -87,6 +87,17 @@ impl UnixSeqpacket {
     ///
     /// # Cancel safety
     /// See [`connect`](Self::connect).
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use tress::net::UnixSeqpacket;
+    /// use tress::net::unix::SocketAddr;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let address = std::os::unix::net::SocketAddr::from_pathname("/run/example.sock")?;
+    /// let connection = UnixSeqpacket::connect_addr(&SocketAddr::from(address)).await?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub async fn connect_addr(socket_addr: &SocketAddr) -> io::Result<UnixSeqpacket> {
         let socket = Inner::new()?;
         let address = addr::to_system(&socket_addr.0)?;
@@ -108,7 +119,7 @@ impl UnixSeqpacket {
     /// Any error of `socketpair(2)`, or that the runtime has shut down.
     ///
     /// # Panics
-    /// If there is no current runtime, or it was built without I/O.
+    /// Panics if there is no current runtime, or it was built without I/O.
     ///
     /// # Examples
     /// ```
@@ -146,7 +157,19 @@ impl UnixSeqpacket {
     /// `SOCK_SEQPACKET`; any error of setting the mode; or that the runtime has shut down.
     ///
     /// # Panics
-    /// If there is no current runtime, or it was built without I/O.
+    /// Panics if there is no current runtime, or it was built without I/O.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::UnixSeqpacket;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (near, far) = UnixSeqpacket::pair()?;
+    /// let near = UnixSeqpacket::from_owned_fd(near.into_owned_fd())?;
+    /// near.send(b"hello").await?;
+    /// assert_eq!(far.recv(&mut [0; 16]).await?, 5);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     #[track_caller]
     pub fn from_owned_fd(fd: OwnedFd) -> io::Result<UnixSeqpacket> {
         let socket = Inner::check(fd)?;
@@ -154,6 +177,16 @@ impl UnixSeqpacket {
     }
 
     /// Converts the socket to its file descriptor, which stays in non-blocking mode.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::os::fd::OwnedFd;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (near, _far) = tress::net::UnixSeqpacket::pair()?;
+    /// let descriptor: OwnedFd = near.into_owned_fd();
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn into_owned_fd(self) -> OwnedFd {
         self.io.into_inner().0.into()
     }
@@ -169,6 +202,14 @@ impl UnixSeqpacket {
     ///
     /// # Errors
     /// Any error of `getsockname(2)`.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (near, _far) = tress::net::UnixSeqpacket::pair()?;
+    /// assert!(near.local_addr()?.is_unnamed());
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         addr::of_system(&self.io.get_ref().0.local_addr()?)
     }
@@ -177,6 +218,14 @@ impl UnixSeqpacket {
     ///
     /// # Errors
     /// Any error of `getpeername(2)`.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (near, _far) = tress::net::UnixSeqpacket::pair()?;
+    /// assert!(near.peer_addr()?.is_unnamed());
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         addr::of_system(&self.io.get_ref().0.peer_addr()?)
     }
@@ -187,6 +236,14 @@ impl UnixSeqpacket {
     ///
     /// # Errors
     /// Any error of `getsockopt(2)` or `getpeereid(3)`.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (near, far) = tress::net::UnixSeqpacket::pair()?;
+    /// assert_eq!(near.peer_cred()?, far.peer_cred()?); // both are of this process
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn peer_cred(&self) -> io::Result<UCred> {
         ucred::of_peer(self)
     }
@@ -195,6 +252,14 @@ impl UnixSeqpacket {
     ///
     /// # Errors
     /// Any error of `getsockopt(2)`.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (near, _far) = tress::net::UnixSeqpacket::pair()?;
+    /// assert!(near.take_error()?.is_none());
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         self.io.get_ref().0.take_error()
     }
@@ -254,7 +319,7 @@ impl UnixSeqpacketListener {
     /// file already; or that the runtime has shut down.
     ///
     /// # Panics
-    /// If there is no current runtime, or it was built without I/O.
+    /// Panics if there is no current runtime, or it was built without I/O.
     ///
     /// # Examples
     /// ```no_run
@@ -274,6 +339,17 @@ impl UnixSeqpacketListener {
     ///
     /// # Panics
     /// See [`bind`](Self::bind).
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use tress::net::UnixSeqpacketListener;
+    /// use tress::net::unix::SocketAddr;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let address = std::os::unix::net::SocketAddr::from_pathname("/run/example.sock")?;
+    /// let listener = UnixSeqpacketListener::bind_addr(&SocketAddr::from(address))?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     #[track_caller]
     pub fn bind_addr(socket_addr: &SocketAddr) -> io::Result<UnixSeqpacketListener> {
         let socket = Inner::new()?;
@@ -295,7 +371,7 @@ impl UnixSeqpacketListener {
     /// recovers when descriptors have run out.
     ///
     /// # Panics
-    /// If there is no current runtime, or it was built without I/O.
+    /// Panics if there is no current runtime, or it was built without I/O.
     ///
     /// # Cancel safety
     /// This method is cancel safe: a connection that is not returned stays in the backlog.
@@ -330,6 +406,22 @@ impl UnixSeqpacketListener {
     ///
     /// # Panics
     /// See [`accept`](Self::accept).
+    ///
+    /// # Examples
+    /// ```
+    /// use std::future::poll_fn;
+    /// use tress::net::{UnixSeqpacket, UnixSeqpacketListener};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let path = std::env::temp_dir().join(format!("tress-doc-packet-poll-{}", std::process::id()));
+    /// let listener = UnixSeqpacketListener::bind(&path)?;
+    /// let client = UnixSeqpacket::connect(&path).await?;
+    /// let (server, _) = poll_fn(|cx| listener.poll_accept(cx)).await?;
+    /// server.send(b"hello").await?;
+    /// assert_eq!(client.recv(&mut [0; 16]).await?, 5);
+    /// # std::fs::remove_file(&path)?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn poll_accept(
         &self,
         cx: &mut Context<'_>,
@@ -352,6 +444,18 @@ impl UnixSeqpacketListener {
     ///
     /// # Errors
     /// Any error of `getsockname(2)`.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::UnixSeqpacketListener;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let path = std::env::temp_dir().join(format!("tress-doc-packet-addr-{}", std::process::id()));
+    /// let listener = UnixSeqpacketListener::bind(&path)?;
+    /// assert_eq!(listener.local_addr()?.as_pathname(), Some(path.as_path()));
+    /// # std::fs::remove_file(&path)?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         addr::of_system(&self.io.get_ref().0.local_addr()?)
     }
@@ -360,6 +464,14 @@ impl UnixSeqpacketListener {
     ///
     /// # Errors
     /// Any error of `getsockopt(2)`.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let listener = tress::net::UnixSeqpacketListener::bind("/run/example.sock")?;
+    /// assert!(listener.take_error()?.is_none());
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         self.io.get_ref().0.take_error()
     }

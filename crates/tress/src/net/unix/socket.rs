@@ -29,6 +29,14 @@ impl UnixSocket {
     ///
     /// # Errors
     /// Any error of `socket(2)`.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let socket = tress::net::UnixSocket::new_datagram()?.datagram()?;
+    /// assert!(socket.local_addr()?.is_unnamed());
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn new_datagram() -> io::Result<UnixSocket> {
         UnixSocket::new(Type::DGRAM)
     }
@@ -37,6 +45,14 @@ impl UnixSocket {
     ///
     /// # Errors
     /// Any error of `socket(2)`.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let socket = tress::net::UnixSocket::new_stream()?;
+    /// let stream = socket.connect("/run/example.sock").await?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn new_stream() -> io::Result<UnixSocket> {
         UnixSocket::new(Type::STREAM)
     }
@@ -61,6 +77,19 @@ impl UnixSocket {
     ///
     /// # Errors
     /// Any error of `bind(2)`, such as [`AddrInUse`](io::ErrorKind::AddrInUse) if there is a file already.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::UnixSocket;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let path = std::env::temp_dir().join(format!("tress-doc-unix-bind-{}", std::process::id()));
+    /// let socket = UnixSocket::new_datagram()?;
+    /// socket.bind(&path)?;
+    /// assert_eq!(socket.datagram()?.local_addr()?.as_pathname(), Some(path.as_path()));
+    /// # std::fs::remove_file(&path)?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn bind(&self, path: impl AsRef<Path>) -> io::Result<()> {
         self.inner.bind(&address(path.as_ref())?)
     }
@@ -74,7 +103,7 @@ impl UnixSocket {
     /// The socket is one for datagrams; any error of `listen(2)`; or the runtime has shut down.
     ///
     /// # Panics
-    /// If there is no current runtime, or it was built without I/O.
+    /// Panics if there is no current runtime, or it was built without I/O.
     ///
     /// # Examples
     /// ```
@@ -103,7 +132,7 @@ impl UnixSocket {
     /// The socket is one for datagrams; any error of `connect(2)`; or the runtime has shut down.
     ///
     /// # Panics
-    /// If there is no current runtime, or it was built without I/O.
+    /// Panics if there is no current runtime, or it was built without I/O.
     ///
     /// # Cancel safety
     /// Dropping the future closes the socket.
@@ -144,7 +173,17 @@ impl UnixSocket {
     /// The socket is one for streams, or the runtime has shut down.
     ///
     /// # Panics
-    /// If there is no current runtime, or it was built without I/O.
+    /// Panics if there is no current runtime, or it was built without I/O.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::UnixSocket;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// assert!(UnixSocket::new_datagram()?.datagram().is_ok());
+    /// assert!(UnixSocket::new_stream()?.datagram().is_err());
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     #[track_caller]
     pub fn datagram(self) -> io::Result<UnixDatagram> {
         self.check(Type::DGRAM, words::DATAGRAM)?;

@@ -44,7 +44,7 @@ impl UnixStream {
     /// backlog is full; or that the runtime has shut down.
     ///
     /// # Panics
-    /// If there is no current runtime, or it was built without I/O.
+    /// Panics if there is no current runtime, or it was built without I/O.
     ///
     /// # Cancel safety
     /// Dropping the future closes the socket.
@@ -78,6 +78,17 @@ impl UnixStream {
     ///
     /// # Cancel safety
     /// See [`connect`](Self::connect).
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use tress::net::UnixStream;
+    /// use tress::net::unix::SocketAddr;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let address = std::os::unix::net::SocketAddr::from_pathname("/run/example.sock")?;
+    /// let stream = UnixStream::connect_addr(&SocketAddr::from(address)).await?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub async fn connect_addr(socket_addr: &SocketAddr) -> io::Result<UnixStream> {
         UnixStream::connect_std(&socket_addr.0).await
     }
@@ -120,7 +131,7 @@ impl UnixStream {
     /// Any error of `socketpair(2)`, or that the runtime has shut down.
     ///
     /// # Panics
-    /// If there is no current runtime, or it was built without I/O.
+    /// Panics if there is no current runtime, or it was built without I/O.
     ///
     /// # Examples
     /// ```
@@ -148,7 +159,7 @@ impl UnixStream {
     /// Any error of setting the mode, or that the runtime has shut down.
     ///
     /// # Panics
-    /// If there is no current runtime, or it was built without I/O.
+    /// Panics if there is no current runtime, or it was built without I/O.
     ///
     /// # Examples
     /// ```
@@ -177,6 +188,15 @@ impl UnixStream {
     /// - A dropped [owned](crate::io::AsyncReadOwned) read has received bytes that have not been read
     ///   since: read them first, until `try_read` finds none.
     /// - A dropped owned operation still uses the socket, and it cannot be duplicated.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (near, _far) = tress::net::UnixStream::pair()?;
+    /// let stream: std::os::unix::net::UnixStream = near.into_std()?;
+    /// stream.set_nonblocking(false)?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn into_std(self) -> io::Result<net::UnixStream> {
         self.io.reclaim().map(Into::into)
     }
@@ -185,6 +205,14 @@ impl UnixStream {
     ///
     /// # Errors
     /// Any error of `getsockname(2)`.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (near, _far) = tress::net::UnixStream::pair()?;
+    /// assert!(near.local_addr()?.is_unnamed());
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.io.get_ref().local_addr().map(SocketAddr)
     }
@@ -193,6 +221,19 @@ impl UnixStream {
     ///
     /// # Errors
     /// Any error of `getpeername(2)`.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::net::{UnixListener, UnixStream};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let path = std::env::temp_dir().join(format!("tress-doc-unix-peer-{}", std::process::id()));
+    /// let listener = UnixListener::bind(&path)?;
+    /// let stream = UnixStream::connect(&path).await?;
+    /// assert_eq!(stream.peer_addr()?.as_pathname(), Some(path.as_path()));
+    /// # std::fs::remove_file(&path)?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         self.io.get_ref().peer_addr().map(SocketAddr)
     }
@@ -221,6 +262,14 @@ impl UnixStream {
     ///
     /// # Errors
     /// Any error of `getsockopt(2)`.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (near, _far) = tress::net::UnixStream::pair()?;
+    /// assert!(near.take_error()?.is_none());
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         self.io.get_ref().take_error()
     }

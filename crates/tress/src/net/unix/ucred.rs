@@ -25,16 +25,42 @@ pub struct UCred {
 
 impl UCred {
     /// Returns the effective user of the peer.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (near, _far) = tress::net::UnixStream::pair()?;
+    /// println!("user {}", near.peer_cred()?.uid());
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn uid(&self) -> uid_t {
         self.uid
     }
 
     /// Returns the effective group of the peer.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (near, _far) = tress::net::UnixStream::pair()?;
+    /// println!("group {}", near.peer_cred()?.gid());
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn gid(&self) -> gid_t {
         self.gid
     }
 
     /// Returns the process of the peer, on Linux and Android.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (near, _far) = tress::net::UnixStream::pair()?;
+    /// if let Some(pid) = near.peer_cred()?.pid() {
+    ///     assert_eq!(pid as u32, std::process::id());
+    /// }
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn pid(&self) -> Option<pid_t> {
         self.pid
     }

@@ -154,7 +154,7 @@ macro_rules! end {
             /// elsewhere; or that the runtime has shut down.
             ///
             /// # Panics
-            /// If there is no current runtime, or it was built without I/O.
+            /// Panics if there is no current runtime, or it was built without I/O.
             ///
             /// # Safety
             /// The handle must be an open handle to a pipe, and nothing else may close it.

@@ -31,6 +31,15 @@ pub struct OpenOptions {
 
 impl OpenOptions {
     /// Creates options to open one direction, of a file that must be a pipe.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use tress::net::unix::pipe;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let receiver = pipe::OpenOptions::new().open_receiver("/run/commands")?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn new() -> OpenOptions {
         OpenOptions::default()
     }
@@ -39,6 +48,16 @@ impl OpenOptions {
     ///
     /// A sender then needs no receiver, and a receiver does not see the end when the last sender leaves.
     /// The default is `false`.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use tress::net::unix::pipe;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// // Works without a receiver.
+    /// let sender = pipe::OpenOptions::new().read_write(true).open_sender("/run/commands")?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub fn read_write(&mut self, value: bool) -> &mut Self {
         self.read_write = value;
@@ -48,6 +67,15 @@ impl OpenOptions {
     /// Sets whether to omit the check that the file is a pipe.
     ///
     /// The default is `false`.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use tress::net::unix::pipe;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let receiver = pipe::OpenOptions::new().unchecked(true).open_receiver("/run/commands")?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn unchecked(&mut self, value: bool) -> &mut Self {
         self.unchecked = value;
         self
@@ -62,7 +90,7 @@ impl OpenOptions {
     /// that the runtime has shut down.
     ///
     /// # Panics
-    /// If there is no current runtime, or it was built without I/O.
+    /// Panics if there is no current runtime, or it was built without I/O.
     ///
     /// # Examples
     /// ```no_run
@@ -91,7 +119,7 @@ impl OpenOptions {
     /// pipe; any other error of `open(2)`; or that the runtime has shut down.
     ///
     /// # Panics
-    /// If there is no current runtime, or it was built without I/O.
+    /// Panics if there is no current runtime, or it was built without I/O.
     ///
     /// # Examples
     /// ```no_run

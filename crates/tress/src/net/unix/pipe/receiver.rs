@@ -83,6 +83,20 @@ impl Receiver {
     ///
     /// # Errors
     /// See [`ready`](Self::ready).
+    ///
+    /// # Examples
+    /// ```
+    /// use std::future::poll_fn;
+    /// use tress::io::AsyncWriteExt;
+    /// use tress::net::unix::pipe;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (mut sender, receiver) = pipe::pipe()?;
+    /// sender.write_all(b"hello").await?;
+    /// poll_fn(|cx| receiver.poll_read_ready(cx)).await?;
+    /// assert_eq!(receiver.try_read(&mut [0; 64])?, 5);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn poll_read_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.io.poll_ready(cx, Direction::Read)
     }
@@ -95,6 +109,21 @@ impl Receiver {
     /// # Errors
     /// [`WouldBlock`](io::ErrorKind::WouldBlock) if there is nothing to read; otherwise any error of
     /// `read(2)`.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::{AsyncWriteExt, ErrorKind};
+    /// use tress::net::unix::pipe;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (mut sender, receiver) = pipe::pipe()?;
+    /// let mut buf = [0; 64];
+    /// assert_eq!(receiver.try_read(&mut buf).unwrap_err().kind(), ErrorKind::WouldBlock);
+    /// sender.write_all(b"hello").await?;
+    /// receiver.readable().await?;
+    /// assert_eq!(receiver.try_read(&mut buf)?, 5);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn try_read(&self, buf: &mut [u8]) -> io::Result<usize> {
         if let Some(read) = self.io.try_leftover(buf) {
             return read;
@@ -109,6 +138,22 @@ impl Receiver {
     ///
     /// # Errors
     /// See [`try_read`](Self::try_read).
+    ///
+    /// # Examples
+    /// ```
+    /// use std::io::IoSliceMut;
+    /// use tress::io::AsyncWriteExt;
+    /// use tress::net::unix::pipe;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (mut sender, receiver) = pipe::pipe()?;
+    /// sender.write_all(b"hello").await?;
+    /// let (mut first, mut rest) = ([0; 1], [0; 64]);
+    /// receiver.readable().await?;
+    /// let mut bufs = [IoSliceMut::new(&mut first), IoSliceMut::new(&mut rest)];
+    /// assert_eq!(receiver.try_read_vectored(&mut bufs)?, 5);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn try_read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
         if let Some(read) = self.io.try_leftover_vectored(bufs) {
             return read;
@@ -123,6 +168,21 @@ impl Receiver {
     ///
     /// # Errors
     /// See [`try_read`](Self::try_read).
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::AsyncWriteExt;
+    /// use tress::net::unix::pipe;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (mut sender, receiver) = pipe::pipe()?;
+    /// sender.write_all(b"hello").await?;
+    /// let mut buf = Vec::with_capacity(64);
+    /// receiver.readable().await?;
+    /// receiver.try_read_buf(&mut buf)?;
+    /// assert_eq!(buf, b"hello");
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     #[cfg(feature = "bytes")]
     pub fn try_read_buf<B: bytes::BufMut>(&self, buf: &mut B) -> io::Result<usize> {
         if self.io.leftover().is_some() {

@@ -71,17 +71,41 @@ impl Sender {
     ///
     /// # Errors
     /// See [`ready`](Self::ready).
+    ///
+    /// # Examples
+    /// ```
+    /// use std::future::poll_fn;
+    /// use tress::net::unix::pipe;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (sender, _receiver) = pipe::pipe()?;
+    /// poll_fn(|cx| sender.poll_write_ready(cx)).await?;
+    /// assert_eq!(sender.try_write(b"hello")?, 5);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn poll_write_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.io.poll_ready(cx, Direction::Write)
     }
 
     /// Attempts to write from `buf`, without waiting, and returns how many bytes were written.
     ///
-    /// See [`writable`](Self::writable) for an example.
-    ///
     /// # Errors
     /// [`WouldBlock`](io::ErrorKind::WouldBlock) if there is no room; otherwise any error of `write(2)`,
     /// such as [`BrokenPipe`](io::ErrorKind::BrokenPipe) if there is no receiver.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::ErrorKind;
+    /// use tress::net::unix::pipe;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (sender, receiver) = pipe::pipe()?;
+    /// sender.writable().await?;
+    /// assert_eq!(sender.try_write(b"hello")?, 5);
+    /// drop(receiver);
+    /// assert_eq!(sender.try_write(b"hello").unwrap_err().kind(), ErrorKind::BrokenPipe);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn try_write(&self, buf: &[u8]) -> io::Result<usize> {
         self.io.try_io(Interest::WRITABLE, |mut pipe| {
             uninterrupted(|| pipe.write(buf))
@@ -93,6 +117,19 @@ impl Sender {
     ///
     /// # Errors
     /// See [`try_write`](Self::try_write).
+    ///
+    /// # Examples
+    /// ```
+    /// use std::io::IoSlice;
+    /// use tress::net::unix::pipe;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (sender, _receiver) = pipe::pipe()?;
+    /// sender.writable().await?;
+    /// let bufs = [IoSlice::new(b"hello "), IoSlice::new(b"world")];
+    /// assert_eq!(sender.try_write_vectored(&bufs)?, 11);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn try_write_vectored(&self, buf: &[IoSlice<'_>]) -> io::Result<usize> {
         self.io.try_io(Interest::WRITABLE, |mut pipe| {
             uninterrupted(|| pipe.write_vectored(buf))

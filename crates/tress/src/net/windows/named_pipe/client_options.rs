@@ -89,7 +89,7 @@ impl ClientOptions {
     /// - Any other error of `CreateFile`, such as [`PermissionDenied`](io::ErrorKind::PermissionDenied).
     ///
     /// # Panics
-    /// If there is no current runtime, or it was built without I/O.
+    /// Panics if there is no current runtime, or it was built without I/O.
     ///
     /// # Examples
     /// ```no_run

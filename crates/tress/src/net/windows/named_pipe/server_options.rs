@@ -134,7 +134,7 @@ impl ServerOptions {
     /// The default is any number. The first instance decides, and the others must have the same value.
     ///
     /// # Panics
-    /// If `instances` is larger than 254.
+    /// Panics if `instances` is larger than 254.
     #[track_caller]
     pub fn max_instances(&mut self, instances: usize) -> &mut Self {
         assert!(
@@ -170,7 +170,7 @@ impl ServerOptions {
     ///   allowed.
     ///
     /// # Panics
-    /// If there is no current runtime, or it was built without I/O.
+    /// Panics if there is no current runtime, or it was built without I/O.
     ///
     /// # Examples
     /// ```no_run
