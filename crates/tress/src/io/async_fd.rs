@@ -89,7 +89,7 @@ impl<T: AsRawFd> AsyncFd<T> {
     /// Also if the runtime has shut down. The error gives `inner` back.
     ///
     /// # Panics
-    /// If there is no current runtime, or it was built without I/O.
+    /// Panics if there is no current runtime, or it was built without I/O.
     ///
     /// # Safety
     /// [`inner.as_raw_fd()`](AsRawFd::as_raw_fd) must be an open descriptor, always the same, until the
@@ -165,6 +165,20 @@ impl<T: AsRawFd> AsyncFd<T> {
     ///
     /// # Panics
     /// See [`register`](AsyncFd::register).
+    ///
+    /// # Examples
+    /// ```
+    /// use std::os::unix::net::UnixStream;
+    /// use tress::io::{AsyncFd, Interest};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (near, _far) = UnixStream::pair()?;
+    /// near.set_nonblocking(true)?;
+    /// // SAFETY: the stream owns its descriptor, and keeps it open.
+    /// let near = unsafe { AsyncFd::register_with_interest(near, Interest::WRITABLE) }?;
+    /// near.writable().await?.retain_ready();
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     #[track_caller]
     #[deprecated = "unsound if the descriptor may be closed meanwhile: use `AsyncFd::register`"]
     pub fn new(inner: T) -> io::Result<AsyncFd<T>> {
@@ -219,11 +233,35 @@ impl<T: AsRawFd> AsyncFd<T> {
     }
 
     /// Returns a reference to the inner value.
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
+    /// # near.set_nonblocking(true)?;
+    /// # let mut near = tress::io::AsyncFd::new(near)?;
+    /// assert!(near.get_ref().peer_addr()?.is_unnamed());
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn get_ref(&self) -> &T {
         self.io.get_ref()
     }
 
-    /// Returns a mutable reference to the inner value. Its descriptor must stay the same.
+    /// Returns a mutable reference to the inner value.
+    ///
+    /// Its descriptor must stay the same.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::io::Write;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
+    /// # near.set_nonblocking(true)?;
+    /// # let mut near = tress::io::AsyncFd::new(near)?;
+    /// assert_eq!(near.get_mut().write(b"tick")?, 4);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn get_mut(&mut self) -> &mut T {
         self.io.get_mut()
     }
@@ -275,6 +313,21 @@ impl<T: AsRawFd> AsyncFd<T> {
     ///
     /// # Errors
     /// The runtime has shut down.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::future::poll_fn;
+    /// use std::io::Write;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
+    /// # near.set_nonblocking(true)?;
+    /// # let mut near = tress::io::AsyncFd::new(near)?;
+    /// far.write_all(b"tick")?;
+    /// let guard = poll_fn(|cx| near.poll_read_ready(cx)).await?;
+    /// assert!(guard.ready().is_readable());
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn poll_read_ready<'a>(
         &'a self,
         cx: &mut Context<'_>,
@@ -289,6 +342,29 @@ impl<T: AsRawFd> AsyncFd<T> {
     ///
     /// # Errors
     /// The runtime has shut down.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::io::Read;
+    /// use std::task::{Poll, ready};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
+    /// # near.set_nonblocking(true)?;
+    /// # let mut near = tress::io::AsyncFd::new(near)?;
+    /// # std::io::Write::write_all(&mut far, b"tick")?;
+    /// let mut buf = [0; 8];
+    /// let n = std::future::poll_fn(|cx| {
+    ///     loop {
+    ///         let mut guard = ready!(near.poll_read_ready_mut(cx))?;
+    ///         if let Ok(read) = guard.try_io(|near| near.get_mut().read(&mut buf)) {
+    ///             return Poll::Ready(read);
+    ///         }
+    ///     }
+    /// });
+    /// assert_eq!(n.await?, 4);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn poll_read_ready_mut<'a>(
         &'a mut self,
         cx: &mut Context<'_>,
@@ -304,6 +380,19 @@ impl<T: AsRawFd> AsyncFd<T> {
     ///
     /// # Errors
     /// The runtime has shut down.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::future::poll_fn;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
+    /// # near.set_nonblocking(true)?;
+    /// # let mut near = tress::io::AsyncFd::new(near)?;
+    /// let guard = poll_fn(|cx| near.poll_write_ready(cx)).await?;
+    /// assert!(guard.ready().is_writable());
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn poll_write_ready<'a>(
         &'a self,
         cx: &mut Context<'_>,
@@ -318,6 +407,27 @@ impl<T: AsRawFd> AsyncFd<T> {
     ///
     /// # Errors
     /// The runtime has shut down.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::io::Write;
+    /// use std::task::{Poll, ready};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
+    /// # near.set_nonblocking(true)?;
+    /// # let mut near = tress::io::AsyncFd::new(near)?;
+    /// let n = std::future::poll_fn(|cx| {
+    ///     loop {
+    ///         let mut guard = ready!(near.poll_write_ready_mut(cx))?;
+    ///         if let Ok(written) = guard.try_io(|near| near.get_mut().write(b"tick")) {
+    ///             return Poll::Ready(written);
+    ///         }
+    ///     }
+    /// });
+    /// assert_eq!(n.await?, 4);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn poll_write_ready_mut<'a>(
         &'a mut self,
         cx: &mut Context<'_>,
@@ -365,6 +475,19 @@ impl<T: AsRawFd> AsyncFd<T> {
     ///
     /// # Cancel safety
     /// This method is cancel safe: readiness that was found and not used is still there.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::Interest;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
+    /// # near.set_nonblocking(true)?;
+    /// # let mut near = tress::io::AsyncFd::new(near)?;
+    /// let guard = near.ready_mut(Interest::READABLE | Interest::WRITABLE).await?;
+    /// assert!(guard.ready().is_writable());
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub async fn ready_mut(
         &mut self,
         interest: Interest,
@@ -375,13 +498,29 @@ impl<T: AsRawFd> AsyncFd<T> {
 
     /// Waits until the descriptor is readable.
     ///
-    /// Any number of tasks may wait at the same time. See [`AsyncFd`] for an example.
+    /// Any number of tasks may wait at the same time.
     ///
     /// # Errors
     /// The runtime has shut down.
     ///
     /// # Cancel safety
     /// This method is cancel safe: readiness that was found and not used is still there.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::io::{Read, Write};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
+    /// # near.set_nonblocking(true)?;
+    /// # let mut near = tress::io::AsyncFd::new(near)?;
+    /// far.write_all(b"tick")?;
+    /// let mut guard = near.readable().await?;
+    /// if let Ok(read) = guard.try_io(|near| near.get_ref().read(&mut [0; 8])) {
+    ///     assert_eq!(read?, 4);
+    /// }
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub async fn readable<'a>(&'a self) -> io::Result<AsyncFdReadyGuard<'a, T>> {
         self.ready(Interest::READABLE).await
     }
@@ -395,6 +534,22 @@ impl<T: AsRawFd> AsyncFd<T> {
     ///
     /// # Cancel safety
     /// This method is cancel safe: readiness that was found and not used is still there.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::io::{Read, Write};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
+    /// # near.set_nonblocking(true)?;
+    /// # let mut near = tress::io::AsyncFd::new(near)?;
+    /// far.write_all(b"tick")?;
+    /// let mut guard = near.readable_mut().await?;
+    /// if let Ok(read) = guard.try_io(|near| near.get_mut().read(&mut [0; 8])) {
+    ///     assert_eq!(read?, 4);
+    /// }
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub async fn readable_mut<'a>(&'a mut self) -> io::Result<AsyncFdReadyMutGuard<'a, T>> {
         self.ready_mut(Interest::READABLE).await
     }
@@ -439,6 +594,21 @@ impl<T: AsRawFd> AsyncFd<T> {
     ///
     /// # Cancel safety
     /// This method is cancel safe: readiness that was found and not used is still there.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::io::Write;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
+    /// # near.set_nonblocking(true)?;
+    /// # let mut near = tress::io::AsyncFd::new(near)?;
+    /// let mut guard = near.writable_mut().await?;
+    /// if let Ok(written) = guard.try_io(|near| near.get_mut().write(b"tick")) {
+    ///     assert_eq!(written?, 4);
+    /// }
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub async fn writable_mut<'a>(&'a mut self) -> io::Result<AsyncFdReadyMutGuard<'a, T>> {
         self.ready_mut(Interest::WRITABLE).await
     }
@@ -550,6 +720,20 @@ impl<T: AsRawFd> AsyncFd<T> {
     ///
     /// # Errors
     /// See [`try_io`](AsyncFd::try_io).
+    ///
+    /// # Examples
+    /// ```
+    /// use std::io::Read;
+    /// use tress::io::{ErrorKind, Interest};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
+    /// # near.set_nonblocking(true)?;
+    /// # let mut near = tress::io::AsyncFd::new(near)?;
+    /// let read = near.try_io_mut(Interest::READABLE, |near| near.read(&mut [0; 8]));
+    /// assert_eq!(read.unwrap_err().kind(), ErrorKind::WouldBlock);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn try_io_mut<R>(
         &mut self,
         interest: Interest,
@@ -608,6 +792,18 @@ pub struct AsyncFdRegisterError<T> {
 
 impl<T> AsyncFdRegisterError<T> {
     /// Returns the value that was to be watched, and the cause of the error.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::fs::File;
+    /// use tress::io::AsyncFd;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let Err(error) = AsyncFd::try_new(File::open("Cargo.toml")?) else { panic!() };
+    /// let (file, cause) = error.into_parts();
+    /// println!("{file:?} cannot be watched: {cause}");
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn into_parts(self) -> (T, io::Error) {
         (self.inner, self.cause)
     }

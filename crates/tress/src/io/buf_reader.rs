@@ -81,7 +81,7 @@ impl<R: AsyncRead> BufReader<R> {
     /// Creates a `BufReader` with a buffer of `capacity` bytes.
     ///
     /// # Panics
-    /// If `capacity` is 0.
+    /// Panics if `capacity` is 0.
     ///
     /// # Examples
     /// ```
@@ -109,6 +109,17 @@ impl<R: AsyncRead> BufReader<R> {
     }
 
     /// Returns a reference to the inner reader.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::{AsyncReadExt, BufReader};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let mut reader = BufReader::with_capacity(2, &b"hello"[..]);
+    /// reader.read_u8().await?;
+    /// assert_eq!(reader.get_ref(), b"llo"); // `e` is in the buffer
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn get_ref(&self) -> &R {
         &self.inner
     }
@@ -116,6 +127,17 @@ impl<R: AsyncRead> BufReader<R> {
     /// Returns a mutable reference to the inner reader.
     ///
     /// Reading from it directly misses the bytes in the buffer.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::{AsyncReadExt, BufReader};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let mut reader = BufReader::new(&b"hello"[..]);
+    /// assert_eq!(reader.get_mut().read_u8().await?, b'h');
+    /// assert_eq!(reader.read_u8().await?, b'e');
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn get_mut(&mut self) -> &mut R {
         &mut self.inner
     }
@@ -123,11 +145,35 @@ impl<R: AsyncRead> BufReader<R> {
     /// Returns a pinned mutable reference to the inner reader.
     ///
     /// Reading from it directly misses the bytes in the buffer.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::pin::pin;
+    /// use tress::io::{AsyncReadExt, BufReader};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let reader = pin!(BufReader::new(&b"hello"[..]));
+    /// assert_eq!(reader.get_pin_mut().read_u8().await?, b'h');
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn get_pin_mut(self: Pin<&mut Self>) -> Pin<&mut R> {
         self.project().inner
     }
 
-    /// Returns the inner reader. Bytes in the buffer are lost.
+    /// Returns the inner reader.
+    ///
+    /// Bytes in the buffer are lost.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::{AsyncReadExt, BufReader};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let mut reader = BufReader::with_capacity(2, &b"hello"[..]);
+    /// reader.read_u8().await?;
+    /// assert_eq!(reader.into_inner(), b"llo"); // `e` was in the buffer
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn into_inner(self) -> R {
         self.inner
     }

@@ -36,6 +36,21 @@ pin_project! {
 
 impl<RW: AsyncRead + AsyncWrite> BufStream<RW> {
     /// Creates a `BufStream` with two buffers of 8 KiB.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::{AsyncBufReadExt, AsyncWriteExt, BufStream, duplex};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let (near, far) = duplex(64);
+    /// let (mut near, mut far) = (BufStream::new(near), BufStream::new(far));
+    /// near.write_all(b"hello\n").await?;
+    /// near.flush().await?;
+    /// let mut line = String::new();
+    /// far.read_line(&mut line).await?;
+    /// assert_eq!(line, "hello\n");
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn new(stream: RW) -> BufStream<RW> {
         BufStream {
             inner: BufReader::new(BufWriter::new(stream)),
@@ -45,7 +60,7 @@ impl<RW: AsyncRead + AsyncWrite> BufStream<RW> {
     /// Creates a `BufStream` with buffers of the given sizes, in bytes.
     ///
     /// # Panics
-    /// If `reader_capacity` is 0.
+    /// Panics if `reader_capacity` is 0.
     ///
     /// # Examples
     /// ```
@@ -68,6 +83,14 @@ impl<RW: AsyncRead + AsyncWrite> BufStream<RW> {
     }
 
     /// Returns a reference to the inner stream.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::{BufStream, join};
+    ///
+    /// let stream = BufStream::new(join(&b"in"[..], Vec::new()));
+    /// assert_eq!(stream.get_ref().reader(), b"in");
+    /// ```
     pub fn get_ref(&self) -> &RW {
         self.inner.get_ref().get_ref()
     }
@@ -75,6 +98,15 @@ impl<RW: AsyncRead + AsyncWrite> BufStream<RW> {
     /// Returns a mutable reference to the inner stream.
     ///
     /// Using it directly bypasses the bytes in the buffers.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::{BufStream, join};
+    ///
+    /// let mut stream = BufStream::new(join(&b"in"[..], Vec::new()));
+    /// stream.get_mut().writer_mut().push(1);
+    /// assert_eq!(stream.get_ref().writer(), &[1]);
+    /// ```
     pub fn get_mut(&mut self) -> &mut RW {
         self.inner.get_mut().get_mut()
     }
@@ -82,11 +114,35 @@ impl<RW: AsyncRead + AsyncWrite> BufStream<RW> {
     /// Returns a pinned mutable reference to the inner stream.
     ///
     /// Using it directly bypasses the bytes in the buffers.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::pin::pin;
+    /// use tress::io::{BufStream, join};
+    ///
+    /// let mut stream = pin!(BufStream::new(join(&b"in"[..], Vec::new())));
+    /// stream.as_mut().get_pin_mut().writer_mut().push(1);
+    /// assert_eq!(stream.get_ref().writer(), &[1]);
+    /// ```
     pub fn get_pin_mut(self: Pin<&mut Self>) -> Pin<&mut RW> {
         self.project().inner.get_pin_mut().get_pin_mut()
     }
 
-    /// Returns the inner stream. Bytes in the buffers are lost.
+    /// Returns the inner stream.
+    ///
+    /// Bytes in the buffers are lost: [flush](super::AsyncWriteExt::flush) the stream before.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::{AsyncWriteExt, BufStream, join};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let mut stream = BufStream::new(join(tress::io::empty(), Vec::new()));
+    /// stream.write_all(b"out").await?;
+    /// stream.flush().await?;
+    /// assert_eq!(stream.into_inner().into_inner().1, b"out");
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn into_inner(self) -> RW {
         self.inner.into_inner().into_inner()
     }

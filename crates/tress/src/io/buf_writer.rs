@@ -98,6 +98,17 @@ impl<W: AsyncWrite> BufWriter<W> {
     }
 
     /// Returns a reference to the inner writer.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::{AsyncWriteExt, BufWriter};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let mut writer = BufWriter::new(Vec::new());
+    /// writer.write_all(b"hello").await?;
+    /// assert!(writer.get_ref().is_empty()); // all of it is in the buffer
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn get_ref(&self) -> &W {
         &self.inner
     }
@@ -105,6 +116,15 @@ impl<W: AsyncWrite> BufWriter<W> {
     /// Returns a mutable reference to the inner writer.
     ///
     /// Bytes that are written to it directly come before those in the buffer.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::BufWriter;
+    ///
+    /// let mut writer = BufWriter::new(Vec::new());
+    /// writer.get_mut().push(1);
+    /// assert_eq!(writer.into_inner(), [1]);
+    /// ```
     pub fn get_mut(&mut self) -> &mut W {
         &mut self.inner
     }
@@ -112,16 +132,55 @@ impl<W: AsyncWrite> BufWriter<W> {
     /// Returns a pinned mutable reference to the inner writer.
     ///
     /// Bytes that are written to it directly come before those in the buffer.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::pin::pin;
+    /// use tress::io::{AsyncWriteExt, BufWriter};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let mut writer = pin!(BufWriter::new(Vec::new()));
+    /// writer.as_mut().get_pin_mut().write_all(b"direct").await?;
+    /// assert_eq!(writer.get_ref(), b"direct");
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn get_pin_mut(self: Pin<&mut Self>) -> Pin<&mut W> {
         self.project().inner
     }
 
-    /// Returns the inner writer. Bytes in the buffer are lost.
+    /// Returns the inner writer.
+    ///
+    /// Bytes in the buffer are lost: [flush](super::AsyncWriteExt::flush) the writer before.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::{AsyncWriteExt, BufWriter};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let mut writer = BufWriter::new(Vec::new());
+    /// writer.write_all(b"hello").await?;
+    /// writer.flush().await?;
+    /// assert_eq!(writer.into_inner(), b"hello");
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn into_inner(self) -> W {
         self.inner
     }
 
     /// Returns the bytes in the buffer that the inner writer has not taken yet.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::{AsyncWriteExt, BufWriter};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let mut writer = BufWriter::new(Vec::new());
+    /// writer.write_all(b"hello").await?;
+    /// assert_eq!(writer.buffer(), b"hello");
+    /// writer.flush().await?;
+    /// assert!(writer.buffer().is_empty());
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn buffer(&self) -> &[u8] {
         &self.buf[self.written..]
     }

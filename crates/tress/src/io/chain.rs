@@ -41,6 +41,14 @@ impl<T, U> Chain<T, U> {
     }
 
     /// Returns references to both readers.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::AsyncReadExt;
+    ///
+    /// let both = (&b"one"[..]).chain(&b"two"[..]);
+    /// assert_eq!(both.get_ref(), (&&b"one"[..], &&b"two"[..]));
+    /// ```
     pub fn get_ref(&self) -> (&T, &U) {
         (&self.first, &self.second)
     }
@@ -48,17 +56,52 @@ impl<T, U> Chain<T, U> {
     /// Returns mutable references to both readers.
     ///
     /// Bytes that are read from them directly are missing from this reader.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::AsyncReadExt;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let mut both = (&b"one"[..]).chain(&b"two"[..]);
+    /// let (first, _second) = both.get_mut();
+    /// assert_eq!(first.read_u8().await?, b'o');
+    /// assert_eq!(both.read_u8().await?, b'n');
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn get_mut(&mut self) -> (&mut T, &mut U) {
         (&mut self.first, &mut self.second)
     }
 
     /// Returns pinned mutable references to both readers.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::pin::pin;
+    /// use tress::io::AsyncReadExt;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let both = pin!((&b"one"[..]).chain(&b"two"[..]));
+    /// let (_first, mut second) = both.get_pin_mut();
+    /// assert_eq!(second.read_u8().await?, b't');
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn get_pin_mut(self: Pin<&mut Self>) -> (Pin<&mut T>, Pin<&mut U>) {
         let this = self.project();
         (this.first, this.second)
     }
 
     /// Returns both readers.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::AsyncReadExt;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let mut both = (&b"one"[..]).chain(&b"two"[..]);
+    /// both.read_u8().await?;
+    /// assert_eq!(both.into_inner(), (&b"ne"[..], &b"two"[..]));
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn into_inner(self) -> (T, U) {
         (self.first, self.second)
     }

@@ -61,26 +61,68 @@ pin_project! {
 
 impl<T> Compat<T> {
     /// Wraps `inner`.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::compat::Compat;
+    ///
+    /// let theirs = Compat::new(&b"hello"[..]);
+    /// # drop(theirs);
+    /// ```
     pub fn new(inner: T) -> Self {
         Compat { inner, seek: None }
     }
 
     /// Returns a reference to the inner value.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::compat::Compat;
+    ///
+    /// let reader = Compat::new(&b"hello"[..]);
+    /// assert_eq!(reader.get_ref().len(), 5);
+    /// ```
     pub fn get_ref(&self) -> &T {
         &self.inner
     }
 
     /// Returns a mutable reference to the inner value.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::compat::Compat;
+    ///
+    /// let mut writer = Compat::new(Vec::new());
+    /// writer.get_mut().push(1);
+    /// assert_eq!(writer.into_inner(), [1]);
+    /// ```
     pub fn get_mut(&mut self) -> &mut T {
         &mut self.inner
     }
 
     /// Returns a pinned mutable reference to the inner value.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::pin::pin;
+    /// use tress::io::compat::Compat;
+    ///
+    /// let mut writer = pin!(Compat::new(Vec::new()));
+    /// writer.as_mut().get_pin_mut().push(1);
+    /// assert_eq!(writer.get_ref(), &[1]);
+    /// ```
     pub fn get_pin_mut(self: Pin<&mut Self>) -> Pin<&mut T> {
         self.project().inner
     }
 
     /// Returns the inner value.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::compat::Compat;
+    ///
+    /// assert_eq!(Compat::new(&b"hello"[..]).into_inner(), b"hello");
+    /// ```
     pub fn into_inner(self) -> T {
         self.inner
     }

@@ -53,7 +53,7 @@ where
 /// See [`copy_bidirectional`].
 ///
 /// # Panics
-/// If one of the sizes is 0.
+/// Panics if one of the sizes is 0.
 ///
 /// # Cancel safety
 /// This function is not cancel safe: if it is dropped, bytes in the buffers are lost.

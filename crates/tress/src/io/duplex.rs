@@ -21,7 +21,7 @@ use std::task::{Context, Poll};
 /// [`simplex`](super::simplex()).
 ///
 /// # Panics
-/// If `max_buf_size` is 0.
+/// Panics if `max_buf_size` is 0.
 ///
 /// # Examples
 /// ```

@@ -51,36 +51,100 @@ pin_project! {
 
 impl<R, W> Join<R, W> {
     /// Returns the reader and the writer.
+    ///
+    /// # Examples
+    /// ```
+    /// let stream = tress::io::join(&b"in"[..], Vec::<u8>::new());
+    /// let (reader, writer) = stream.into_inner();
+    /// assert_eq!((reader, writer.len()), (&b"in"[..], 0));
+    /// ```
     pub fn into_inner(self) -> (R, W) {
         (self.reader, self.writer)
     }
 
     /// Returns a reference to the reader.
+    ///
+    /// # Examples
+    /// ```
+    /// let stream = tress::io::join(&b"in"[..], tress::io::sink());
+    /// assert_eq!(stream.reader(), b"in");
+    /// ```
     pub fn reader(&self) -> &R {
         &self.reader
     }
 
     /// Returns a reference to the writer.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::AsyncWriteExt;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let mut stream = tress::io::join(tress::io::empty(), Vec::new());
+    /// stream.write_all(b"out").await?;
+    /// assert_eq!(stream.writer(), b"out");
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn writer(&self) -> &W {
         &self.writer
     }
 
     /// Returns a mutable reference to the reader.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::AsyncReadExt;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let mut stream = tress::io::join(&b"in"[..], tress::io::sink());
+    /// assert_eq!(stream.reader_mut().read_u8().await?, b'i');
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn reader_mut(&mut self) -> &mut R {
         &mut self.reader
     }
 
     /// Returns a mutable reference to the writer.
+    ///
+    /// # Examples
+    /// ```
+    /// let mut stream = tress::io::join(tress::io::empty(), Vec::new());
+    /// stream.writer_mut().push(1);
+    /// assert_eq!(stream.writer(), &[1]);
+    /// ```
     pub fn writer_mut(&mut self) -> &mut W {
         &mut self.writer
     }
 
     /// Returns a pinned mutable reference to the reader.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::pin::pin;
+    /// use tress::io::AsyncReadExt;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let stream = pin!(tress::io::join(&b"in"[..], tress::io::sink()));
+    /// assert_eq!(stream.reader_pin_mut().read_u8().await?, b'i');
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn reader_pin_mut(self: Pin<&mut Self>) -> Pin<&mut R> {
         self.project().reader
     }
 
     /// Returns a pinned mutable reference to the writer.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::pin::pin;
+    /// use tress::io::AsyncWriteExt;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let mut stream = pin!(tress::io::join(tress::io::empty(), Vec::new()));
+    /// stream.as_mut().writer_pin_mut().write_all(b"out").await?;
+    /// assert_eq!(stream.writer(), b"out");
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn writer_pin_mut(self: Pin<&mut Self>) -> Pin<&mut W> {
         self.project().writer
     }

@@ -79,6 +79,19 @@ impl<R: AsyncBufRead> Lines<R> {
     ///
     /// # Errors
     /// See [`next_line`](Lines::next_line).
+    ///
+    /// # Examples
+    /// ```
+    /// use std::future::poll_fn;
+    /// use std::pin::Pin;
+    /// use tress::io::AsyncBufReadExt;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let mut lines = (&b"hello\nworld"[..]).lines();
+    /// let first = poll_fn(|cx| Pin::new(&mut lines).poll_next_line(cx)).await?;
+    /// assert_eq!(first.as_deref(), Some("hello"));
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn poll_next_line(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -101,6 +114,17 @@ impl<R: AsyncBufRead> Lines<R> {
     }
 
     /// Returns a reference to the inner reader.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::AsyncBufReadExt;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let mut lines = (&b"hello\nworld"[..]).lines();
+    /// lines.next_line().await?;
+    /// assert_eq!(lines.get_ref(), b"world");
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn get_ref(&self) -> &R {
         &self.reader
     }
@@ -108,6 +132,17 @@ impl<R: AsyncBufRead> Lines<R> {
     /// Returns a mutable reference to the inner reader.
     ///
     /// Bytes that are read from it directly are missing from the lines.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::{AsyncBufReadExt, AsyncReadExt};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let mut lines = (&b"hello\nworld"[..]).lines();
+    /// lines.get_mut().read_u8().await?;
+    /// assert_eq!(lines.next_line().await?.as_deref(), Some("ello"));
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn get_mut(&mut self) -> &mut R {
         &mut self.reader
     }

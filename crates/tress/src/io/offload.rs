@@ -21,7 +21,7 @@ const MAX_CHUNK: usize = 2 * 1024 * 1024;
 /// The pool does not accept the closure.
 ///
 /// # Panics
-/// If there is no current runtime.
+/// Panics if there is no current runtime.
 #[track_caller]
 pub(crate) fn spawn<R: Send + 'static>(
     f: impl FnOnce() -> R + Send + 'static,

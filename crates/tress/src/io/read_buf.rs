@@ -87,19 +87,50 @@ impl<'a> ReadBuf<'a> {
     }
 
     /// Returns the number of bytes that the buffer can hold, filled or not.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::ReadBuf;
+    ///
+    /// let mut space = [0; 8];
+    /// let mut buf = ReadBuf::new(&mut space);
+    /// buf.put_slice(b"abc");
+    /// assert_eq!(buf.capacity(), 8);
+    /// ```
     #[inline]
     pub fn capacity(&self) -> usize {
         self.buf.len()
     }
 
     /// Returns the filled part: the bytes that were read.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::ReadBuf;
+    ///
+    /// let mut space = [0; 8];
+    /// let mut buf = ReadBuf::new(&mut space);
+    /// buf.put_slice(b"abc");
+    /// assert_eq!(buf.filled(), b"abc");
+    /// ```
     #[inline]
     pub fn filled(&self) -> &[u8] {
         // SAFETY: filled bytes are initialized.
         unsafe { assume_init_ref(&self.buf[..self.filled]) }
     }
 
-    /// Returns the filled part, to be changed.
+    /// Returns the filled part, mutably.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::ReadBuf;
+    ///
+    /// let mut space = [0; 8];
+    /// let mut buf = ReadBuf::new(&mut space);
+    /// buf.put_slice(b"abc");
+    /// buf.filled_mut().make_ascii_uppercase();
+    /// assert_eq!(buf.filled(), b"ABC");
+    /// ```
     #[inline]
     pub fn filled_mut(&mut self) -> &mut [u8] {
         // SAFETY: filled bytes are initialized.
@@ -130,13 +161,35 @@ impl<'a> ReadBuf<'a> {
     }
 
     /// Returns the initialized part: the filled bytes and perhaps more behind them.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::mem::MaybeUninit;
+    /// use tress::io::ReadBuf;
+    ///
+    /// let mut space = [MaybeUninit::uninit(); 8];
+    /// let mut buf = ReadBuf::uninit(&mut space);
+    /// buf.put_slice(b"abc");
+    /// assert_eq!(buf.initialized(), b"abc");
+    /// ```
     #[inline]
     pub fn initialized(&self) -> &[u8] {
         // SAFETY: that is what the mark means.
         unsafe { assume_init_ref(&self.buf[..self.initialized]) }
     }
 
-    /// Returns the initialized part, to be changed.
+    /// Returns the initialized part, mutably.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::ReadBuf;
+    ///
+    /// let mut space = [0; 4];
+    /// let mut buf = ReadBuf::new(&mut space);
+    /// buf.initialized_mut().copy_from_slice(b"abcd");
+    /// buf.advance(2);
+    /// assert_eq!(buf.filled(), b"ab");
+    /// ```
     #[inline]
     pub fn initialized_mut(&mut self) -> &mut [u8] {
         // SAFETY: that is what the mark means.
@@ -147,6 +200,18 @@ impl<'a> ReadBuf<'a> {
     ///
     /// # Safety
     /// The caller must not de-initialize bytes of the initialized part.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::ReadBuf;
+    ///
+    /// let mut space = [0; 4];
+    /// let mut buf = ReadBuf::new(&mut space);
+    /// // SAFETY: a byte is written, and none is de-initialized.
+    /// unsafe { buf.inner_mut()[0].write(7) };
+    /// buf.advance(1);
+    /// assert_eq!(buf.filled(), [7]);
+    /// ```
     #[inline]
     pub unsafe fn inner_mut(&mut self) -> &mut [MaybeUninit<u8>] {
         self.buf
@@ -159,6 +224,22 @@ impl<'a> ReadBuf<'a> {
     ///
     /// # Safety
     /// The caller must not de-initialize bytes of the initialized part.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::mem::MaybeUninit;
+    /// use tress::io::ReadBuf;
+    ///
+    /// let mut space = [MaybeUninit::uninit(); 4];
+    /// let mut buf = ReadBuf::uninit(&mut space);
+    /// // SAFETY: a byte is written, none is de-initialized, and it is the one that is taken to be initialized.
+    /// unsafe {
+    ///     buf.unfilled_mut()[0].write(7);
+    ///     buf.assume_init(1);
+    /// }
+    /// buf.advance(1);
+    /// assert_eq!(buf.filled(), [7]);
+    /// ```
     #[inline]
     pub unsafe fn unfilled_mut(&mut self) -> &mut [MaybeUninit<u8>] {
         &mut self.buf[self.filled..]
@@ -169,7 +250,7 @@ impl<'a> ReadBuf<'a> {
     /// The mark never moves back: nothing changes if more bytes are initialized already.
     ///
     /// # Panics
-    /// If the unfilled part is shorter than `n` bytes.
+    /// Panics if the unfilled part is shorter than `n` bytes.
     ///
     /// # Safety
     /// The first `n` bytes of the unfilled part must be initialized.
@@ -221,7 +302,19 @@ impl<'a> ReadBuf<'a> {
     /// When bytes have been written to them, call [`advance`](ReadBuf::advance).
     ///
     /// # Panics
-    /// If the unfilled part is shorter than `n` bytes.
+    /// Panics if the unfilled part is shorter than `n` bytes.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::mem::MaybeUninit;
+    /// use tress::io::ReadBuf;
+    ///
+    /// let mut space = [MaybeUninit::uninit(); 8];
+    /// let mut buf = ReadBuf::uninit(&mut space);
+    /// buf.initialize_unfilled_to(3).copy_from_slice(b"abc");
+    /// buf.advance(3);
+    /// assert_eq!(buf.filled(), b"abc");
+    /// ```
     #[inline]
     #[track_caller]
     pub fn initialize_unfilled_to(&mut self, n: usize) -> &mut [u8] {
@@ -239,6 +332,16 @@ impl<'a> ReadBuf<'a> {
     }
 
     /// Returns the number of bytes in the unfilled part.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::ReadBuf;
+    ///
+    /// let mut space = [0; 8];
+    /// let mut buf = ReadBuf::new(&mut space);
+    /// buf.put_slice(b"abc");
+    /// assert_eq!(buf.remaining(), 5);
+    /// ```
     #[inline]
     pub fn remaining(&self) -> usize {
         self.buf.len() - self.filled
@@ -264,7 +367,17 @@ impl<'a> ReadBuf<'a> {
     /// Marks the next `n` bytes as filled.
     ///
     /// # Panics
-    /// If they are not all initialized.
+    /// Panics if they are not all initialized.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::ReadBuf;
+    ///
+    /// let mut space = *b"abcd";
+    /// let mut buf = ReadBuf::new(&mut space);
+    /// buf.advance(2);
+    /// assert_eq!(buf.filled(), b"ab");
+    /// ```
     #[inline]
     #[track_caller]
     pub fn advance(&mut self, n: usize) {
@@ -278,7 +391,7 @@ impl<'a> ReadBuf<'a> {
     /// Marks the first `n` bytes, and no others, as filled.
     ///
     /// # Panics
-    /// If they are not all initialized.
+    /// Panics if they are not all initialized.
     ///
     /// # Examples
     /// ```
@@ -302,7 +415,7 @@ impl<'a> ReadBuf<'a> {
     /// Appends bytes to the filled part.
     ///
     /// # Panics
-    /// If there is not enough room for them: see [`remaining`](ReadBuf::remaining).
+    /// Panics if there is not enough room for them: see [`remaining`](ReadBuf::remaining).
     ///
     /// # Examples
     /// ```

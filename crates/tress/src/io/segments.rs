@@ -78,6 +78,19 @@ impl<R: AsyncBufRead> Split<R> {
     ///
     /// # Errors
     /// See [`next_segment`](Split::next_segment).
+    ///
+    /// # Examples
+    /// ```
+    /// use std::future::poll_fn;
+    /// use std::pin::Pin;
+    /// use tress::io::AsyncBufReadExt;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let mut fields = AsyncBufReadExt::split(&b"a,b"[..], b',');
+    /// let first = poll_fn(|cx| Pin::new(&mut fields).poll_next_segment(cx)).await?;
+    /// assert_eq!(first.as_deref(), Some(&b"a"[..]));
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn poll_next_segment(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -15,7 +15,7 @@ use std::task::{Context, Poll};
 /// not make writes fail. [`duplex`](super::duplex) closes when either end is dropped.
 ///
 /// # Panics
-/// If `max_buf_size` is 0.
+/// Panics if `max_buf_size` is 0.
 ///
 /// # Examples
 /// ```
@@ -63,7 +63,18 @@ impl SimplexStream {
     /// Creates a pipe that holds at most `max_buf_size` bytes.
     ///
     /// # Panics
-    /// If `max_buf_size` is 0.
+    /// Panics if `max_buf_size` is 0.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::{AsyncReadExt, AsyncWriteExt, SimplexStream};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let mut pipe = SimplexStream::new_unsplit(8);
+    /// pipe.write_u32(7).await?;
+    /// assert_eq!(pipe.read_u32().await?, 7);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     #[track_caller]
     pub fn new_unsplit(max_buf_size: usize) -> SimplexStream {
         SimplexStream {

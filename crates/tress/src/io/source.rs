@@ -48,7 +48,7 @@ impl<T: tress_driver::Source> Source<T> {
     /// The runtime has shut down, or, where sources are registered at once (Windows), registration fails.
     ///
     /// # Panics
-    /// If there is no current runtime, or it was built without I/O. `what` names the object in the message.
+    /// Panics if there is no current runtime, or it was built without I/O. `what` names the object in the message.
     #[track_caller]
     pub(crate) fn new(inner: T, what: &str) -> io::Result<Source<T>> {
         Source::with_interest(inner, Interest::READABLE | Interest::WRITABLE, what)

@@ -114,7 +114,7 @@ impl<T> ReadHalf<T> {
     /// Puts the two halves together, and returns the stream.
     ///
     /// # Panics
-    /// If the halves belong to different streams: see [`is_pair_of`](ReadHalf::is_pair_of).
+    /// Panics if the halves belong to different streams: see [`is_pair_of`](ReadHalf::is_pair_of).
     ///
     /// # Examples
     /// ```
@@ -138,6 +138,14 @@ impl<T> ReadHalf<T> {
 
 impl<T> WriteHalf<T> {
     /// Returns whether the two halves belong to the same stream.
+    ///
+    /// # Examples
+    /// ```
+    /// let (reader, writer) = tress::io::split(tress::io::duplex(64).0);
+    /// let (other, _) = tress::io::split(tress::io::duplex(64).0);
+    /// assert!(writer.is_pair_of(&reader));
+    /// assert!(!writer.is_pair_of(&other));
+    /// ```
     pub fn is_pair_of(&self, other: &ReadHalf<T>) -> bool {
         other.is_pair_of(self)
     }

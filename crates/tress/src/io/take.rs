@@ -57,11 +57,36 @@ impl<R> Take<R> {
     }
 
     /// Sets the number of bytes that may be read from now on, regardless of what was read before.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::AsyncReadExt;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let mut head = (&b"hello"[..]).take(1);
+    /// head.read_u8().await?;
+    /// head.set_limit(2);
+    /// let mut text = String::new();
+    /// head.read_to_string(&mut text).await?;
+    /// assert_eq!(text, "el");
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn set_limit(&mut self, limit: u64) {
         self.limit = limit;
     }
 
     /// Returns a reference to the inner reader.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::AsyncReadExt;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let mut head = (&b"hello"[..]).take(3);
+    /// head.read_u8().await?;
+    /// assert_eq!(head.get_ref(), b"ello");
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn get_ref(&self) -> &R {
         &self.inner
     }
@@ -69,6 +94,17 @@ impl<R> Take<R> {
     /// Returns a mutable reference to the inner reader.
     ///
     /// Bytes that are read from it directly do not count towards the limit.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::AsyncReadExt;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let mut head = (&b"hello"[..]).take(3);
+    /// head.get_mut().read_u8().await?;
+    /// assert_eq!(head.limit(), 3);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn get_mut(&mut self) -> &mut R {
         &mut self.inner
     }
@@ -76,11 +112,34 @@ impl<R> Take<R> {
     /// Returns a pinned mutable reference to the inner reader.
     ///
     /// Bytes that are read from it directly do not count towards the limit.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::pin::pin;
+    /// use tress::io::AsyncReadExt;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let mut head = pin!((&b"hello"[..]).take(3));
+    /// head.as_mut().get_pin_mut().read_u8().await?;
+    /// assert_eq!(head.limit(), 3);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn get_pin_mut(self: Pin<&mut Self>) -> Pin<&mut R> {
         self.project().inner
     }
 
     /// Returns the inner reader.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress::io::AsyncReadExt;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let mut head = (&b"hello"[..]).take(3);
+    /// head.read_to_end(&mut Vec::new()).await?;
+    /// assert_eq!(head.into_inner(), b"lo");
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn into_inner(self) -> R {
         self.inner
     }

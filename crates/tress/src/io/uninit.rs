@@ -15,7 +15,7 @@ pub(super) struct Filled {
 /// Reads into memory of which the first `initialized` bytes are initialized.
 ///
 /// # Panics
-/// If the reader exchanges the buffer for another one, because then the contents of this one are unknown.
+/// Panics if the reader exchanges the buffer for another one, because then the contents of this one are unknown.
 ///
 /// # Safety
 /// The first `initialized` bytes of `memory` must be initialized.
@@ -40,7 +40,7 @@ pub(super) unsafe fn poll_read_uninit<R: AsyncRead + ?Sized>(
 /// Reads behind the first `filled` bytes, and returns how many are filled then, those included.
 ///
 /// # Panics
-/// If the reader exchanges the buffer for another one, or makes its filled part shorter.
+/// Panics if the reader exchanges the buffer for another one, or makes its filled part shorter.
 #[inline]
 pub(super) fn poll_read_behind<R: AsyncRead + ?Sized>(
     reader: Pin<&mut R>,

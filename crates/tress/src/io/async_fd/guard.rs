@@ -11,7 +11,22 @@ use tress_driver::ReadyEvent;
 /// operation would block, or clear it by [`clear_ready`](AsyncFdReadyGuard::clear_ready). Dropping the
 /// guard keeps the readiness: the next wait ends at once.
 ///
-/// See [`AsyncFd`] for an example.
+/// # Examples
+/// ```
+/// use std::io::Read;
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
+/// # near.set_nonblocking(true)?;
+/// # let mut near = tress::io::AsyncFd::new(near)?;
+/// # std::io::Write::write_all(&mut far, b"tick")?;
+/// let mut guard = near.readable().await?;
+/// while let Ok(read) = guard.try_io(|near| near.get_ref().read(&mut [0; 8])) {
+///     println!("{} bytes", read?);
+/// }
+/// assert!(!guard.ready().is_readable());
+/// # Ok::<(), std::io::Error>(()) }).unwrap();
+/// ```
 #[must_use = "use the readiness: try the operation, and clear it if that would block"]
 pub struct AsyncFdReadyGuard<'a, T: AsRawFd> {
     async_fd: &'a AsyncFd<T>,
@@ -21,6 +36,23 @@ pub struct AsyncFdReadyGuard<'a, T: AsRawFd> {
 /// Readiness of an [`AsyncFd`], with mutable access to it.
 ///
 /// It is as [`AsyncFdReadyGuard`] otherwise.
+///
+/// # Examples
+/// ```
+/// use std::io::Read;
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
+/// # near.set_nonblocking(true)?;
+/// # let mut near = tress::io::AsyncFd::new(near)?;
+/// # std::io::Write::write_all(&mut far, b"tick")?;
+/// let mut guard = near.readable_mut().await?;
+/// while let Ok(read) = guard.try_io(|near| near.get_mut().read(&mut [0; 8])) {
+///     println!("{} bytes", read?);
+/// }
+/// assert!(!guard.ready().is_readable());
+/// # Ok::<(), std::io::Error>(()) }).unwrap();
+/// ```
 #[must_use = "use the readiness: try the operation, and clear it if that would block"]
 pub struct AsyncFdReadyMutGuard<'a, T: AsRawFd> {
     async_fd: &'a mut AsyncFd<T>,
@@ -30,6 +62,22 @@ pub struct AsyncFdReadyMutGuard<'a, T: AsRawFd> {
 /// The error of the guards' `try_io`: the operation would have blocked, and the readiness has been cleared.
 ///
 /// Wait for readiness again.
+///
+/// # Examples
+/// ```
+/// use std::io::Read;
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
+/// # near.set_nonblocking(true)?;
+/// # let mut near = tress::io::AsyncFd::new(near)?;
+/// # std::io::Write::write_all(&mut far, b"tick")?;
+/// let mut guard = near.readable().await?;
+/// guard.try_io(|near| near.get_ref().read(&mut [0; 8])).unwrap()?;
+/// let error = guard.try_io(|near| near.get_ref().read(&mut [0; 8])).unwrap_err();
+/// println!("{error}");
+/// # Ok::<(), std::io::Error>(()) }).unwrap();
+/// ```
 #[derive(Debug)]
 pub struct TryIoError(());
 
@@ -47,6 +95,22 @@ macro_rules! readiness {
         ///
         /// Call it only if the operation would have blocked. An event that has arrived since the guard was
         /// created is not cleared.
+        ///
+        /// # Examples
+        /// ```
+        /// use std::io::{ErrorKind, Write};
+        ///
+        /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+        /// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
+        /// # near.set_nonblocking(true)?;
+        /// # let mut near = tress::io::AsyncFd::new(near)?;
+        /// let mut guard = near.writable().await?;
+        /// match guard.get_inner().write(b"tick") {
+        ///     Err(error) if error.kind() == ErrorKind::WouldBlock => guard.clear_ready(),
+        ///     result => assert_eq!(result?, 4),
+        /// }
+        /// # Ok::<(), std::io::Error>(()) }).unwrap();
+        /// ```
         pub fn clear_ready(&mut self) {
             if let Some(event) = self.event.take() {
                 self.async_fd.clear(event);
@@ -54,6 +118,21 @@ macro_rules! readiness {
         }
 
         /// Clears the given part of the readiness, like [`clear_ready`](Self::clear_ready).
+        ///
+        /// # Examples
+        /// ```
+        /// use tress::io::{Interest, Ready};
+        ///
+        /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+        /// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
+        /// # near.set_nonblocking(true)?;
+        /// # let mut near = tress::io::AsyncFd::new(near)?;
+        /// # std::io::Write::write_all(&mut far, b"tick")?;
+        /// let mut guard = near.ready(Interest::READABLE | Interest::WRITABLE).await?;
+        /// guard.clear_ready_matching(Ready::WRITABLE);
+        /// assert!(!guard.ready().is_writable());
+        /// # Ok::<(), std::io::Error>(()) }).unwrap();
+        /// ```
         pub fn clear_ready_matching(&mut self, ready: Ready) {
             if let Some(event) = self.event.take() {
                 self.async_fd.clear(event.with_ready(event.ready() & ready));
@@ -65,9 +144,33 @@ macro_rules! readiness {
         /// Keeps the readiness.
         ///
         /// Dropping the guard does the same; this method makes it visible in the code.
+        ///
+        /// # Examples
+        /// ```
+        /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+        /// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
+        /// # near.set_nonblocking(true)?;
+        /// # let mut near = tress::io::AsyncFd::new(near)?;
+        /// near.writable().await?.retain_ready();
+        /// assert!(near.writable().await?.ready().is_writable());
+        /// # Ok::<(), std::io::Error>(()) }).unwrap();
+        /// ```
         pub fn retain_ready(&mut self) {}
 
         /// Returns the readiness that was found, without what has been cleared.
+        ///
+        /// # Examples
+        /// ```
+        /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+        /// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
+        /// # near.set_nonblocking(true)?;
+        /// # let mut near = tress::io::AsyncFd::new(near)?;
+        /// let mut guard = near.writable().await?;
+        /// assert!(guard.ready().is_writable());
+        /// guard.clear_ready();
+        /// assert!(guard.ready().is_empty());
+        /// # Ok::<(), std::io::Error>(()) }).unwrap();
+        /// ```
         pub fn ready(&self) -> Ready {
             self.event.map_or(Ready::EMPTY, |event| event.ready())
         }
@@ -129,11 +232,37 @@ impl<'a, T: AsRawFd> AsyncFdReadyGuard<'a, T> {
     }
 
     /// Returns a reference to the [`AsyncFd`].
+    ///
+    /// # Examples
+    /// ```
+    /// use std::os::fd::AsRawFd;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
+    /// # near.set_nonblocking(true)?;
+    /// # let mut near = tress::io::AsyncFd::new(near)?;
+    /// let guard = near.writable().await?;
+    /// assert_eq!(guard.get_ref().as_raw_fd(), near.as_raw_fd());
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn get_ref(&self) -> &'a AsyncFd<T> {
         self.async_fd
     }
 
     /// Returns a reference to the inner value of the [`AsyncFd`].
+    ///
+    /// # Examples
+    /// ```
+    /// use std::io::Write;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
+    /// # near.set_nonblocking(true)?;
+    /// # let mut near = tress::io::AsyncFd::new(near)?;
+    /// let guard = near.writable().await?;
+    /// assert_eq!(guard.get_inner().write(b"tick")?, 4);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn get_inner(&self) -> &'a T {
         self.async_fd.get_ref()
     }
@@ -181,22 +310,74 @@ impl<'a, T: AsRawFd> AsyncFdReadyMutGuard<'a, T> {
     }
 
     /// Returns a reference to the [`AsyncFd`].
+    ///
+    /// # Examples
+    /// ```
+    /// use std::os::fd::AsRawFd;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
+    /// # near.set_nonblocking(true)?;
+    /// # let mut near = tress::io::AsyncFd::new(near)?;
+    /// let descriptor = near.as_raw_fd();
+    /// let guard = near.writable_mut().await?;
+    /// assert_eq!(guard.get_ref().as_raw_fd(), descriptor);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn get_ref(&self) -> &AsyncFd<T> {
         self.async_fd
     }
 
     /// Returns a mutable reference to the [`AsyncFd`].
+    ///
+    /// # Examples
+    /// ```
+    /// use std::io::Write;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
+    /// # near.set_nonblocking(true)?;
+    /// # let mut near = tress::io::AsyncFd::new(near)?;
+    /// let mut guard = near.writable_mut().await?;
+    /// assert_eq!(guard.get_mut().get_mut().write(b"tick")?, 4);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn get_mut(&mut self) -> &mut AsyncFd<T> {
         self.async_fd
     }
 
     /// Returns a reference to the inner value of the [`AsyncFd`].
+    ///
+    /// # Examples
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
+    /// # near.set_nonblocking(true)?;
+    /// # let mut near = tress::io::AsyncFd::new(near)?;
+    /// let guard = near.writable_mut().await?;
+    /// assert!(guard.get_inner().peer_addr()?.is_unnamed());
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn get_inner(&self) -> &T {
         self.async_fd.get_ref()
     }
 
-    /// Returns a mutable reference to the inner value of the [`AsyncFd`]. Its descriptor must stay the
-    /// same.
+    /// Returns a mutable reference to the inner value of the [`AsyncFd`].
+    ///
+    /// Its descriptor must stay the same.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::io::Write;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
+    /// # near.set_nonblocking(true)?;
+    /// # let mut near = tress::io::AsyncFd::new(near)?;
+    /// let mut guard = near.writable_mut().await?;
+    /// assert_eq!(guard.get_inner_mut().write(b"tick")?, 4);
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn get_inner_mut(&mut self) -> &mut T {
         self.async_fd.get_mut()
     }

@@ -75,7 +75,7 @@ impl<T> Held<T> {
     /// Returns the object.
     ///
     /// # Panics
-    /// If it was lent: see `reclaim`.
+    /// Panics if it was lent: see `reclaim`.
     pub(crate) fn into_inner(mut self) -> T {
         assert!(self.lent.get().is_none(), "it is lent");
         // SAFETY: it is not used again, and not dropped: `self` is forgotten and has nothing else to drop.
