@@ -25,6 +25,16 @@ pub fn empty() -> Empty {
 /// A stream that is at its end, created by [`empty`].
 ///
 /// Reads return no bytes, and writes discard theirs.
+///
+/// # Examples
+/// ```
+/// use tress::io::{AsyncReadExt, Empty};
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let mut reader: Empty = tress::io::empty();
+/// assert_eq!(reader.read(&mut [0; 8]).await?, 0);
+/// # Ok::<(), std::io::Error>(()) }).unwrap();
+/// ```
 #[derive(Debug)]
 pub struct Empty {
     sink: Sink,

@@ -22,6 +22,16 @@ pub fn repeat(byte: u8) -> Repeat {
 }
 
 /// A reader that yields the same byte without end, created by [`repeat`].
+///
+/// # Examples
+/// ```
+/// use tress::io::{AsyncReadExt, Repeat};
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let mut reader: Repeat = tress::io::repeat(7);
+/// assert_eq!(reader.read_u16().await?, 0x0707);
+/// # Ok::<(), std::io::Error>(()) }).unwrap();
+/// ```
 #[derive(Debug)]
 pub struct Repeat {
     byte: u8,

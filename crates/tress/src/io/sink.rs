@@ -19,6 +19,16 @@ pub fn sink() -> Sink {
 }
 
 /// A writer that accepts all bytes and discards them, created by [`sink`].
+///
+/// # Examples
+/// ```
+/// use tress::io::{AsyncWriteExt, Sink};
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let mut writer: Sink = tress::io::sink();
+/// assert_eq!(writer.write(b"hello").await?, 5);
+/// # Ok::<(), std::io::Error>(()) }).unwrap();
+/// ```
 #[derive(Debug)]
 pub struct Sink {
     _private: (),

@@ -40,6 +40,16 @@ pub fn stdin() -> Stdin {
 /// # Cancel safety
 /// Reads are cancel safe: if one is dropped, the bytes that it receives later are returned by the next read
 /// of the same handle.
+///
+/// # Examples
+/// ```no_run
+/// use tress::io::{AsyncReadExt, Stdin};
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let mut input: Stdin = tress::io::stdin();
+/// let first = input.read_u8().await?;
+/// # Ok::<(), std::io::Error>(()) }).unwrap();
+/// ```
 #[derive(Debug)]
 pub struct Stdin {
     std: io::Stdin,
@@ -63,6 +73,17 @@ macro_rules! writer {
         ///
         /// # Cancel safety
         /// Writes are cancel safe: if one is dropped before it is ready, none of its bytes are written.
+        ///
+        /// # Examples
+        /// ```
+        /// use tress::io::AsyncWriteExt;
+        ///
+        /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+        #[doc = concat!("let mut handle: tress::io::", stringify!($name), " = tress::io::", stringify!($function), "();")]
+        /// handle.write_all(b"hello\n").await?;
+        /// handle.flush().await?;
+        /// # Ok::<(), std::io::Error>(()) }).unwrap();
+        /// ```
         #[derive(Debug)]
         pub struct $name {
             std: io::$name,

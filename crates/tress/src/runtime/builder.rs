@@ -26,7 +26,8 @@ const MAX_WORKERS: usize = 32_768;
 /// A builder of a [`Runtime`] or a [`LocalRuntime`] with options.
 ///
 /// [`build`](Builder::build) returns an error for values that are out of range, with the name of the option
-/// and the values that are possible.
+/// and the values that are possible. The options of the I/O drivers, which are made later, are checked when
+/// a socket is first used.
 ///
 /// # Examples
 /// ```
@@ -169,7 +170,8 @@ impl Builder {
     /// Sets the backend of I/O.
     ///
     /// Default: io_uring where it is available, readiness elsewhere. The environment variable `TRESS_IO`
-    /// (`uring`, `readiness` or `auto`) overrides the default.
+    /// (`uring`, `readiness` or `auto`) overrides the default; with another value of the variable sockets
+    /// return [`InvalidInput`](io::ErrorKind::InvalidInput).
     ///
     /// # Examples
     /// ```
@@ -186,6 +188,8 @@ impl Builder {
     }
 
     /// Sets the maximum number of I/O events that a worker takes from the kernel at once, 1 to 1,048,576.
+    ///
+    /// With another value sockets return [`InvalidInput`](io::ErrorKind::InvalidInput).
     ///
     /// Default: 256.
     ///
@@ -205,6 +209,8 @@ impl Builder {
     }
 
     /// Sets the number of entries of each worker's io_uring, 1 to 32,768.
+    ///
+    /// With another value sockets return [`InvalidInput`](io::ErrorKind::InvalidInput).
     ///
     /// Default: 256.
     ///
@@ -353,7 +359,9 @@ impl Builder {
         self
     }
 
-    /// Sets the name of the runtime's threads, which contains no NUL characters.
+    /// Sets the name of the runtime's threads.
+    ///
+    /// If it contains a NUL character, no thread can be started.
     ///
     /// Default: `tress-worker`.
     ///
@@ -837,8 +845,8 @@ impl Builder {
     /// Builds the runtime.
     ///
     /// # Errors
-    /// - [`ErrorKind::InvalidInput`](io::ErrorKind::InvalidInput) if an option, or an environment variable that
-    ///   sets one, is out of range.
+    /// - [`ErrorKind::InvalidInput`](io::ErrorKind::InvalidInput) if an option is out of range, or one of the
+    ///   environment variables `TRESS_TRACE`, `TRESS_SLOW_POLL_MS` and `TRESS_DUMP` cannot be understood.
     /// - The system's error if a resource of the runtime cannot be made. A thread that cannot be started is an
     ///   error only with [`eager_start`](Builder::eager_start), and only if none can be started.
     ///

@@ -43,8 +43,8 @@ impl Runtime {
     /// and I/O.
     ///
     /// # Errors
-    /// - [`ErrorKind::InvalidInput`](io::ErrorKind::InvalidInput) if an environment variable that sets an
-    ///   option is out of range.
+    /// - [`ErrorKind::InvalidInput`](io::ErrorKind::InvalidInput) if one of the environment variables
+    ///   `TRESS_TRACE`, `TRESS_SLOW_POLL_MS` and `TRESS_DUMP` cannot be understood.
     /// - The system's error if a resource of the runtime cannot be made.
     ///
     /// # Examples

@@ -66,6 +66,33 @@ impl Sections {
 
 /// A guard that keeps a [`Section`] in the dump and the metrics of its runtime until it is dropped; returned
 /// by [`Handle::add_section`](crate::runtime::Handle::add_section).
+///
+/// # Examples
+/// ```
+/// use std::io::{self, Write};
+/// use std::sync::Arc;
+/// use tress::trace::{Section, SectionGuard};
+///
+/// struct Orders;
+///
+/// impl Section for Orders {
+///     fn name(&self) -> &str {
+///         "orders"
+///     }
+///
+///     fn dump(&self, out: &mut dyn Write) -> io::Result<()> {
+///         writeln!(out, "none yet")
+///     }
+/// }
+///
+/// let rt = tress::runtime::Runtime::new()?;
+/// let guard: SectionGuard = rt.handle().add_section(Arc::new(Orders));
+/// drop(guard);
+/// let mut dump = Vec::new();
+/// rt.handle().debug_dump(&mut dump)?;
+/// assert!(!String::from_utf8(dump).unwrap().contains("none yet"));
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[must_use = "the section is taken out when the guard is dropped"]
 pub struct SectionGuard {
     runtime: Weak<Shared>,

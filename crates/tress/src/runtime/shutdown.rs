@@ -21,7 +21,12 @@ use std::time::Duration;
 ///
 /// let rt = tress::runtime::Runtime::new()?;
 /// let (release, released) = mpsc::channel::<()>();
-/// rt.spawn_blocking(move || released.recv());
+/// let (tell, told) = mpsc::channel();
+/// rt.spawn_blocking(move || {
+///     tell.send(()).unwrap();
+///     released.recv()
+/// });
+/// told.recv().unwrap();
 ///
 /// let report = rt.shutdown_timeout(Duration::from_millis(1));
 /// assert_eq!(report.blocking, 1);
@@ -34,7 +39,8 @@ use std::time::Duration;
 pub struct ShutdownReport {
     /// Tasks that were still being polled, or waited for a task that was.
     pub tasks: Vec<StuckTask>,
-    /// Blocking closures that were still running.
+    /// Threads of the blocking pool that had not ended: most run a closure. If the timeout was zero, those that had
+    /// nothing to do count too.
     pub blocking: usize,
     /// I/O operations that the kernel still had. Their buffers stay until it is done with them. If a thread outside
     /// of the runtime waits for one, a thread of the runtime stays until then to tell it.

@@ -72,13 +72,15 @@ where
 /// Unlike [`spawn_blocking`] the closure may borrow, and it is not cancelled; but whatever else the same
 /// task does concurrently (`join!`, `select!`) waits.
 ///
+/// On a thread that runs no tasks, such as one of the blocking pool, the closure is just called.
+///
 /// A worker that has started coroutines keeps its thread: there the worker itself blocks, and what can
 /// be stolen from it is left to the others. A coroutine cannot suspend inside of the closure.
 ///
 /// # Panics
-/// Panics on a current-thread runtime and in a [`LocalSet`](super::LocalSet), where no other thread can
-/// take over, and if the system refuses to start the thread that would. The task may catch that panic:
-/// its worker goes on.
+/// Panics in the tasks and in `block_on` of a current-thread runtime and in a
+/// [`LocalSet`](super::LocalSet), where no other thread can take over, and if the system refuses to start
+/// the thread that would. The task may catch that panic: its worker goes on.
 ///
 /// # Examples
 /// ```

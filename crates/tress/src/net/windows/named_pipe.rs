@@ -53,6 +53,18 @@ use windows_sys::Win32::Foundation::HANDLE;
 use windows_sys::Win32::System::Pipes::{GetNamedPipeInfo, PIPE_SERVER_END, PIPE_TYPE_MESSAGE};
 
 /// What a pipe carries.
+///
+/// # Examples
+/// ```no_run
+/// use tress::net::windows::named_pipe::{PipeMode, ServerOptions};
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let server = ServerOptions::new()
+///     .pipe_mode(PipeMode::Message)
+///     .create(r"\\.\pipe\greetings")?;
+/// assert_eq!(server.info()?.mode, PipeMode::Message);
+/// # Ok::<(), std::io::Error>(()) }).unwrap();
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum PipeMode {
@@ -63,6 +75,16 @@ pub enum PipeMode {
 }
 
 /// One of the two ends of a pipe.
+///
+/// # Examples
+/// ```no_run
+/// use tress::net::windows::named_pipe::{PipeEnd, ServerOptions};
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let server = ServerOptions::new().create(r"\\.\pipe\greetings")?;
+/// assert_eq!(server.info()?.end, PipeEnd::Server);
+/// # Ok::<(), std::io::Error>(()) }).unwrap();
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum PipeEnd {
@@ -73,6 +95,17 @@ pub enum PipeEnd {
 }
 
 /// Properties of a pipe, returned by [`NamedPipeServer::info`] and [`NamedPipeClient::info`].
+///
+/// # Examples
+/// ```no_run
+/// use tress::net::windows::named_pipe::{PipeInfo, ServerOptions};
+///
+/// # tress::runtime::Runtime::new().unwrap().block_on(async {
+/// let server = ServerOptions::new().max_instances(4).create(r"\\.\pipe\greetings")?;
+/// let info: PipeInfo = server.info()?;
+/// assert_eq!(info.max_instances, 4);
+/// # Ok::<(), std::io::Error>(()) }).unwrap();
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct PipeInfo {
@@ -158,6 +191,27 @@ macro_rules! end {
             ///
             /// # Safety
             /// The handle must be an open handle to a pipe, and nothing else may close it.
+            ///
+            /// # Examples
+            /// With the client's end:
+            /// ```no_run
+            /// use std::fs::OpenOptions;
+            /// use std::os::windows::fs::OpenOptionsExt;
+            /// use std::os::windows::io::IntoRawHandle;
+            /// use tress::net::windows::named_pipe::NamedPipeClient;
+            ///
+            /// const FILE_FLAG_OVERLAPPED: u32 = 0x4000_0000;
+            ///
+            /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+            /// let file = OpenOptions::new()
+            ///     .read(true)
+            ///     .write(true)
+            ///     .custom_flags(FILE_FLAG_OVERLAPPED)
+            ///     .open(r"\\.\pipe\greetings")?;
+            /// // SAFETY: the handle of an open pipe, which the file has given away.
+            /// let client = unsafe { NamedPipeClient::from_raw_handle(file.into_raw_handle()) }?;
+            /// # Ok::<(), std::io::Error>(()) }).unwrap();
+            /// ```
             #[track_caller]
             pub unsafe fn from_raw_handle(
                 handle: std::os::windows::io::RawHandle,
@@ -186,6 +240,16 @@ macro_rules! end {
             ///
             /// # Errors
             /// Any error of `GetNamedPipeInfo`.
+            ///
+            /// # Examples
+            /// ```no_run
+            /// use tress::net::windows::named_pipe::ClientOptions;
+            ///
+            /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+            /// let client = ClientOptions::new().open(r"\\.\pipe\greetings")?;
+            /// println!("{:?}", client.info()?.mode);
+            /// # Ok::<(), std::io::Error>(()) }).unwrap();
+            /// ```
             pub fn info(&self) -> std::io::Result<super::PipeInfo> {
                 super::info(std::os::windows::io::AsHandle::as_handle(self))
             }
@@ -200,6 +264,23 @@ macro_rules! end {
             /// # Errors
             /// [`WouldBlock`](std::io::ErrorKind::WouldBlock) if there is nothing to read; otherwise any
             /// error of `ReadFile`.
+            ///
+            /// # Examples
+            /// ```no_run
+            /// use tress::io::ErrorKind;
+            /// use tress::net::windows::named_pipe::ClientOptions;
+            ///
+            /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+            /// let client = ClientOptions::new().open(r"\\.\pipe\greetings")?;
+            /// let mut buf = [0; 64];
+            /// client.readable().await?;
+            /// match client.try_read(&mut buf) {
+            ///     Ok(n) => println!("{n} bytes"),
+            ///     Err(error) if error.kind() == ErrorKind::WouldBlock => println!("not yet"),
+            ///     Err(error) => return Err(error),
+            /// }
+            /// # Ok::<(), std::io::Error>(()) }).unwrap();
+            /// ```
             pub fn try_read(&self, buf: &mut [u8]) -> std::io::Result<usize> {
                 self.io.try_io($crate::io::Interest::READABLE, |mut pipe| {
                     std::io::Read::read(&mut pipe, buf)
@@ -210,6 +291,19 @@ macro_rules! end {
             ///
             /// # Errors
             /// See [`try_read`](Self::try_read).
+            ///
+            /// # Examples
+            /// ```no_run
+            /// use std::io::IoSliceMut;
+            /// use tress::net::windows::named_pipe::ClientOptions;
+            ///
+            /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+            /// let client = ClientOptions::new().open(r"\\.\pipe\greetings")?;
+            /// let mut buf = [0; 64];
+            /// client.readable().await?;
+            /// let n = client.try_read_vectored(&mut [IoSliceMut::new(&mut buf)])?;
+            /// # Ok::<(), std::io::Error>(()) }).unwrap();
+            /// ```
             pub fn try_read_vectored(
                 &self,
                 bufs: &mut [std::io::IoSliceMut<'_>],
@@ -224,6 +318,18 @@ macro_rules! end {
             ///
             /// # Errors
             /// See [`try_read`](Self::try_read).
+            ///
+            /// # Examples
+            /// ```no_run
+            /// use tress::net::windows::named_pipe::ClientOptions;
+            ///
+            /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+            /// let client = ClientOptions::new().open(r"\\.\pipe\greetings")?;
+            /// let mut buf = Vec::with_capacity(64);
+            /// client.readable().await?;
+            /// client.try_read_buf(&mut buf)?;
+            /// # Ok::<(), std::io::Error>(()) }).unwrap();
+            /// ```
             #[cfg(feature = "bytes")]
             pub fn try_read_buf<B: bytes::BufMut>(&self, buf: &mut B) -> std::io::Result<usize> {
                 self.io.try_io($crate::io::Interest::READABLE, |mut pipe| {
@@ -243,6 +349,22 @@ macro_rules! end {
             /// # Errors
             /// [`WouldBlock`](std::io::ErrorKind::WouldBlock) if the write before is still under way;
             /// otherwise any error of `WriteFile`, which may be that of the write before.
+            ///
+            /// # Examples
+            /// ```no_run
+            /// use tress::io::ErrorKind;
+            /// use tress::net::windows::named_pipe::ClientOptions;
+            ///
+            /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+            /// let client = ClientOptions::new().open(r"\\.\pipe\greetings")?;
+            /// client.writable().await?;
+            /// match client.try_write(b"hello") {
+            ///     Ok(n) => println!("{n} bytes"),
+            ///     Err(error) if error.kind() == ErrorKind::WouldBlock => println!("not yet"),
+            ///     Err(error) => return Err(error),
+            /// }
+            /// # Ok::<(), std::io::Error>(()) }).unwrap();
+            /// ```
             pub fn try_write(&self, buf: &[u8]) -> std::io::Result<usize> {
                 self.io.try_io($crate::io::Interest::WRITABLE, |mut pipe| {
                     std::io::Write::write(&mut pipe, buf)
@@ -253,6 +375,18 @@ macro_rules! end {
             ///
             /// # Errors
             /// See [`try_write`](Self::try_write).
+            ///
+            /// # Examples
+            /// ```no_run
+            /// use std::io::IoSlice;
+            /// use tress::net::windows::named_pipe::ClientOptions;
+            ///
+            /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+            /// let client = ClientOptions::new().open(r"\\.\pipe\greetings")?;
+            /// client.writable().await?;
+            /// let n = client.try_write_vectored(&[IoSlice::new(b"hello")])?;
+            /// # Ok::<(), std::io::Error>(()) }).unwrap();
+            /// ```
             pub fn try_write_vectored(&self, buf: &[std::io::IoSlice<'_>]) -> std::io::Result<usize> {
                 self.io.try_io($crate::io::Interest::WRITABLE, |mut pipe| {
                     std::io::Write::write_vectored(&mut pipe, buf)
@@ -267,6 +401,19 @@ macro_rules! end {
             ///
             /// # Errors
             /// `WouldBlock`, without a call of `f`, if the pipe is not ready; otherwise the error of `f`.
+            ///
+            /// # Examples
+            /// ```no_run
+            /// use tress::io::Interest;
+            /// use tress::net::windows::named_pipe::ClientOptions;
+            ///
+            /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+            /// let client = ClientOptions::new().open(r"\\.\pipe\greetings")?;
+            /// client.writable().await?;
+            /// // Any operation on the handle that does not block.
+            /// let end = client.try_io(Interest::WRITABLE, || client.info())?.end;
+            /// # Ok::<(), std::io::Error>(()) }).unwrap();
+            /// ```
             pub fn try_io<R>(
                 &self,
                 interest: $crate::io::Interest,
@@ -284,6 +431,18 @@ macro_rules! end {
             /// # Cancel safety
             /// This method is cancel safe: a result of `f` other than `WouldBlock` is returned by the same
             /// poll, so dropping the future loses none.
+            ///
+            /// # Examples
+            /// ```no_run
+            /// use tress::io::Interest;
+            /// use tress::net::windows::named_pipe::ClientOptions;
+            ///
+            /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+            /// let client = ClientOptions::new().open(r"\\.\pipe\greetings")?;
+            /// // Any operation on the handle that does not block.
+            /// let end = client.async_io(Interest::WRITABLE, || client.info()).await?.end;
+            /// # Ok::<(), std::io::Error>(()) }).unwrap();
+            /// ```
             pub async fn async_io<R>(
                 &self,
                 interest: $crate::io::Interest,

@@ -35,6 +35,15 @@ impl ClientOptions {
     /// Creates options to read and write bytes.
     ///
     /// The server may identify the client, but not act in its name.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use tress::net::windows::named_pipe::ClientOptions;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let client = ClientOptions::new().open(r"\\.\pipe\greetings")?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn new() -> ClientOptions {
         ClientOptions {
             read: true,
@@ -47,6 +56,15 @@ impl ClientOptions {
     /// Sets whether the pipe is opened for reading.
     ///
     /// The default is `true`.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use tress::net::windows::named_pipe::ClientOptions;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let client = ClientOptions::new().read(false).open(r"\\.\pipe\greetings")?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn read(&mut self, allowed: bool) -> &mut Self {
         self.read = allowed;
         self
@@ -55,6 +73,15 @@ impl ClientOptions {
     /// Sets whether the pipe is opened for writing.
     ///
     /// The default is `true`.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use tress::net::windows::named_pipe::ClientOptions;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let client = ClientOptions::new().write(false).open(r"\\.\pipe\greetings")?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn write(&mut self, allowed: bool) -> &mut Self {
         self.write = allowed;
         self
@@ -66,6 +93,17 @@ impl ClientOptions {
     /// always set. The default is `SECURITY_IDENTIFICATION`, with which the server may identify the client
     /// and no more. Do not allow more for a name that comes from an untrusted source: whichever process
     /// serves that name could use the client's rights.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use tress::net::windows::named_pipe::ClientOptions;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// const SECURITY_ANONYMOUS: u32 = 0;
+    ///
+    /// let client = ClientOptions::new().security_qos_flags(SECURITY_ANONYMOUS).open(r"\\.\pipe\greetings")?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn security_qos_flags(&mut self, flags: u32) -> &mut Self {
         self.trust = flags;
         self
@@ -75,6 +113,15 @@ impl ClientOptions {
     ///
     /// The default is [`PipeMode::Byte`]. Messages can be read only from a pipe that was created to carry
     /// them.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use tress::net::windows::named_pipe::{ClientOptions, PipeMode};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let client = ClientOptions::new().pipe_mode(PipeMode::Message).open(r"\\.\pipe\greetings")?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn pipe_mode(&mut self, pipe_mode: PipeMode) -> &mut Self {
         self.mode = pipe_mode;
         self
@@ -116,6 +163,19 @@ impl ClientOptions {
     ///
     /// # Safety
     /// `attrs` must be null or point to a valid `SECURITY_ATTRIBUTES`.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use tress::net::windows::named_pipe::ClientOptions;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let options = ClientOptions::new();
+    /// // SAFETY: there are no attributes.
+    /// let client = unsafe {
+    ///     options.open_with_security_attributes_raw(r"\\.\pipe\greetings", std::ptr::null_mut())
+    /// }?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     #[track_caller]
     pub unsafe fn open_with_security_attributes_raw(
         &self,

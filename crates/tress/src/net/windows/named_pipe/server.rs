@@ -51,6 +51,17 @@ impl NamedPipeServer {
     /// # Cancel safety
     /// This method is cancel safe: a client that connects after the future was dropped is found by the next
     /// call.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use tress::net::windows::named_pipe::ServerOptions;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let server = ServerOptions::new().create(r"\\.\pipe\greetings")?;
+    /// server.connect().await?;
+    /// println!("a client has come");
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub async fn connect(&self) -> io::Result<()> {
         // The system reports a connection only after it has been asked for one.
         match self.io.get_ref().connect() {
@@ -72,6 +83,20 @@ impl NamedPipeServer {
     ///
     /// # Errors
     /// Any error of `DisconnectNamedPipe`.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use tress::net::windows::named_pipe::ServerOptions;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let server = ServerOptions::new().create(r"\\.\pipe\greetings")?;
+    /// loop {
+    ///     // One client after the other, in the same instance.
+    ///     server.connect().await?;
+    ///     server.disconnect()?;
+    /// }
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn disconnect(&self) -> io::Result<()> {
         self.io.get_ref().disconnect()
     }

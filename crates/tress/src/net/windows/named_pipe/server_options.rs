@@ -51,6 +51,15 @@ fn set(word: &mut u32, bits: u32, on: bool) {
 impl ServerOptions {
     /// Creates options for a pipe that carries bytes in both directions, with any number of instances, no
     /// remote clients, and buffers of 64 KiB.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use tress::net::windows::named_pipe::ServerOptions;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let server = ServerOptions::new().create(r"\\.\pipe\greetings")?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn new() -> ServerOptions {
         ServerOptions {
             open: FILE_FLAG_OVERLAPPED | PIPE_ACCESS_INBOUND | PIPE_ACCESS_OUTBOUND,
@@ -64,6 +73,15 @@ impl ServerOptions {
     /// Sets what the pipe carries.
     ///
     /// The default is [`PipeMode::Byte`]. It must be the same for all instances.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use tress::net::windows::named_pipe::{PipeMode, ServerOptions};
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let server = ServerOptions::new().pipe_mode(PipeMode::Message).create(r"\\.\pipe\greetings")?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn pipe_mode(&mut self, pipe_mode: PipeMode) -> &mut Self {
         set(&mut self.mode, MESSAGES, pipe_mode == PipeMode::Message);
         self
@@ -73,6 +91,15 @@ impl ServerOptions {
     ///
     /// The default is `true`. If it is `false`, a client that opens the pipe for writing gets
     /// [`PermissionDenied`](io::ErrorKind::PermissionDenied).
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use tress::net::windows::named_pipe::ServerOptions;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let server = ServerOptions::new().access_inbound(false).create(r"\\.\pipe\greetings")?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn access_inbound(&mut self, allowed: bool) -> &mut Self {
         set(&mut self.open, PIPE_ACCESS_INBOUND, allowed);
         self
@@ -82,6 +109,15 @@ impl ServerOptions {
     ///
     /// The default is `true`. If it is `false`, a client that opens the pipe for reading gets
     /// [`PermissionDenied`](io::ErrorKind::PermissionDenied).
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use tress::net::windows::named_pipe::ServerOptions;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let server = ServerOptions::new().access_outbound(false).create(r"\\.\pipe\greetings")?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn access_outbound(&mut self, allowed: bool) -> &mut Self {
         set(&mut self.open, PIPE_ACCESS_OUTBOUND, allowed);
         self
@@ -92,6 +128,15 @@ impl ServerOptions {
     /// If it is `true` and the name is in use, by this or another process,
     /// [`create`](ServerOptions::create) fails with [`PermissionDenied`](io::ErrorKind::PermissionDenied).
     /// The default is `false`.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use tress::net::windows::named_pipe::ServerOptions;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let server = ServerOptions::new().first_pipe_instance(true).create(r"\\.\pipe\greetings")?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn first_pipe_instance(&mut self, first: bool) -> &mut Self {
         set(&mut self.open, FILE_FLAG_FIRST_PIPE_INSTANCE, first);
         self
@@ -100,6 +145,15 @@ impl ServerOptions {
     /// Sets whether the handle may change the access control list of the pipe (`WRITE_DAC`).
     ///
     /// The default is `false`.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use tress::net::windows::named_pipe::ServerOptions;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let server = ServerOptions::new().write_dac(true).create(r"\\.\pipe\greetings")?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn write_dac(&mut self, requested: bool) -> &mut Self {
         set(&mut self.open, WRITE_DAC, requested);
         self
@@ -108,6 +162,15 @@ impl ServerOptions {
     /// Sets whether the handle may change the owner of the pipe (`WRITE_OWNER`).
     ///
     /// The default is `false`.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use tress::net::windows::named_pipe::ServerOptions;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let server = ServerOptions::new().write_owner(true).create(r"\\.\pipe\greetings")?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn write_owner(&mut self, requested: bool) -> &mut Self {
         set(&mut self.open, WRITE_OWNER, requested);
         self
@@ -116,6 +179,15 @@ impl ServerOptions {
     /// Sets whether the handle may change what is audited (`ACCESS_SYSTEM_SECURITY`).
     ///
     /// The default is `false`.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use tress::net::windows::named_pipe::ServerOptions;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let server = ServerOptions::new().access_system_security(true).create(r"\\.\pipe\greetings")?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn access_system_security(&mut self, requested: bool) -> &mut Self {
         set(&mut self.open, ACCESS_SYSTEM_SECURITY, requested);
         self
@@ -124,6 +196,15 @@ impl ServerOptions {
     /// Sets whether clients of other machines are rejected.
     ///
     /// The default is `true`.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use tress::net::windows::named_pipe::ServerOptions;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let server = ServerOptions::new().reject_remote_clients(false).create(r"\\.\pipe\greetings")?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn reject_remote_clients(&mut self, reject: bool) -> &mut Self {
         set(&mut self.mode, PIPE_REJECT_REMOTE_CLIENTS, reject);
         self
@@ -135,6 +216,15 @@ impl ServerOptions {
     ///
     /// # Panics
     /// Panics if `instances` is larger than 254.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use tress::net::windows::named_pipe::ServerOptions;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let server = ServerOptions::new().max_instances(4).create(r"\\.\pipe\greetings")?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     #[track_caller]
     pub fn max_instances(&mut self, instances: usize) -> &mut Self {
         assert!(
@@ -148,6 +238,15 @@ impl ServerOptions {
     /// Sets the size of the buffer for bytes that the server writes.
     ///
     /// The default is 64 KiB.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use tress::net::windows::named_pipe::ServerOptions;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let server = ServerOptions::new().out_buffer_size(4096).create(r"\\.\pipe\greetings")?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn out_buffer_size(&mut self, buffer: u32) -> &mut Self {
         self.out_buffer = buffer;
         self
@@ -156,6 +255,15 @@ impl ServerOptions {
     /// Sets the size of the buffer for bytes that the server reads.
     ///
     /// The default is 64 KiB.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use tress::net::windows::named_pipe::ServerOptions;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let server = ServerOptions::new().in_buffer_size(4096).create(r"\\.\pipe\greetings")?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     pub fn in_buffer_size(&mut self, buffer: u32) -> &mut Self {
         self.in_buffer = buffer;
         self
@@ -198,6 +306,19 @@ impl ServerOptions {
     ///
     /// # Safety
     /// `attrs` must be null or point to a valid `SECURITY_ATTRIBUTES`.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use tress::net::windows::named_pipe::ServerOptions;
+    ///
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let options = ServerOptions::new();
+    /// // SAFETY: there are no attributes.
+    /// let server = unsafe {
+    ///     options.create_with_security_attributes_raw(r"\\.\pipe\greetings", std::ptr::null_mut())
+    /// }?;
+    /// # Ok::<(), std::io::Error>(()) }).unwrap();
+    /// ```
     #[track_caller]
     pub unsafe fn create_with_security_attributes_raw(
         &self,
