@@ -1,5 +1,12 @@
 //! The runtime: what runs tasks, keeps time and owns the threads.
 //!
+//! There are two kinds: [multi-thread](Builder::new_multi_thread), with a work-stealing scheduler over a number of
+//! workers, and [current-thread](Builder::new_current_thread), where tasks run on the thread that calls
+//! [`block_on`](Runtime::block_on). Several runtimes can live in one process.
+//!
+//! Dropping a runtime, or shutting it down, follows the order given at [`Runtime::shutdown_timeout`].
+//!
+//! # Examples
 //! ```
 //! use tress::runtime::Runtime;
 //!
@@ -8,12 +15,6 @@
 //! assert_eq!(answer, 42);
 //! # Ok::<(), std::io::Error>(())
 //! ```
-//!
-//! There are two kinds: [multi-thread](Builder::new_multi_thread), with a work-stealing scheduler over a number of
-//! workers, and [current-thread](Builder::new_current_thread), where tasks run on the thread that calls
-//! [`block_on`](Runtime::block_on). Several runtimes can live in one process.
-//!
-//! Dropping a runtime, or shutting it down, follows the order given at [`Runtime::shutdown_timeout`].
 
 pub(crate) mod block_thread;
 mod blocking_task;

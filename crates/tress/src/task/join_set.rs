@@ -1,8 +1,9 @@
 //! Groups of tasks whose results are collected as they come.
 //!
-//! Every task of a set has a waker of its own, which knows the task's place and, when the task is
-//! complete, puts that onto the set's list of finished ones and wakes whoever waits. So a result
-//! costs the same whether there are ten tasks or ten thousand.
+//! See [`JoinSet`]. A result costs the same whether there are ten tasks in the set or ten thousand.
+
+// Every task of a set has a waker of its own, which knows the task's place and, when the task is complete, puts that
+// onto the set's list of finished ones and wakes the task that waits for the set.
 
 mod builder;
 mod finished;

@@ -4,14 +4,6 @@
 //! its spawner, may move between worker threads between polls, and is dropped when it finishes,
 //! panics, is [aborted](JoinHandle::abort), or its runtime shuts down.
 //!
-//! ```
-//! #[tress::main]
-//! async fn main() {
-//!     let handle = tress::spawn(async { 6 * 7 });
-//!     assert_eq!(handle.await.unwrap(), 42);
-//! }
-//! ```
-//!
 //! - Blocking code goes to [`spawn_blocking`] (its own thread) or [`block_in_place`].
 //! - Futures that are not `Send` go to [`spawn_local`] inside a [`LocalSet`].
 //! - Groups of tasks whose results are collected: [`JoinSet`].
@@ -19,6 +11,15 @@
 //! - Tasks that end before their parent goes on, fail together or are supervised: [`scope()`].
 //! - Values that travel with a task: [`task_local!`](crate::task_local).
 //! - Parts that an abort must not interrupt: [`shield`].
+//!
+//! # Examples
+//! ```
+//! #[tress::main]
+//! async fn main() {
+//!     let handle = tress::spawn(async { 6 * 7 });
+//!     assert_eq!(handle.await.unwrap(), 42);
+//! }
+//! ```
 
 mod abort;
 pub mod batch;
