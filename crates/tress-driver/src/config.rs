@@ -118,6 +118,24 @@ impl Config {
         self
     }
 
+    /// Checks the limits, and the environment variable `TRESS_IO` if the backend is [`Choice::Auto`].
+    ///
+    /// [`Driver::new`](crate::Driver::new) does the same.
+    ///
+    /// # Errors
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) if a value is out of range.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress_driver::Config;
+    ///
+    /// assert!(Config::new().check().is_ok());
+    /// assert!(Config::new().entries(0).check().is_err());
+    /// ```
+    pub fn check(&self) -> io::Result<()> {
+        self.resolve().map(drop)
+    }
+
     /// Checks the limits and resolves `Auto` by the environment.
     pub(crate) fn resolve(&self) -> io::Result<Resolved> {
         if self.entries == 0 || self.entries > MAX_ENTRIES {

@@ -205,3 +205,36 @@ fn mistakes_are_named() {
         assert!(text.contains(name) && text.contains(value), "{text}");
     }
 }
+
+#[test]
+fn io_options_out_of_range_are_errors_of_the_builder() {
+    let (here, name) = (
+        "io_options_out_of_range_are_errors_of_the_builder",
+        "TRESS_IO",
+    );
+    let build = |change: fn(&mut Builder) -> &mut Builder| {
+        let mut builder = Builder::new_current_thread();
+        change(builder.enable_io()).build().map(drop)
+    };
+    if is_inside() {
+        let error = build(|builder| builder).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+        assert!(error.to_string().contains(name), "{error}");
+        // Without I/O nobody asks.
+        Builder::new_current_thread().build().unwrap();
+        return;
+    }
+    for change in [
+        (|builder| builder.io_ring_entries(0)) as fn(&mut Builder) -> &mut Builder,
+        |builder| builder.io_ring_entries(u32::MAX),
+        |builder| builder.io_events_per_turn(0),
+        |builder| builder.io_events_per_turn(usize::MAX),
+    ] {
+        assert_eq!(
+            build(change).unwrap_err().kind(),
+            io::ErrorKind::InvalidInput
+        );
+    }
+    let output = run(here, &[(name, "the other one")]);
+    assert!(output.status.success(), "{}", stderr(&output));
+}

@@ -239,7 +239,7 @@ impl<T: AsRawFd> AsyncFd<T> {
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
     /// # near.set_nonblocking(true)?;
-    /// # let mut near = tress::io::AsyncFd::new(near)?;
+    /// # let mut near = unsafe { tress::io::AsyncFd::register(near) }?;
     /// assert!(near.get_ref().peer_addr()?.is_unnamed());
     /// # Ok::<(), std::io::Error>(()) }).unwrap();
     /// ```
@@ -258,7 +258,7 @@ impl<T: AsRawFd> AsyncFd<T> {
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
     /// # near.set_nonblocking(true)?;
-    /// # let mut near = tress::io::AsyncFd::new(near)?;
+    /// # let mut near = unsafe { tress::io::AsyncFd::register(near) }?;
     /// assert_eq!(near.get_mut().write(b"tick")?, 4);
     /// # Ok::<(), std::io::Error>(()) }).unwrap();
     /// ```
@@ -322,7 +322,7 @@ impl<T: AsRawFd> AsyncFd<T> {
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
     /// # near.set_nonblocking(true)?;
-    /// # let mut near = tress::io::AsyncFd::new(near)?;
+    /// # let mut near = unsafe { tress::io::AsyncFd::register(near) }?;
     /// far.write_all(b"tick")?;
     /// let guard = poll_fn(|cx| near.poll_read_ready(cx)).await?;
     /// assert!(guard.ready().is_readable());
@@ -351,7 +351,7 @@ impl<T: AsRawFd> AsyncFd<T> {
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
     /// # near.set_nonblocking(true)?;
-    /// # let mut near = tress::io::AsyncFd::new(near)?;
+    /// # let mut near = unsafe { tress::io::AsyncFd::register(near) }?;
     /// # std::io::Write::write_all(&mut far, b"tick")?;
     /// let mut buf = [0; 8];
     /// let n = std::future::poll_fn(|cx| {
@@ -388,7 +388,7 @@ impl<T: AsRawFd> AsyncFd<T> {
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
     /// # near.set_nonblocking(true)?;
-    /// # let mut near = tress::io::AsyncFd::new(near)?;
+    /// # let mut near = unsafe { tress::io::AsyncFd::register(near) }?;
     /// let guard = poll_fn(|cx| near.poll_write_ready(cx)).await?;
     /// assert!(guard.ready().is_writable());
     /// # Ok::<(), std::io::Error>(()) }).unwrap();
@@ -416,7 +416,7 @@ impl<T: AsRawFd> AsyncFd<T> {
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
     /// # near.set_nonblocking(true)?;
-    /// # let mut near = tress::io::AsyncFd::new(near)?;
+    /// # let mut near = unsafe { tress::io::AsyncFd::register(near) }?;
     /// let n = std::future::poll_fn(|cx| {
     ///     loop {
     ///         let mut guard = ready!(near.poll_write_ready_mut(cx))?;
@@ -483,7 +483,7 @@ impl<T: AsRawFd> AsyncFd<T> {
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
     /// # near.set_nonblocking(true)?;
-    /// # let mut near = tress::io::AsyncFd::new(near)?;
+    /// # let mut near = unsafe { tress::io::AsyncFd::register(near) }?;
     /// let guard = near.ready_mut(Interest::READABLE | Interest::WRITABLE).await?;
     /// assert!(guard.ready().is_writable());
     /// # Ok::<(), std::io::Error>(()) }).unwrap();
@@ -513,7 +513,7 @@ impl<T: AsRawFd> AsyncFd<T> {
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
     /// # near.set_nonblocking(true)?;
-    /// # let mut near = tress::io::AsyncFd::new(near)?;
+    /// # let mut near = unsafe { tress::io::AsyncFd::register(near) }?;
     /// far.write_all(b"tick")?;
     /// let mut guard = near.readable().await?;
     /// if let Ok(read) = guard.try_io(|near| near.get_ref().read(&mut [0; 8])) {
@@ -542,7 +542,7 @@ impl<T: AsRawFd> AsyncFd<T> {
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
     /// # near.set_nonblocking(true)?;
-    /// # let mut near = tress::io::AsyncFd::new(near)?;
+    /// # let mut near = unsafe { tress::io::AsyncFd::register(near) }?;
     /// far.write_all(b"tick")?;
     /// let mut guard = near.readable_mut().await?;
     /// if let Ok(read) = guard.try_io(|near| near.get_mut().read(&mut [0; 8])) {
@@ -602,7 +602,7 @@ impl<T: AsRawFd> AsyncFd<T> {
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
     /// # near.set_nonblocking(true)?;
-    /// # let mut near = tress::io::AsyncFd::new(near)?;
+    /// # let mut near = unsafe { tress::io::AsyncFd::register(near) }?;
     /// let mut guard = near.writable_mut().await?;
     /// if let Ok(written) = guard.try_io(|near| near.get_mut().write(b"tick")) {
     ///     assert_eq!(written?, 4);
@@ -729,7 +729,7 @@ impl<T: AsRawFd> AsyncFd<T> {
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
     /// # near.set_nonblocking(true)?;
-    /// # let mut near = tress::io::AsyncFd::new(near)?;
+    /// # let mut near = unsafe { tress::io::AsyncFd::register(near) }?;
     /// let read = near.try_io_mut(Interest::READABLE, |near| near.read(&mut [0; 8]));
     /// assert_eq!(read.unwrap_err().kind(), ErrorKind::WouldBlock);
     /// # Ok::<(), std::io::Error>(()) }).unwrap();
@@ -799,7 +799,7 @@ impl<T> AsyncFdRegisterError<T> {
     /// use tress::io::AsyncFd;
     ///
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
-    /// let Err(error) = AsyncFd::try_new(File::open("Cargo.toml")?) else { panic!() };
+    /// let Err(error) = unsafe { AsyncFd::register(File::open("Cargo.toml")?) } else { panic!() };
     /// let (file, cause) = error.into_parts();
     /// println!("{file:?} cannot be watched: {cause}");
     /// # Ok::<(), std::io::Error>(()) }).unwrap();

@@ -26,8 +26,7 @@ const MAX_WORKERS: usize = 32_768;
 /// A builder of a [`Runtime`] or a [`LocalRuntime`] with options.
 ///
 /// [`build`](Builder::build) returns an error for values that are out of range, with the name of the option
-/// and the values that are possible. The options of the I/O drivers, which are made later, are checked when
-/// a socket is first used.
+/// and the values that are possible.
 ///
 /// # Examples
 /// ```
@@ -170,8 +169,8 @@ impl Builder {
     /// Sets the backend of I/O.
     ///
     /// Default: io_uring where it is available, readiness elsewhere. The environment variable `TRESS_IO`
-    /// (`uring`, `readiness` or `auto`) overrides the default; with another value of the variable sockets
-    /// return [`InvalidInput`](io::ErrorKind::InvalidInput).
+    /// (`uring`, `readiness` or `auto`) overrides the default; with another value of the variable
+    /// [`build`](Builder::build) returns an error.
     ///
     /// # Examples
     /// ```
@@ -188,8 +187,6 @@ impl Builder {
     }
 
     /// Sets the maximum number of I/O events that a worker takes from the kernel at once, 1 to 1,048,576.
-    ///
-    /// With another value sockets return [`InvalidInput`](io::ErrorKind::InvalidInput).
     ///
     /// Default: 256.
     ///
@@ -209,8 +206,6 @@ impl Builder {
     }
 
     /// Sets the number of entries of each worker's io_uring, 1 to 32,768.
-    ///
-    /// With another value sockets return [`InvalidInput`](io::ErrorKind::InvalidInput).
     ///
     /// Default: 256.
     ///
@@ -721,6 +716,10 @@ impl Builder {
                  a pause would be different for each of them"
                     .into(),
             ));
+        }
+        #[cfg(feature = "driver")]
+        if self.io.enabled {
+            self.io.config.check()?;
         }
         #[cfg(feature = "net")]
         self.io.pool.check().map_err(invalid)?;

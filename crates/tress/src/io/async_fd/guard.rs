@@ -18,7 +18,7 @@ use tress_driver::ReadyEvent;
 /// # tress::runtime::Runtime::new().unwrap().block_on(async {
 /// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
 /// # near.set_nonblocking(true)?;
-/// # let mut near = tress::io::AsyncFd::new(near)?;
+/// # let mut near = unsafe { tress::io::AsyncFd::register(near) }?;
 /// # std::io::Write::write_all(&mut far, b"tick")?;
 /// let mut guard = near.readable().await?;
 /// while let Ok(read) = guard.try_io(|near| near.get_ref().read(&mut [0; 8])) {
@@ -44,7 +44,7 @@ pub struct AsyncFdReadyGuard<'a, T: AsRawFd> {
 /// # tress::runtime::Runtime::new().unwrap().block_on(async {
 /// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
 /// # near.set_nonblocking(true)?;
-/// # let mut near = tress::io::AsyncFd::new(near)?;
+/// # let mut near = unsafe { tress::io::AsyncFd::register(near) }?;
 /// # std::io::Write::write_all(&mut far, b"tick")?;
 /// let mut guard = near.readable_mut().await?;
 /// while let Ok(read) = guard.try_io(|near| near.get_mut().read(&mut [0; 8])) {
@@ -70,7 +70,7 @@ pub struct AsyncFdReadyMutGuard<'a, T: AsRawFd> {
 /// # tress::runtime::Runtime::new().unwrap().block_on(async {
 /// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
 /// # near.set_nonblocking(true)?;
-/// # let mut near = tress::io::AsyncFd::new(near)?;
+/// # let mut near = unsafe { tress::io::AsyncFd::register(near) }?;
 /// # std::io::Write::write_all(&mut far, b"tick")?;
 /// let mut guard = near.readable().await?;
 /// guard.try_io(|near| near.get_ref().read(&mut [0; 8])).unwrap()?;
@@ -103,7 +103,7 @@ macro_rules! readiness {
         /// # tress::runtime::Runtime::new().unwrap().block_on(async {
         /// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
         /// # near.set_nonblocking(true)?;
-        /// # let mut near = tress::io::AsyncFd::new(near)?;
+        /// # let mut near = unsafe { tress::io::AsyncFd::register(near) }?;
         /// let mut guard = near.writable().await?;
         /// match guard.get_inner().write(b"tick") {
         ///     Err(error) if error.kind() == ErrorKind::WouldBlock => guard.clear_ready(),
@@ -126,7 +126,7 @@ macro_rules! readiness {
         /// # tress::runtime::Runtime::new().unwrap().block_on(async {
         /// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
         /// # near.set_nonblocking(true)?;
-        /// # let mut near = tress::io::AsyncFd::new(near)?;
+        /// # let mut near = unsafe { tress::io::AsyncFd::register(near) }?;
         /// # std::io::Write::write_all(&mut far, b"tick")?;
         /// let mut guard = near.ready(Interest::READABLE | Interest::WRITABLE).await?;
         /// guard.clear_ready_matching(Ready::WRITABLE);
@@ -150,7 +150,7 @@ macro_rules! readiness {
         /// # tress::runtime::Runtime::new().unwrap().block_on(async {
         /// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
         /// # near.set_nonblocking(true)?;
-        /// # let mut near = tress::io::AsyncFd::new(near)?;
+        /// # let mut near = unsafe { tress::io::AsyncFd::register(near) }?;
         /// near.writable().await?.retain_ready();
         /// assert!(near.writable().await?.ready().is_writable());
         /// # Ok::<(), std::io::Error>(()) }).unwrap();
@@ -164,7 +164,7 @@ macro_rules! readiness {
         /// # tress::runtime::Runtime::new().unwrap().block_on(async {
         /// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
         /// # near.set_nonblocking(true)?;
-        /// # let mut near = tress::io::AsyncFd::new(near)?;
+        /// # let mut near = unsafe { tress::io::AsyncFd::register(near) }?;
         /// let mut guard = near.writable().await?;
         /// assert!(guard.ready().is_writable());
         /// guard.clear_ready();
@@ -240,7 +240,7 @@ impl<'a, T: AsRawFd> AsyncFdReadyGuard<'a, T> {
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
     /// # near.set_nonblocking(true)?;
-    /// # let mut near = tress::io::AsyncFd::new(near)?;
+    /// # let mut near = unsafe { tress::io::AsyncFd::register(near) }?;
     /// let guard = near.writable().await?;
     /// assert_eq!(guard.get_ref().as_raw_fd(), near.as_raw_fd());
     /// # Ok::<(), std::io::Error>(()) }).unwrap();
@@ -258,7 +258,7 @@ impl<'a, T: AsRawFd> AsyncFdReadyGuard<'a, T> {
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
     /// # near.set_nonblocking(true)?;
-    /// # let mut near = tress::io::AsyncFd::new(near)?;
+    /// # let mut near = unsafe { tress::io::AsyncFd::register(near) }?;
     /// let guard = near.writable().await?;
     /// assert_eq!(guard.get_inner().write(b"tick")?, 4);
     /// # Ok::<(), std::io::Error>(()) }).unwrap();
@@ -318,7 +318,7 @@ impl<'a, T: AsRawFd> AsyncFdReadyMutGuard<'a, T> {
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
     /// # near.set_nonblocking(true)?;
-    /// # let mut near = tress::io::AsyncFd::new(near)?;
+    /// # let mut near = unsafe { tress::io::AsyncFd::register(near) }?;
     /// let descriptor = near.as_raw_fd();
     /// let guard = near.writable_mut().await?;
     /// assert_eq!(guard.get_ref().as_raw_fd(), descriptor);
@@ -337,7 +337,7 @@ impl<'a, T: AsRawFd> AsyncFdReadyMutGuard<'a, T> {
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
     /// # near.set_nonblocking(true)?;
-    /// # let mut near = tress::io::AsyncFd::new(near)?;
+    /// # let mut near = unsafe { tress::io::AsyncFd::register(near) }?;
     /// let mut guard = near.writable_mut().await?;
     /// assert_eq!(guard.get_mut().get_mut().write(b"tick")?, 4);
     /// # Ok::<(), std::io::Error>(()) }).unwrap();
@@ -353,7 +353,7 @@ impl<'a, T: AsRawFd> AsyncFdReadyMutGuard<'a, T> {
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
     /// # near.set_nonblocking(true)?;
-    /// # let mut near = tress::io::AsyncFd::new(near)?;
+    /// # let mut near = unsafe { tress::io::AsyncFd::register(near) }?;
     /// let guard = near.writable_mut().await?;
     /// assert!(guard.get_inner().peer_addr()?.is_unnamed());
     /// # Ok::<(), std::io::Error>(()) }).unwrap();
@@ -373,7 +373,7 @@ impl<'a, T: AsRawFd> AsyncFdReadyMutGuard<'a, T> {
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
     /// # let (near, mut far) = std::os::unix::net::UnixStream::pair()?;
     /// # near.set_nonblocking(true)?;
-    /// # let mut near = tress::io::AsyncFd::new(near)?;
+    /// # let mut near = unsafe { tress::io::AsyncFd::register(near) }?;
     /// let mut guard = near.writable_mut().await?;
     /// assert_eq!(guard.get_inner_mut().write(b"tick")?, 4);
     /// # Ok::<(), std::io::Error>(()) }).unwrap();
