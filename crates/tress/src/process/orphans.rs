@@ -8,14 +8,13 @@
 use super::reaper::{Reaper, Watch};
 use crate::sys::atomic::Ordering;
 use crate::sys::plain::{AtomicU64, Mutex, MutexGuard};
-use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::process::Child;
 
 /// The children, by numbers of our own that are never reused.
-static ORPHANS: Mutex<BTreeMap<u64, Child>> = Mutex::new(BTreeMap::new());
+static ORPHANS: Mutex<Vec<(u64, Child)>> = Mutex::new(Vec::new());
 
-fn orphans() -> MutexGuard<'static, BTreeMap<u64, Child>> {
+fn orphans() -> MutexGuard<'static, Vec<(u64, Child)>> {
     ORPHANS.lock()
 }
 
@@ -35,7 +34,7 @@ pub(super) fn adopt(reaper: Reaper) {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let pid = child.id();
-    orphans().insert(number, child);
+    orphans().push((number, child));
     let runtime = watch.home.current_other();
     let runtime = runtime.unwrap_or_else(|| watch.home.clone());
     runtime.spawn(wait(number, pid, watch), "reap a child");
@@ -45,16 +44,19 @@ pub(super) fn adopt(reaper: Reaper) {
 async fn wait(number: u64, pid: u32, mut watch: Watch) {
     let look = || {
         let mut orphans = orphans();
-        let gone = orphans.get_mut(&number).is_none_or(is_gone);
-        if gone {
-            orphans.remove(&number);
+        let Some(place) = orphans.iter().position(|(other, _)| *other == number) else {
+            return Ok(Some(()));
+        };
+        if !is_gone(&mut orphans[place].1) {
+            return Ok(None);
         }
-        Ok(gone.then_some(()))
+        orphans.swap_remove(place);
+        Ok(Some(()))
     };
     let _ = poll_fn(|cx| watch.poll(cx, pid, look)).await;
 }
 
 /// Reaps the orphans that have exited.
 pub(super) fn reap() {
-    orphans().retain(|_, child| !is_gone(child));
+    orphans().retain_mut(|(_, child)| !is_gone(child));
 }

@@ -6,7 +6,7 @@ use super::state::{SHIELDS_APART, Shielding, Wake};
 use crate::context;
 use crate::sys::Mutex;
 use pin_project_lite::pin_project;
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::ptr::NonNull;
@@ -145,11 +145,11 @@ impl Drop for Raised {
 
 /// How many shields the tasks of one owner have beyond those that their state words count. For each task in the map
 /// its word counts one more.
-pub(super) struct Further(Mutex<BTreeMap<NonNull<Header>, usize>>);
+pub(super) struct Further(Mutex<HashMap<NonNull<Header>, usize>>);
 
 impl Further {
     pub(super) fn new() -> Further {
-        Further(Mutex::new(BTreeMap::new()))
+        Further(Mutex::new(HashMap::new()))
     }
 
     /// Counts one more. Returns false if the task is being shut down. The caller runs the task.
