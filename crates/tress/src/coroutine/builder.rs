@@ -1,7 +1,7 @@
 use super::fiber::Fiber;
 use crate::context;
 use crate::runtime::{Handle, no_runtime};
-use crate::task::JoinHandle;
+use crate::task::{JoinHandle, Origin};
 use std::panic::Location;
 
 /// Room for what ordinary code, formatting and a panic's backtrace included, needs.
@@ -159,10 +159,19 @@ impl<'a> Builder<'a> {
     {
         let fiber = Fiber::new(f, self.stack_size);
         let at = Location::caller();
+        let shared = &handle.shared;
         // SAFETY: until it starts it is `f`, which may be sent. When it starts it pins its task to the
         // worker, which alone runs and drops it from then on; a current-thread runtime has no workers,
         // and there the fiber refuses to run and to unwind on another thread. The output is `Send`.
-        unsafe { handle.shared.spawn_unchecked(fiber, self.name, at) }
+        unsafe {
+            match self.name {
+                None => shared.submit(fiber, Origin::unnamed(at)),
+                Some(name) => {
+                    let (fiber, origin) = shared.count(fiber, name, at);
+                    shared.submit(fiber, origin)
+                }
+            }
+        }
     }
 }
 

@@ -2,7 +2,7 @@ use super::handle::{EnterGuard, Handle};
 use super::metrics::RuntimeMetrics;
 use super::shutdown::{self, ShutdownReport};
 use super::{Builder, Shared, enter_driving};
-use crate::task::JoinHandle;
+use crate::task::{JoinHandle, Origin};
 use crate::words;
 use std::fmt;
 use std::future::Future;
@@ -255,7 +255,7 @@ where
     // SAFETY: only a `LocalRuntime`, which has not left this thread, drives this runtime's tasks and, when it is shut
     // down, drops them. So the future stays here. The bounds make it and its output `'static`; the handle of an output
     // that is not `Send` is not `Send` either.
-    unsafe { shared.spawn_unchecked(future, at) }
+    unsafe { shared.submit(future, Origin::unnamed(at)) }
 }
 
 /// As [`spawn`], with a name.
@@ -271,8 +271,9 @@ where
     F::Output: 'static,
 {
     check_home(shared);
+    let (future, origin) = shared.count(future, name, at);
     // SAFETY: as in `spawn`.
-    unsafe { shared.spawn_named_unchecked(future, Some(name), at) }
+    unsafe { shared.submit(future, origin) }
 }
 
 /// Panics unless the runtime is a local one of this thread.

@@ -148,7 +148,7 @@ impl Shared {
         F::Output: Send + 'static,
     {
         // SAFETY: the bounds are what the schedulers need.
-        unsafe { self.spawn_unchecked(future, at) }
+        unsafe { self.submit(future, Origin::unnamed(at)) }
     }
 
     /// As [`spawn`](Shared::spawn), perhaps with a name. Only code that may have one comes here: a task with a name
@@ -163,46 +163,33 @@ impl Shared {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
+        let Some(name) = name else {
+            return self.spawn(future, at);
+        };
+        let (future, origin) = self.count(future, name, at);
         // SAFETY: the bounds are what the schedulers need.
-        unsafe { self.spawn_named_unchecked(future, name, at) }
+        unsafe { self.submit(future, origin) }
+    }
+
+    /// Wraps a future that has a name, to be counted under it.
+    pub(crate) fn count<F>(
+        &self,
+        future: F,
+        name: &str,
+        at: &'static Location<'static>,
+    ) -> (Counted<F>, Origin) {
+        let (name, counted) = self.names.get(name);
+        (Counted::new(future, counted), Origin::named(at, name))
     }
 
     /// # Safety
     /// The future is `Send + 'static` and so is its output, or the caller guarantees what that would have ensured.
     #[inline]
-    pub(crate) unsafe fn spawn_unchecked<F: Future>(
+    pub(crate) unsafe fn submit<F: Future>(
         &self,
         future: F,
-        at: &'static Location<'static>,
+        origin: Origin,
     ) -> JoinHandle<F::Output> {
-        // SAFETY: by the caller's promise.
-        unsafe { self.submit(future, Origin::unnamed(at)) }
-    }
-
-    /// # Safety
-    /// As for `spawn_unchecked`.
-    pub(crate) unsafe fn spawn_named_unchecked<F: Future>(
-        &self,
-        future: F,
-        name: Option<&str>,
-        at: &'static Location<'static>,
-    ) -> JoinHandle<F::Output> {
-        // SAFETY: by the caller's promise.
-        unsafe {
-            match name {
-                None => self.submit(future, Origin::unnamed(at)),
-                Some(name) => {
-                    let (name, counted) = self.names.get(name);
-                    self.submit(Counted::new(future, counted), Origin::named(at, name))
-                }
-            }
-        }
-    }
-
-    /// # Safety
-    /// As for `spawn_unchecked`.
-    #[inline]
-    unsafe fn submit<F: Future>(&self, future: F, origin: Origin) -> JoinHandle<F::Output> {
         let place = self.scheduler.place(self, 1);
         let (owner, source, id) = (place.owner(), place.source(), task::Id::next());
         // SAFETY: by the caller's promise; the place says that this thread owns the slab.
@@ -274,8 +261,8 @@ impl Shared {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        let (name, counted) = self.names.get(name);
-        self.make_blocking(Counted::new(future, counted), Origin::named(at, name))
+        let (future, origin) = self.count(future, name, at);
+        self.make_blocking(future, origin)
     }
 
     fn make_blocking<F>(&self, future: F, origin: Origin) -> (Ready, JoinHandle<F::Output>)
