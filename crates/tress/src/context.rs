@@ -231,9 +231,8 @@ pub(crate) fn enter_runtime(shared: Arc<Shared>) -> RuntimeGuard {
 impl Drop for RuntimeGuard {
     fn drop(&mut self) {
         let innermost = with(|cx| {
-            // SAFETY: set while that stack is the one in use.
-            let stack = unsafe { cx.stack.get().as_ref() };
-            let outer = stack.is_some_and(|stack| stack.base.get() == self.number);
+            let outer =
+                stack::in_use(|stack| stack.is_some_and(|stack| stack.base.get() == self.number));
             cx.surroundings.get().guard == self.number && !outer
         });
         if innermost {

@@ -73,10 +73,17 @@ impl Drop for Hold<'_> {
 /// Keeps the coroutine that runs on this thread, if one does, from suspending while `f` runs.
 #[inline]
 pub(crate) fn hold<R>(why: Held, f: impl FnOnce() -> R) -> R {
+    in_use(|stack| {
+        let _hold = stack.map(|stack| stack.hold(why));
+        f()
+    })
+}
+
+/// Calls `f` with the stack in use, if it is a coroutine's.
+#[inline(always)]
+pub(super) fn in_use<R>(f: impl FnOnce(Option<&Stack>) -> R) -> R {
     // SAFETY: set while that stack is the one in use, and `f` runs on it.
-    let stack = unsafe { with(|cx| cx.stack.get()).as_ref() };
-    let _hold = stack.map(|stack| stack.hold(why));
-    f()
+    f(unsafe { with(|cx| cx.stack.get()).as_ref() })
 }
 
 /// A value on a coroutine's stack that has been swapped with one of the thread's.
@@ -109,15 +116,15 @@ impl Frame {
                 self.0.frames.set(self.1);
             }
         }
-        // SAFETY: set while that stack is the one in use, and `f` runs on it.
-        let stack = unsafe { with(|cx| cx.stack.get()).as_ref() };
-        let _leave = stack.map(|stack| {
-            let outer = stack.frames.replace(this);
-            // SAFETY: by the caller's promise.
-            unsafe { (*this).outer.set(outer) };
-            Leave(stack, outer)
-        });
-        f()
+        in_use(|stack| {
+            let _leave = stack.map(|stack| {
+                let outer = stack.frames.replace(this);
+                // SAFETY: by the caller's promise.
+                unsafe { (*this).outer.set(outer) };
+                Leave(stack, outer)
+            });
+            f()
+        })
     }
 }
 

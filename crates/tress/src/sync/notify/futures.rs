@@ -6,7 +6,7 @@ use crate::wait::Waiter;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
 /// Future returned by [`Notify::notified`]: waits for a notification.
 ///
@@ -85,9 +85,13 @@ impl<'a> Notified<'a> {
     /// # });
     /// ```
     pub fn enable(self: Pin<&mut Self>) -> bool {
-        let this = self.as_ref().get_ref();
+        self.as_ref().poll_with(None).is_ready()
+    }
+
+    fn poll_with(self: Pin<&Self>, waker: Option<&Waker>) -> Poll<()> {
+        let this = self.get_ref();
         // SAFETY: the waiter is pinned with us, and we cancel when dropped.
-        unsafe { this.notify.poll(&this.waiter, this.seen, None) }.is_ready()
+        unsafe { this.notify.poll(&this.waiter, this.seen, waker) }
     }
 }
 
@@ -97,9 +101,7 @@ impl Future for Notified<'_> {
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let progress = ready!(coop::poll_proceed(cx));
-        let this = self.as_ref().get_ref();
-        // SAFETY: the waiter is pinned with us, and we cancel when dropped.
-        ready!(unsafe { this.notify.poll(&this.waiter, this.seen, Some(cx.waker())) });
+        ready!(self.as_ref().poll_with(Some(cx.waker())));
         progress.made_progress();
         Poll::Ready(())
     }
@@ -170,9 +172,13 @@ impl OwnedNotified {
     /// assert!(notified.as_mut().enable());
     /// ```
     pub fn enable(self: Pin<&mut Self>) -> bool {
-        let this = self.as_ref().get_ref();
+        self.as_ref().poll_with(None).is_ready()
+    }
+
+    fn poll_with(self: Pin<&Self>, waker: Option<&Waker>) -> Poll<()> {
+        let this = self.get_ref();
         // SAFETY: the waiter is pinned with us, and we cancel when dropped.
-        unsafe { this.notify.poll(&this.waiter, this.seen, None) }.is_ready()
+        unsafe { this.notify.poll(&this.waiter, this.seen, waker) }
     }
 }
 
@@ -182,9 +188,7 @@ impl Future for OwnedNotified {
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let progress = ready!(coop::poll_proceed(cx));
-        let this = self.as_ref().get_ref();
-        // SAFETY: the waiter is pinned with us, and we cancel when dropped.
-        ready!(unsafe { this.notify.poll(&this.waiter, this.seen, Some(cx.waker())) });
+        ready!(self.as_ref().poll_with(Some(cx.waker())));
         progress.made_progress();
         Poll::Ready(())
     }
