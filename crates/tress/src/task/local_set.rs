@@ -410,5 +410,8 @@ where
 /// Returns the current runtime.
 #[track_caller]
 fn runtime_here() -> Arc<runtime::Shared> {
-    context::runtime().unwrap_or_else(|| local_runtime::nowhere_to_spawn())
+    match context::runtime() {
+        Some(shared) => shared,
+        None => local_runtime::nowhere_to_spawn(),
+    }
 }
