@@ -799,8 +799,9 @@ impl<T> AsyncFdRegisterError<T> {
     /// use tress::io::AsyncFd;
     ///
     /// # tress::runtime::Runtime::new().unwrap().block_on(async {
-    /// let Err(error) = unsafe { AsyncFd::register(File::open("Cargo.toml")?) } else { panic!() };
-    /// let (file, cause) = error.into_parts();
+    /// // SAFETY: a file keeps its descriptor open.
+    /// let registered = unsafe { AsyncFd::register(File::open("Cargo.toml")?) };
+    /// let (file, cause) = registered.unwrap_err().into_parts();
     /// println!("{file:?} cannot be watched: {cause}");
     /// # Ok::<(), std::io::Error>(()) }).unwrap();
     /// ```
