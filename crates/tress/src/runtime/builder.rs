@@ -57,7 +57,19 @@ pub struct Builder {
     blocking: blocking::Config,
     #[cfg(feature = "driver")]
     io: super::driver::Options,
+    unhandled_panic: UnhandledPanic,
     pub(super) diagnostics: Diagnostics,
+}
+
+/// What a panic of a task does besides going to the task's handle; see [`Builder::unhandled_panic`].
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub enum UnhandledPanic {
+    /// Nothing. This is the default.
+    #[default]
+    Ignore,
+    /// It shuts the runtime down at once. All other tasks are dropped, and `block_on` panics, now and later.
+    ShutdownRuntime,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,6 +140,7 @@ impl Builder {
             blocking: blocking::Config::default(),
             #[cfg(feature = "driver")]
             io: super::driver::Options::default(),
+            unhandled_panic: UnhandledPanic::default(),
             diagnostics: Diagnostics::default(),
         }
     }
@@ -655,6 +668,31 @@ impl Builder {
         self
     }
 
+    /// Sets what a panic of a task does besides going to the task's handle. Default: nothing.
+    ///
+    /// With [`ShutdownRuntime`](UnhandledPanic::ShutdownRuntime), which is for current-thread runtimes, it ends the
+    /// runtime: tasks that wait are dropped, spawned ones are cancelled at once, and
+    /// [`block_on`](Runtime::block_on) panics, also on threads that wait in it meanwhile. Closures of
+    /// [`spawn_blocking`](crate::task::spawn_blocking) and tasks of a [`LocalSet`](crate::task::LocalSet), which has
+    /// [an option of its own](crate::task::LocalSet::unhandled_panic), do not count.
+    ///
+    /// ```
+    /// use std::panic::{AssertUnwindSafe, catch_unwind};
+    /// use tress::runtime::{Builder, UnhandledPanic};
+    ///
+    /// let rt = Builder::new_current_thread()
+    ///     .unhandled_panic(UnhandledPanic::ShutdownRuntime)
+    ///     .build()?;
+    /// rt.spawn(async { panic!("a bug") });
+    /// let blocked = catch_unwind(AssertUnwindSafe(|| rt.block_on(std::future::pending::<()>())));
+    /// assert!(blocked.is_err());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn unhandled_panic(&mut self, behavior: UnhandledPanic) -> &mut Self {
+        self.unhandled_panic = behavior;
+        self
+    }
+
     /// Sets the seed of the runtime's random generators.
     ///
     /// With the same seed the random decisions, such as the order of `select!`'s branches, are the same in
@@ -721,9 +759,18 @@ impl Builder {
         if self.io.enabled {
             self.io.config.check()?;
         }
+        if self.ends_on_panic() && self.kind == Kind::Multi {
+            return Err(invalid(
+                "unhandled_panic(ShutdownRuntime) needs a current-thread runtime".into(),
+            ));
+        }
         #[cfg(feature = "net")]
         self.io.pool.check().map_err(invalid)?;
         Ok(())
+    }
+
+    fn ends_on_panic(&self) -> bool {
+        matches!(self.unhandled_panic, UnhandledPanic::ShutdownRuntime)
     }
 
     #[cfg(feature = "driver")]
@@ -771,8 +818,11 @@ impl Builder {
         Ok(match self.kind {
             Kind::Multi => Scheduler::Multi(Multi::new(config, start, seeds, || self.new_io())?),
             Kind::Current => {
-                let clock = clock.clone();
-                Scheduler::Current(Current::new(config, start, clock, self.new_io())?)
+                let current = Current::new(config, start, clock.clone(), self.new_io())?;
+                if self.ends_on_panic() {
+                    current.end_on_panic();
+                }
+                Scheduler::Current(current)
             }
         })
     }
@@ -914,6 +964,7 @@ impl fmt::Debug for Builder {
             .field("spin_window", &self.scheduler.spin)
             .field("start_paused", &self.start_paused)
             .field("rng_seed", &self.seed)
+            .field("unhandled_panic", &self.unhandled_panic)
             .field("name", &self.name)
             .field("diagnostics", &self.diagnostics)
             .finish_non_exhaustive()

@@ -33,7 +33,7 @@ pub(crate) mod section;
 mod shutdown;
 pub(crate) mod trace;
 
-pub use builder::Builder;
+pub use builder::{Builder, UnhandledPanic};
 pub use handle::{EnterGuard, Handle, Id, RuntimeFlavor, TryCurrentError};
 pub use local_runtime::{LocalOptions, LocalRuntime};
 pub use metrics::{DispatcherMetrics, NameMetrics, RuntimeMetrics, Samples, WorkerMetrics};

@@ -52,10 +52,22 @@ impl Deref for Current {
 /// Wakes the future given to `block_on`, and the thread that drives it.
 struct Root {
     woken: AtomicBool,
+    /// A task has panicked, and the runtime ends with it.
+    panicked: AtomicBool,
     rest: Arc<Rest>,
 }
 
 impl Root {
+    /// Ends the runtime: the thread that drives it returns from its present poll, or wakes up, and drops all tasks.
+    fn end(self: &Arc<Self>) {
+        self.panicked.store(true, Ordering::Release);
+        self.wake_by_ref();
+    }
+
+    fn has_panicked(&self) -> bool {
+        self.panicked.load(Ordering::Acquire)
+    }
+
     /// Returns whether it has been woken since the last call.
     fn take_woken(&self) -> bool {
         self.woken.load(Ordering::Relaxed) && self.woken.swap(false, Ordering::AcqRel)
@@ -115,6 +127,7 @@ impl Current {
             ),
             root: Arc::new(Root {
                 woken: AtomicBool::new(false),
+                panicked: AtomicBool::new(false),
                 rest,
             }),
             queue_depth: Counter::default(),
@@ -135,6 +148,14 @@ impl Current {
         }
     }
 
+    /// Makes a panic of a task the end of the runtime.
+    pub(crate) fn end_on_panic(&self) {
+        for owner in self.owners() {
+            let root = self.root.clone();
+            owner.set_on_panic(Arc::new(move || root.end()));
+        }
+    }
+
     /// Refuses new tasks and drops all existing ones, on this thread.
     fn close(&self) {
         if !self.begin_closing() {
@@ -142,6 +163,11 @@ impl Current {
         }
         // No thread drives it any more: the runtime is being dropped.
         let Some(core) = self.take_core() else { return };
+        self.drop_tasks(&core);
+    }
+
+    /// Drops all tasks. The caller has begun to close the scheduler, and holds the core for good.
+    fn drop_tasks(&self, core: &Core) {
         // Tasks that wake each other while they are dropped must not queue locally.
         while self.alive() > 0 {
             for task in self.live_tasks() {

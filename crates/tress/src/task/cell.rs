@@ -157,6 +157,7 @@ unsafe fn poll<F: Future>(task: NonNull<Header>, cx: &mut Context<'_>) -> bool {
                 (Ok(()), Some(output)) => Ok(output),
                 (Err(payload), unused) => {
                     guarded(|| drop(unused));
+                    task.as_ref().note_panic();
                     Err(JoinError::panic(task.as_ref().id, payload))
                 }
             };

@@ -141,6 +141,15 @@ impl Header {
         Header::with_running(|task| task.origin.note_poll());
     }
 
+    /// Notes that a poll of the task has panicked. The caller runs the task.
+    #[cold]
+    pub(super) fn note_panic(&self) {
+        // SAFETY: an owner lives as long as its tasks' cells.
+        if let Some(on_panic) = unsafe { self.owner.as_ref() }.on_panic() {
+            on_panic();
+        }
+    }
+
     /// Returns the type name of its future.
     pub(crate) fn type_name(&self) -> &'static str {
         (self.vtable.type_name)()

@@ -9,7 +9,7 @@ pub(crate) use set::Set;
 
 use super::join::JoinHandle;
 use crate::context;
-use crate::runtime::{self, Runtime, local_runtime};
+use crate::runtime::{self, Runtime, UnhandledPanic, local_runtime};
 use pin_project_lite::pin_project;
 use set::{InContext, entered};
 use std::fmt;
@@ -158,6 +158,31 @@ impl LocalSet {
         F::Output: 'static,
     {
         self.set.spawn(future, name, at)
+    }
+
+    /// Sets what a panic of one of the set's tasks does besides going to the task's handle.
+    ///
+    /// With [`ShutdownRuntime`](UnhandledPanic::ShutdownRuntime) it ends the set: the future that drives the set drops
+    /// all tasks and panics, and so does every later one. Tasks that are spawned after that are cancelled at once. The
+    /// runtime goes on. Default: [`Ignore`](UnhandledPanic::Ignore).
+    ///
+    /// ```
+    /// use std::panic::{AssertUnwindSafe, catch_unwind};
+    /// use tress::runtime::{Runtime, UnhandledPanic};
+    /// use tress::task::LocalSet;
+    ///
+    /// let rt = Runtime::new()?;
+    /// let mut local = LocalSet::new();
+    /// local.unhandled_panic(UnhandledPanic::ShutdownRuntime);
+    /// local.spawn_local(async { panic!("a bug") });
+    /// let ended = catch_unwind(AssertUnwindSafe(|| local.block_on(&rt, std::future::pending::<()>())));
+    /// assert!(ended.is_err());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn unhandled_panic(&mut self, behavior: UnhandledPanic) -> &mut LocalSet {
+        self.set
+            .end_on_panic(matches!(behavior, UnhandledPanic::ShutdownRuntime));
+        self
     }
 
     /// Runs a future to completion on a runtime, and the tasks of the set meanwhile.

@@ -18,7 +18,7 @@ use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::marker::PhantomData;
 use std::ops::Deref;
 use std::ptr::{self, NonNull};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// The functions that know the parent's type.
 struct VTable {
@@ -44,7 +44,12 @@ pub(crate) struct AnyOwner {
     large: Mutex<LargeList>,
     /// Shields that its tasks' state words have no room for.
     pub(super) shields: Further,
+    /// Called when a task of it has panicked, before its handle hears of it.
+    on_panic: OnceLock<OnPanic>,
 }
+
+/// What a panic of a task does besides going to its handle.
+pub(crate) type OnPanic = Arc<dyn Fn() + Send + Sync>;
 
 // SAFETY: the slab's owner-only part is reached through unsafe functions whose callers promise to
 // be the one owning thread; everything else is atomic or behind a lock.
@@ -82,6 +87,7 @@ impl<P: Parent> Owner<P> {
                     head: ptr::null_mut(),
                 }),
                 shields: Further::new(),
+                on_panic: OnceLock::new(),
             },
             _parent: PhantomData,
         }
@@ -131,6 +137,17 @@ unsafe fn release<P: Parent>(slab: NonNull<Slab>) {
 impl AnyOwner {
     pub(super) fn whole<T>(&self) -> *const T {
         self.whole.load(Ordering::Relaxed).cast_const().cast()
+    }
+
+    /// Sets what a panic of a task does besides going to its handle.
+    pub(crate) fn set_on_panic(&self, f: OnPanic) {
+        let first = self.on_panic.set(f);
+        assert!(first.is_ok(), "an owner is told once what a panic does");
+    }
+
+    /// Returns what a panic of a task does besides going to its handle, if anything.
+    pub(crate) fn on_panic(&self) -> Option<&OnPanic> {
+        self.on_panic.get()
     }
 
     /// Returns the owner whose slab this is.

@@ -26,6 +26,14 @@ pub(crate) const NESTED: &str = "cannot block this thread on a runtime: it is dr
 /// A blocking variant of an asynchronous function on a thread that drives tasks.
 pub(crate) const BLOCKING: &str = "this would block a thread that drives asynchronous tasks";
 
+/// `block_on` of a runtime that a panic of a task has ended.
+pub(crate) const UNHANDLED_PANIC: &str = "a task has panicked, and the runtime was built to shut down \
+     when that happens (`Builder::unhandled_panic`)";
+
+/// A `LocalSet` that a panic of a task has ended is driven.
+pub(crate) const UNHANDLED_LOCAL_PANIC: &str = "a task has panicked, and its LocalSet was told to end \
+     when that happens (`LocalSet::unhandled_panic`)";
+
 /// `block_in_place` where there is no other thread.
 pub(crate) const IN_PLACE: &str = "block_in_place needs a multi-thread runtime";
 

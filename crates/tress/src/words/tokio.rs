@@ -29,6 +29,14 @@ pub(crate) const NESTED: &str = "Cannot start a runtime from within a runtime. T
 /// A blocking variant of an asynchronous function on a thread that drives tasks.
 pub(crate) const BLOCKING: &str = "Cannot block the current thread from within a runtime";
 
+/// `block_on` of a runtime that a panic of a task has ended.
+pub(crate) const UNHANDLED_PANIC: &str =
+    "a spawned task panicked and the runtime is configured to shut down on unhandled panic";
+
+/// A `LocalSet` that a panic of a task has ended is driven.
+pub(crate) const UNHANDLED_LOCAL_PANIC: &str =
+    "a spawned task panicked and the LocalSet is configured to shutdown on unhandled panic";
+
 /// `block_in_place` where there is no other thread.
 pub(crate) const IN_PLACE: &str =
     "can call blocking only when running on the multi-threaded runtime";

@@ -7,6 +7,7 @@ use crate::sys::atomic::Ordering;
 use crate::sys::plain::AtomicBool;
 use crate::sys::thread;
 use crate::task::coop;
+use crate::words;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -23,6 +24,10 @@ pub(super) struct CoreSlot {
 impl Current {
     /// Drives the runtime until `future` is ready; or, while another thread drives it, waits for that thread to make
     /// progress for us. The caller has entered the runtime.
+    ///
+    /// # Panics
+    /// A task has panicked, and the runtime ends with it.
+    #[track_caller]
     pub(crate) fn block_on<F: Future>(
         &self,
         shared: &Arc<Shared>,
@@ -30,8 +35,14 @@ impl Current {
     ) -> F::Output {
         self.start_monitor(shared);
         loop {
+            if self.root.has_panicked() {
+                panic!("{}", words::UNHANDLED_PANIC);
+            }
             if let Some(core) = self.take_core() {
-                return self.drive(shared, core, future);
+                match self.drive(shared, core, future.as_mut()) {
+                    Some(output) => return output,
+                    None => continue,
+                }
             }
             // Another thread drives. Poll our future as an ordinary thread, until it is ready or the core is free.
             if let Some(output) = self.wait_beside(future.as_mut()) {
@@ -55,7 +66,7 @@ impl Current {
                 }
             }
             let mut slot = self.slot.lock();
-            if slot.core.is_some() {
+            if slot.core.is_some() || self.root.has_panicked() {
                 return None;
             }
             if !slot.waiting.iter().any(|t| t.id() == beside.thread.id()) {
@@ -73,9 +84,23 @@ impl Current {
     }
 
     pub(super) fn put_core(&self, core: Box<Core>) {
+        self.leave(Some(core));
+    }
+
+    /// Ends the runtime, which this thread has driven, because a task has panicked. Threads beside it panic, too.
+    pub(super) fn end(&self, core: Box<Core>) {
+        if !self.begin_closing() {
+            return self.put_core(core);
+        }
+        self.drop_tasks(&core);
+        self.leave(None);
+    }
+
+    /// Puts the core back, if it is still of use, and tells those that wait.
+    fn leave(&self, core: Option<Box<Core>>) {
         let waiting = {
             let mut slot = self.slot.lock();
-            slot.core = Some(core);
+            slot.core = core;
             std::mem::take(&mut slot.waiting)
         };
         for thread in waiting {

@@ -74,19 +74,37 @@ impl Core {
 }
 
 impl Current {
+    /// Runs tasks until `future` is ready. Returns `None` if a task has panicked, and the runtime has ended with it.
     pub(super) fn drive<F: Future>(
         &self,
         shared: &Shared,
         core: Box<Core>,
-        mut future: Pin<&mut F>,
-    ) -> F::Output {
-        let driving = Driving {
+        future: Pin<&mut F>,
+    ) -> Option<F::Output> {
+        let mut driving = Driving {
             shared,
             core: Some(core),
             previous: Cell::new((ptr::null(), None)),
         };
         driving.begin(self);
-        let core = driving.core();
+        let output = self.run(shared, driving.core(), future);
+        if output.is_none() {
+            let core = driving.core.take().expect("there until dropped");
+            self.set_awake(false);
+            drop(driving);
+            self.end(core);
+        }
+        output
+    }
+
+    /// Runs tasks until `future` is ready, or, with `None`, until a task has panicked that ends the runtime.
+    #[inline(always)]
+    fn run<F: Future>(
+        &self,
+        shared: &Shared,
+        core: &Core,
+        mut future: Pin<&mut F>,
+    ) -> Option<F::Output> {
         core.recorder.adopted();
         self.set_awake(true);
         *self.station.thread.lock() = Some(thread::current().id());
@@ -108,12 +126,15 @@ impl Current {
             while polls < tick {
                 if ahead == 0 {
                     if self.root.take_woken() {
+                        if self.root.has_panicked() {
+                            return None;
+                        }
                         if let Some(start) = start.take() {
                             self.note_busy(core, start);
                         }
                         let polled = coop::with_fresh_budget(|| future.as_mut().poll(&mut cx));
                         if let Poll::Ready(output) = polled {
-                            return output;
+                            return Some(output);
                         }
                         // It may have taken as long as any task.
                         tick -= 1;
@@ -137,11 +158,14 @@ impl Current {
                 }
                 polls += 1;
                 ahead = ahead.saturating_sub(1);
-                if polls == record_at {
+                let going_on = if polls == record_at {
                     record_at += core.recorder.every();
-                    self.run_recorded(core, task);
+                    self.run_recorded(core, task)
                 } else {
-                    self.run_task(core, task);
+                    self.run_task(core, task)
+                };
+                if !going_on {
+                    return None;
                 }
                 if CLOCK_AT >> (polls & 63) & 1 == 1 && has_lasted(began) {
                     break;
@@ -208,13 +232,18 @@ impl Current {
         Some(task)
     }
 
-    fn run_task(&self, core: &Core, task: Ready) {
+    /// Runs one task. Returns false if it has panicked and the runtime ends with it.
+    fn run_task(&self, core: &Core, task: Ready) -> bool {
         self.station.stats.polled.bump();
         match task.run() {
             Ran::Idle => {}
-            Ran::Complete => self.station.stats.completed.bump(),
+            Ran::Complete => {
+                self.station.stats.completed.bump();
+                return !self.root.has_panicked();
+            }
             Ran::Requeue(task) => core.queue.borrow_mut().push_back(task),
         }
+        true
     }
 
     /// Begins a tick with a poll. Returns which of its polls, counted from 1, is the first to be recorded, or 0 if
@@ -226,10 +255,11 @@ impl Current {
 
     /// As `run_task`, and records the poll.
     #[cold]
-    fn run_recorded(&self, core: &Core, task: Ready) {
+    fn run_recorded(&self, core: &Core, task: Ready) -> bool {
         let begun = core.recorder.begin(&task, self.station.stats.polled.get());
-        self.run_task(core, task);
+        let going_on = self.run_task(core, task);
         core.recorder.end(begun);
+        going_on
     }
 }
 

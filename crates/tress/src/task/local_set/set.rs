@@ -13,9 +13,12 @@
 
 use super::remote::Remote;
 use crate::context::{self, Enter, Held};
+use crate::sys::atomic::Ordering;
+use crate::sys::plain::AtomicBool;
 use crate::task::home::Home;
 use crate::task::ready::LocalReady;
 use crate::task::{self, Id, JoinHandle, Origin, Owner, Parent, Ran, Slab, Source, TaskRef, Woken};
+use crate::words;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::Future;
@@ -42,6 +45,7 @@ pub(crate) struct Set {
     home: Home,
     local: Local,
     remote: Remote,
+    panics: Arc<Panics>,
 }
 
 // SAFETY: `owner` and `remote` synchronise by themselves. `local` is only reached through `local()`,
@@ -61,6 +65,21 @@ struct Local {
     driven: Cell<bool>,
     ticking: Cell<bool>,
     closed: Cell<bool>,
+}
+
+/// Whether a panic of a task ends the set, and whether one has.
+#[derive(Default)]
+struct Panics {
+    are_fatal: AtomicBool,
+    happened: AtomicBool,
+}
+
+impl Panics {
+    fn note(&self) {
+        if self.are_fatal.load(Ordering::Relaxed) {
+            self.happened.store(true, Ordering::Relaxed);
+        }
+    }
 }
 
 impl Parent for Set {
@@ -108,8 +127,11 @@ impl Set {
                 closed: Cell::new(false),
             },
             remote: Remote::new(),
+            panics: Arc::default(),
         });
         set.owner.set_whole(&set);
+        let panics = set.panics.clone();
+        set.owner.set_on_panic(Arc::new(move || panics.note()));
         set
     }
 
@@ -122,6 +144,15 @@ impl Set {
 
     pub(super) fn alive(&self) -> usize {
         self.local().alive.get()
+    }
+
+    /// Sets whether a panic of a task ends the set.
+    pub(super) fn end_on_panic(&self, yes: bool) {
+        self.panics.are_fatal.store(yes, Ordering::Relaxed);
+    }
+
+    fn has_panicked(&self) -> bool {
+        self.panics.happened.load(Ordering::Relaxed)
     }
 
     /// Queues a task from outside of a poll of the set, and tells its drivers.
@@ -208,6 +239,10 @@ impl Set {
         }
         let _ticking = Ticking(&local.ticking);
         for _ in 0..TICK {
+            if self.has_panicked() {
+                self.drop_tasks();
+                panic!("{}", words::UNHANDLED_LOCAL_PANIC);
+            }
             let Some(task) = self.next() else { break };
             match task.run() {
                 Ran::Idle => {}
