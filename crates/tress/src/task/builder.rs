@@ -1,4 +1,5 @@
 use super::join::JoinHandle;
+use super::local_set::{self, LocalSet};
 use crate::runtime::Handle;
 use std::future::Future;
 use std::io;
@@ -107,6 +108,61 @@ impl<'a> Builder<'a> {
         Ok(handle
             .shared
             .spawn_named(future, self.name, Location::caller()))
+    }
+
+    /// Spawns a task that stays on this thread. See [`spawn_local`](super::spawn_local()).
+    ///
+    /// ```
+    /// # tress::runtime::LocalRuntime::new().unwrap().block_on(async {
+    /// let task = tress::task::Builder::new().name("here").spawn_local(async { std::rc::Rc::new(2) })?;
+    /// assert_eq!(*task.await.unwrap(), 2);
+    /// # Ok::<(), std::io::Error>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// This method does not fail at present; its signature leaves room for limits.
+    ///
+    /// # Panics
+    /// Panics where [`spawn_local`](super::spawn_local()) does.
+    #[track_caller]
+    pub fn spawn_local<F>(self, future: F) -> io::Result<JoinHandle<F::Output>>
+    where
+        F: Future + 'static,
+        F::Output: 'static,
+    {
+        Ok(local_set::spawn_named(
+            future,
+            self.name,
+            Location::caller(),
+        ))
+    }
+
+    /// Spawns a task into the given set. See [`LocalSet::spawn_local`].
+    ///
+    /// ```
+    /// # tress::runtime::Runtime::new().unwrap().block_on(async {
+    /// let local = tress::task::LocalSet::new();
+    /// let builder = tress::task::Builder::new().name("here");
+    /// let task = builder.spawn_local_on(async { std::rc::Rc::new(2) }, &local)?;
+    /// assert_eq!(*local.run_until(task).await.unwrap(), 2);
+    /// # Ok::<(), std::io::Error>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// This method does not fail at present; its signature leaves room for limits.
+    #[track_caller]
+    pub fn spawn_local_on<F>(
+        self,
+        future: F,
+        local_set: &LocalSet,
+    ) -> io::Result<JoinHandle<F::Output>>
+    where
+        F: Future + 'static,
+        F::Output: 'static,
+    {
+        Ok(local_set.spawn_named(future, self.name, Location::caller()))
     }
 
     /// Runs a closure on the blocking pool of the current runtime.
