@@ -2,8 +2,8 @@
 
 pub use tress::task::coop;
 pub use tress::task::{
-    AbortHandle, Id, JoinError, JoinHandle, JoinSet, LocalEnterGuard, LocalKey, LocalSet, futures,
-    id, spawn, spawn_blocking, spawn_local, try_id, yield_now,
+    AbortHandle, Builder, Id, JoinError, JoinHandle, JoinSet, LocalEnterGuard, LocalKey, LocalSet,
+    futures, id, join_set, spawn, spawn_blocking, spawn_local, try_id, yield_now,
 };
 
 #[cfg(feature = "rt-multi-thread")]

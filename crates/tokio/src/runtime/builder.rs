@@ -1,4 +1,4 @@
-use super::{LocalOptions, LocalRuntime, Runtime};
+use super::{LocalOptions, LocalRuntime, RngSeed, Runtime, UnhandledPanic};
 use std::fmt;
 use std::io;
 use std::time::Duration;
@@ -20,14 +20,16 @@ const WORKERS_VARIABLE: &str = "TOKIO_WORKER_THREADS";
 pub struct Builder {
     inner: tress::runtime::Builder,
     workers_set: bool,
+    is_multi_thread: bool,
 }
 
 impl Builder {
-    fn new(mut inner: tress::runtime::Builder) -> Builder {
+    fn new(mut inner: tress::runtime::Builder, is_multi_thread: bool) -> Builder {
         inner.thread_name("tokio-rt-worker").eager_start(true);
         Builder {
             inner,
             workers_set: false,
+            is_multi_thread,
         }
     }
 
@@ -43,7 +45,7 @@ impl Builder {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn new_current_thread() -> Builder {
-        Builder::new(tress::runtime::Builder::new_current_thread())
+        Builder::new(tress::runtime::Builder::new_current_thread(), false)
     }
 
     /// Creates a builder for a runtime with worker threads that steal tasks from each other.
@@ -59,7 +61,7 @@ impl Builder {
     /// ```
     #[cfg(feature = "rt-multi-thread")]
     pub fn new_multi_thread() -> Builder {
-        Builder::new(tress::runtime::Builder::new_multi_thread())
+        Builder::new(tress::runtime::Builder::new_multi_thread(), true)
     }
 
     /// Enables timers and I/O, as far as the features of the package include them.
@@ -440,6 +442,136 @@ impl Builder {
     #[track_caller]
     pub fn build_local(&mut self, options: LocalOptions) -> io::Result<LocalRuntime> {
         self.ready().build_local(options).map(LocalRuntime)
+    }
+
+    /// Makes workers run tasks strictly in the order in which they became ready.
+    ///
+    /// Otherwise a worker may run the task that became ready last before the others. See
+    /// [`tress::runtime::Builder::lifo_limit`].
+    ///
+    /// # Examples
+    /// ```
+    /// # #[cfg(feature = "rt-multi-thread")] {
+    /// let rt = tokio::runtime::Builder::new_multi_thread().disable_lifo_slot().build()?;
+    /// # }
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn disable_lifo_slot(&mut self) -> &mut Self {
+        self.inner.lifo_limit(0);
+        self
+    }
+
+    /// Sets the seed of the runtime's random decisions, such as the order of the branches of
+    /// [`select!`](crate::select).
+    ///
+    /// On a current-thread runtime a program that depends on nothing else then makes the same
+    /// decisions in every run.
+    ///
+    /// # Examples
+    /// ```
+    /// use tokio::runtime::{Builder, RngSeed};
+    ///
+    /// let seed = RngSeed::from_bytes(b"any bytes");
+    /// let rt = Builder::new_current_thread().rng_seed(seed).build()?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn rng_seed(&mut self, seed: RngSeed) -> &mut Self {
+        self.inner.rng_seed(seed.0);
+        self
+    }
+
+    /// Sets what a panic of a task does besides going to the task's handle.
+    ///
+    /// The default is [`UnhandledPanic::Ignore`].
+    /// [`tress::runtime::Builder::unhandled_panic`] describes what
+    /// [`UnhandledPanic::ShutdownRuntime`] does.
+    ///
+    /// # Panics
+    /// Panics if `behavior` is [`UnhandledPanic::ShutdownRuntime`] and the builder is for a
+    /// multi-thread runtime.
+    ///
+    /// # Examples
+    /// ```should_panic
+    /// use tokio::runtime::{Builder, UnhandledPanic};
+    ///
+    /// let rt = Builder::new_current_thread()
+    ///     .unhandled_panic(UnhandledPanic::ShutdownRuntime)
+    ///     .build()
+    ///     .unwrap();
+    /// rt.spawn(async { panic!("a bug") });
+    /// rt.block_on(std::future::pending::<()>()); // panics
+    /// ```
+    pub fn unhandled_panic(&mut self, behavior: UnhandledPanic) -> &mut Self {
+        assert!(
+            !self.is_multi_thread || !matches!(behavior, UnhandledPanic::ShutdownRuntime),
+            "UnhandledPanic::ShutdownRuntime is only supported in current thread runtime"
+        );
+        self.inner.unhandled_panic(behavior);
+        self
+    }
+
+    /// Enables timers.
+    ///
+    /// The choice of the timers' implementation has no effect: in tress each worker has timers of
+    /// its own already, which is what Tokio's alternative timers are for.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tokio::runtime::Builder::new_multi_thread().enable_alt_timer().build()?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[cfg(all(feature = "time", feature = "rt-multi-thread"))]
+    pub fn enable_alt_timer(&mut self) -> &mut Self {
+        self.enable_time()
+    }
+
+    /// Accepts the option, which has no effect.
+    ///
+    /// In Tokio the workers share one I/O driver, and the option makes the worker that has it pass
+    /// it on before it runs a task. In tress each worker has a driver of its own.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tokio::runtime::Builder::new_multi_thread().enable_eager_driver_handoff().build()?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[cfg(feature = "rt-multi-thread")]
+    pub fn enable_eager_driver_handoff(&mut self) -> &mut Self {
+        self
+    }
+
+    /// Accepts the option, which has no effect.
+    ///
+    /// In Tokio it replaces the one queue of blocking closures by several. tress has one kind of
+    /// queue.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tokio::runtime::Builder::new_current_thread()
+    ///     .enable_sharded_blocking_queue()
+    ///     .build()?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn enable_sharded_blocking_queue(&mut self) -> &mut Self {
+        self
+    }
+
+    /// Enables I/O.
+    ///
+    /// tress uses io_uring wherever the system offers it, so this is what
+    /// [`enable_io`](Builder::enable_io) does. See [`tress::runtime::Builder::io_backend`].
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tokio::runtime::Builder::new_current_thread().enable_io_uring().build()?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[cfg(all(
+        any(feature = "net", feature = "process", feature = "signal"),
+        target_os = "linux"
+    ))]
+    pub fn enable_io_uring(&mut self) -> &mut Self {
+        self.enable_io()
     }
 
     #[track_caller]

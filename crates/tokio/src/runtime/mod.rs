@@ -12,13 +12,15 @@ mod builder;
 mod local;
 #[allow(clippy::module_inception)]
 mod runtime;
+mod seed;
 
 pub use builder::Builder;
 pub use local::LocalRuntime;
 pub use runtime::Runtime;
+pub use seed::RngSeed;
 pub use tress::runtime::{
     EnterGuard, Handle, Id, LocalOptions, RuntimeFlavor, RuntimeMetrics, TryCurrentError,
-    worker_index,
+    UnhandledPanic, worker_index,
 };
 
 /// Returns `true` if the error was returned by an I/O operation because its runtime has shut down.

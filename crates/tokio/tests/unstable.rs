@@ -1,0 +1,266 @@
+//! What Tokio shows only with `--cfg tokio_unstable` is there without it, too.
+
+use std::future::pending;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tokio::runtime::{Builder, LocalOptions, RngSeed, UnhandledPanic};
+use tokio::task::{self, JoinSet, LocalSet, join_set};
+
+fn text(payload: Box<dyn std::any::Any + Send>) -> String {
+    match payload.downcast::<String>() {
+        Ok(text) => *text,
+        Err(payload) => (*payload.downcast::<&str>().unwrap()).to_owned(),
+    }
+}
+
+#[track_caller]
+fn panics_with(words: &str, f: impl FnOnce()) {
+    let payload = catch_unwind(AssertUnwindSafe(f)).unwrap_err();
+    let text = text(payload);
+    assert!(text.contains(words), "{text}");
+}
+
+#[test]
+fn options_without_a_counterpart_are_accepted() {
+    let rt = Builder::new_multi_thread()
+        .worker_threads(1)
+        .disable_lifo_slot()
+        .enable_alt_timer()
+        .enable_eager_driver_handoff()
+        .enable_sharded_blocking_queue()
+        .build()
+        .unwrap();
+    rt.block_on(async {
+        // The timers are enabled.
+        tokio::spawn(tokio::time::sleep(std::time::Duration::ZERO))
+            .await
+            .unwrap();
+    });
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn io_uring_enables_io() {
+    let rt = Builder::new_current_thread()
+        .enable_io_uring()
+        .build()
+        .unwrap();
+    rt.block_on(tokio::net::UdpSocket::bind("127.0.0.1:0"))
+        .unwrap();
+}
+
+/// Without the slot a task that was woken last runs last.
+#[test]
+fn the_lifo_slot_can_be_disabled() {
+    let order = |disabled: bool| {
+        let mut builder = Builder::new_multi_thread();
+        builder.worker_threads(1);
+        if disabled {
+            builder.disable_lifo_slot();
+        }
+        let rt = builder.build().unwrap();
+        rt.block_on(rt.spawn(async {
+            let order = Arc::new(std::sync::Mutex::new(Vec::new()));
+            let note = |n| {
+                let order = order.clone();
+                async move { order.lock().unwrap().push(n) }
+            };
+            let mut set = JoinSet::new();
+            for n in 0..4 {
+                set.spawn(note(n));
+            }
+            set.join_all().await;
+            Arc::into_inner(order).unwrap().into_inner().unwrap()
+        }))
+        .unwrap()
+    };
+    assert_eq!(order(true), [0, 1, 2, 3]);
+    assert_eq!(order(false)[0], 3);
+}
+
+#[test]
+fn a_seed_decides_what_select_takes() {
+    let decisions = |seed: &[u8]| {
+        let rt = Builder::new_current_thread()
+            .rng_seed(RngSeed::from_bytes(seed))
+            .build()
+            .unwrap();
+        rt.block_on(async {
+            let mut taken = Vec::new();
+            for _ in 0..64 {
+                tokio::select! {
+                    () = async {} => taken.push(0),
+                    () = async {} => taken.push(1),
+                }
+            }
+            taken
+        })
+    };
+    assert_eq!(decisions(b"one"), decisions(b"one"));
+    assert_ne!(decisions(b"one"), decisions(b"two"));
+    assert_ne!(decisions(b""), decisions(b"\0"));
+}
+
+const ENDED: &str = "configured to shut down on unhandled panic";
+
+#[test]
+fn a_panic_ends_the_runtime() {
+    let rt = Builder::new_current_thread()
+        .unhandled_panic(UnhandledPanic::ShutdownRuntime)
+        .build()
+        .unwrap();
+    let panicked = rt.spawn(async { panic!("boom") });
+    let later = rt.spawn(async { unreachable!() });
+    panics_with(ENDED, || rt.block_on(pending()));
+    assert!(panicked.is_finished() && later.is_finished());
+    // What comes later is cancelled, and `block_on` panics even if it had nothing to wait for.
+    let after = rt.spawn(async {});
+    assert!(after.is_finished());
+    panics_with(ENDED, || rt.block_on(async {}));
+    let error = futures_ready(later).unwrap_err();
+    assert!(error.is_cancelled());
+}
+
+/// The output of what is ready.
+fn futures_ready<F: Future>(future: F) -> F::Output {
+    let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+    match std::pin::pin!(future).poll(&mut cx) {
+        std::task::Poll::Ready(output) => output,
+        std::task::Poll::Pending => panic!("it is not ready"),
+    }
+}
+
+#[test]
+fn a_panic_ends_a_local_runtime() {
+    let rt = Builder::new_current_thread()
+        .unhandled_panic(UnhandledPanic::ShutdownRuntime)
+        .build_local(LocalOptions::default())
+        .unwrap();
+    let kept = Rc::new(());
+    rt.spawn_local({
+        let kept = kept.clone();
+        async move {
+            pending::<()>().await;
+            drop(kept);
+        }
+    });
+    rt.spawn_local(async { panic!("boom") });
+    panics_with(ENDED, || rt.block_on(pending()));
+    assert_eq!(Rc::strong_count(&kept), 1);
+}
+
+/// Threads that wait in `block_on` beside the one that drives the runtime panic, too.
+#[test]
+fn a_panic_ends_every_block_on() {
+    let rt = Builder::new_current_thread()
+        .unhandled_panic(UnhandledPanic::ShutdownRuntime)
+        .build()
+        .unwrap();
+    let waiting = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                panics_with(ENDED, || {
+                    rt.block_on(async {
+                        waiting.fetch_add(1, Ordering::SeqCst);
+                        pending().await
+                    })
+                })
+            });
+        }
+        while waiting.load(Ordering::SeqCst) < 3 {
+            std::thread::yield_now();
+        }
+        rt.spawn(async { panic!("boom") });
+    });
+}
+
+#[test]
+fn panics_are_ignored_unless_asked_for() {
+    for behavior in [None, Some(UnhandledPanic::Ignore)] {
+        let mut builder = Builder::new_current_thread();
+        if let Some(behavior) = behavior {
+            builder.unhandled_panic(behavior);
+        }
+        let rt = builder.build().unwrap();
+        let panicked = rt.spawn(async { panic!("boom") });
+        rt.block_on(async { assert!(panicked.await.unwrap_err().is_panic()) });
+        rt.block_on(rt.spawn(async {})).unwrap();
+    }
+}
+
+/// A closure on the blocking pool is no task of the scheduler.
+#[test]
+fn a_panic_of_a_blocking_closure_ends_nothing() {
+    let rt = Builder::new_current_thread()
+        .unhandled_panic(UnhandledPanic::ShutdownRuntime)
+        .build()
+        .unwrap();
+    let panicked = rt.spawn_blocking(|| panic!("boom"));
+    assert!(rt.block_on(panicked).unwrap_err().is_panic());
+    rt.block_on(rt.spawn(async {})).unwrap();
+}
+
+#[test]
+fn a_multi_thread_runtime_cannot_end_with_a_task() {
+    panics_with("only supported in current thread runtime", || {
+        Builder::new_multi_thread().unhandled_panic(UnhandledPanic::ShutdownRuntime);
+    });
+    Builder::new_multi_thread().unhandled_panic(UnhandledPanic::Ignore);
+}
+
+#[test]
+fn a_panic_ends_a_local_set() {
+    const ENDED: &str = "LocalSet is configured to shutdown on unhandled panic";
+    let rt = Builder::new_current_thread().build().unwrap();
+    let mut local = LocalSet::new();
+    let first = local.spawn_local(async { panic!("boom") });
+    local.unhandled_panic(UnhandledPanic::ShutdownRuntime);
+    let second = local.spawn_local(async { unreachable!() });
+    panics_with(ENDED, || local.block_on(&rt, pending()));
+    assert!(first.is_finished() && second.is_finished());
+    assert!(local.spawn_local(async {}).is_finished());
+    panics_with(ENDED, || rt.block_on(&mut local));
+    drop(local);
+    // The runtime goes on.
+    rt.block_on(rt.spawn(async {})).unwrap();
+}
+
+#[test]
+fn task_builders_spawn_everywhere() {
+    let rt = Builder::new_current_thread().build().unwrap();
+    let handle = rt.handle().clone();
+    let local = LocalSet::new();
+    rt.block_on(local.run_until(async {
+        let builder = || task::Builder::new().name("named");
+        assert_eq!(builder().spawn(async { 1 }).unwrap().await.unwrap(), 1);
+        let task = builder().spawn_on(async { 2 }, &handle).unwrap();
+        assert_eq!(task.await.unwrap(), 2);
+        let task = builder().spawn_local(async { Rc::new(3) }).unwrap();
+        assert_eq!(*task.await.unwrap(), 3);
+        let task = builder().spawn_local_on(async { Rc::new(4) }, &local);
+        assert_eq!(*task.unwrap().await.unwrap(), 4);
+        let task = builder().spawn_blocking(|| 5).unwrap();
+        assert_eq!(task.await.unwrap(), 5);
+        let task = builder().spawn_blocking_on(|| 6, &handle).unwrap();
+        assert_eq!(task.await.unwrap(), 6);
+    }));
+    let names = rt.metrics().names();
+    assert_eq!((names.len(), names[0].tasks_submitted), (1, 4));
+}
+
+#[test]
+fn sets_build_tasks() {
+    let rt = Builder::new_current_thread().build().unwrap();
+    rt.block_on(async {
+        let mut set = join_set::JoinSet::new();
+        let builder: join_set::Builder<'_, i32> = set.build_task();
+        builder.name("one").spawn(async { 1 }).unwrap();
+        set.build_task().spawn_blocking(|| 2).unwrap();
+        let mut all = set.join_all().await;
+        all.sort();
+        assert_eq!(all, [1, 2]);
+    });
+}
