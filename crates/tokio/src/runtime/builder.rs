@@ -1,4 +1,4 @@
-use super::{LocalOptions, LocalRuntime, RngSeed, Runtime, UnhandledPanic};
+use super::{LocalOptions, LocalRuntime, RngSeed, Runtime, TaskMeta, UnhandledPanic};
 use std::fmt;
 use std::io;
 use std::time::Duration;
@@ -442,6 +442,90 @@ impl Builder {
     #[track_caller]
     pub fn build_local(&mut self, options: LocalOptions) -> io::Result<LocalRuntime> {
         self.ready().build_local(options).map(LocalRuntime)
+    }
+
+    /// Sets a function that is called when a task is spawned, before it can run.
+    ///
+    /// It replaces one that was set before. [`tress::runtime::Builder::on_task_spawn`] describes which tasks
+    /// count. A panic of the function is reported and otherwise has no effect.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tokio::runtime::Builder::new_current_thread()
+    ///     .on_task_spawn(|task| println!("a task is spawned at {}", task.spawned_at()))
+    ///     .build()?;
+    /// rt.block_on(rt.spawn(async {})).unwrap();
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn on_task_spawn<F>(&mut self, f: F) -> &mut Self
+    where
+        F: Fn(&TaskMeta<'_>) + Send + Sync + 'static,
+    {
+        self.inner.on_task_spawn(f);
+        self
+    }
+
+    /// Sets a function that is called when a task has ended and its future is gone.
+    ///
+    /// It replaces one that was set before. [`tress::runtime::Builder::on_task_terminate`] describes which tasks
+    /// count. A panic of the function is reported and otherwise has no effect.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tokio::runtime::Builder::new_current_thread()
+    ///     .on_task_terminate(|task| println!("task {} has ended", task.id()))
+    ///     .build()?;
+    /// rt.block_on(rt.spawn(async {})).unwrap();
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn on_task_terminate<F>(&mut self, f: F) -> &mut Self
+    where
+        F: Fn(&TaskMeta<'_>) + Send + Sync + 'static,
+    {
+        self.inner.on_task_terminate(f);
+        self
+    }
+
+    /// Sets a function that is called before each poll of a task.
+    ///
+    /// It replaces one that was set before. [`tress::runtime::Builder::on_before_task_poll`] describes which tasks
+    /// count. A panic of the function is reported and otherwise has no effect.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tokio::runtime::Builder::new_current_thread()
+    ///     .on_before_task_poll(|task| println!("task {} runs", task.id()))
+    ///     .build()?;
+    /// rt.block_on(rt.spawn(async {})).unwrap();
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn on_before_task_poll<F>(&mut self, f: F) -> &mut Self
+    where
+        F: Fn(&TaskMeta<'_>) + Send + Sync + 'static,
+    {
+        self.inner.on_before_task_poll(f);
+        self
+    }
+
+    /// Sets a function that is called after each poll of a task.
+    ///
+    /// It replaces one that was set before. [`tress::runtime::Builder::on_after_task_poll`] describes which tasks
+    /// count. A panic of the function is reported and otherwise has no effect.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tokio::runtime::Builder::new_current_thread()
+    ///     .on_after_task_poll(|task| println!("task {} has run", task.id()))
+    ///     .build()?;
+    /// rt.block_on(rt.spawn(async {})).unwrap();
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn on_after_task_poll<F>(&mut self, f: F) -> &mut Self
+    where
+        F: Fn(&TaskMeta<'_>) + Send + Sync + 'static,
+    {
+        self.inner.on_after_task_poll(f);
+        self
     }
 
     /// Makes workers run tasks strictly in the order in which they became ready.

@@ -19,7 +19,7 @@ pub use local::LocalRuntime;
 pub use runtime::Runtime;
 pub use seed::RngSeed;
 pub use tress::runtime::{
-    EnterGuard, Handle, Id, LocalOptions, RuntimeFlavor, RuntimeMetrics, TryCurrentError,
+    EnterGuard, Handle, Id, LocalOptions, RuntimeFlavor, RuntimeMetrics, TaskMeta, TryCurrentError,
     UnhandledPanic, worker_index,
 };
 

@@ -258,6 +258,7 @@ impl<'scope> Scope<'scope, '_> {
         };
         // SAFETY: the runtime runs the coroutine that calls this, whose task keeps it alive.
         let shared = unsafe { &*control.shared };
+        let origin = shared.adopt(id, origin);
         let (place, pinned) = shared
             .scheduler
             .place_bound(shared)

@@ -13,6 +13,7 @@ use crate::scheduler::{self, Config, Current, Hook, Io, Multi, Scheduler};
 use crate::sys::{Counter, SeedGenerator, clock, cpus};
 use crate::task::Home;
 use crate::task::coop::Budget;
+use crate::task::hooks::{Hooks, TaskHook, TaskMeta};
 use crate::timer::Clock;
 use crate::trace::Tracer;
 use std::fmt;
@@ -58,6 +59,7 @@ pub struct Builder {
     #[cfg(feature = "driver")]
     io: super::driver::Options,
     unhandled_panic: UnhandledPanic,
+    hooks: Hooks,
     pub(super) diagnostics: Diagnostics,
 }
 
@@ -88,6 +90,16 @@ fn inside(place: &Place, hook: Hook) -> Hook {
         let shared = place.get().and_then(Weak::upgrade);
         let _entered = shared.map(context::enter_runtime);
         hook();
+    })
+}
+
+/// As `inside`, for a hook of tasks.
+fn inside_of_task(place: &Place, hook: TaskHook) -> TaskHook {
+    let place = place.clone();
+    Arc::new(move |task| {
+        let shared = place.get().and_then(Weak::upgrade);
+        let _entered = shared.map(context::enter_runtime);
+        hook(task);
     })
 }
 
@@ -141,6 +153,7 @@ impl Builder {
             #[cfg(feature = "driver")]
             io: super::driver::Options::default(),
             unhandled_panic: UnhandledPanic::default(),
+            hooks: Hooks::default(),
             diagnostics: Diagnostics::default(),
         }
     }
@@ -522,6 +535,99 @@ impl Builder {
         self
     }
 
+    /// Calls `f` when a task is spawned, on the thread that spawns it, before the task can run.
+    ///
+    /// A hook may use the runtime: a task that it spawns makes it be called again, inside of itself. If it panics, the
+    /// [panic hook](std::panic::set_hook) reports the panic and the task is spawned all the same. A builder has one
+    /// function of each kind; setting another replaces it. All of this is true of the other three hooks of tasks too.
+    /// Tasks of a [`LocalSet`](crate::task::LocalSet) are not told to any of them, and closures of
+    /// [`spawn_blocking`](crate::task::spawn_blocking) only to [`on_task_terminate`](Builder::on_task_terminate).
+    ///
+    /// A runtime without such hooks does not pay for them. With one, spawning allocates memory once more.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicUsize, Ordering};
+    ///
+    /// let spawned = Arc::new(AtomicUsize::new(0));
+    /// let rt = tress::runtime::Builder::new_current_thread()
+    ///     .on_task_spawn({
+    ///         let spawned = spawned.clone();
+    ///         move |_task| {
+    ///             spawned.fetch_add(1, Ordering::Relaxed);
+    ///         }
+    ///     })
+    ///     .build()?;
+    /// rt.spawn(async {});
+    /// assert_eq!(spawned.load(Ordering::Relaxed), 1);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn on_task_spawn<F>(&mut self, f: F) -> &mut Self
+    where
+        F: Fn(&TaskMeta<'_>) + Send + Sync + 'static,
+    {
+        self.hooks.on_spawn = Some(Arc::new(f));
+        self
+    }
+
+    /// Calls `f` when a task has ended: it has finished, panicked or been cancelled, and its future is gone.
+    ///
+    /// It is called on the thread that ran or dropped the task, before the task's handle is told. See
+    /// [`on_task_spawn`](Builder::on_task_spawn) for what holds for all hooks of tasks.
+    ///
+    /// ```
+    /// let rt = tress::runtime::Builder::new_current_thread()
+    ///     .on_task_terminate(|task| println!("task {} has ended", task.id()))
+    ///     .build()?;
+    /// rt.block_on(rt.spawn(async {})).unwrap();
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn on_task_terminate<F>(&mut self, f: F) -> &mut Self
+    where
+        F: Fn(&TaskMeta<'_>) + Send + Sync + 'static,
+    {
+        self.hooks.on_terminate = Some(Arc::new(f));
+        self
+    }
+
+    /// Calls `f` before each poll of a task, on the thread that polls it.
+    ///
+    /// See [`on_task_spawn`](Builder::on_task_spawn) for what holds for all hooks of tasks.
+    ///
+    /// ```
+    /// let rt = tress::runtime::Builder::new_current_thread()
+    ///     .on_before_task_poll(|task| println!("task {} runs", task.id()))
+    ///     .build()?;
+    /// rt.block_on(rt.spawn(async {})).unwrap();
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn on_before_task_poll<F>(&mut self, f: F) -> &mut Self
+    where
+        F: Fn(&TaskMeta<'_>) + Send + Sync + 'static,
+    {
+        self.hooks.before_poll = Some(Arc::new(f));
+        self
+    }
+
+    /// Calls `f` after each poll of a task, also after one that panics.
+    ///
+    /// See [`on_task_spawn`](Builder::on_task_spawn) for what holds for all hooks of tasks.
+    ///
+    /// ```
+    /// let rt = tress::runtime::Builder::new_current_thread()
+    ///     .on_after_task_poll(|task| println!("task {} has run", task.id()))
+    ///     .build()?;
+    /// rt.block_on(rt.spawn(async {})).unwrap();
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn on_after_task_poll<F>(&mut self, f: F) -> &mut Self
+    where
+        F: Fn(&TaskMeta<'_>) + Send + Sync + 'static,
+    {
+        self.hooks.after_poll = Some(Arc::new(f));
+        self
+    }
+
     /// Sets the number of polls after which a worker takes from the global queue before its own, at least 1.
     ///
     /// Default: adapted to how long polls take, so that a task waits there for about a millisecond at most (1
@@ -840,6 +946,17 @@ impl Builder {
         }
     }
 
+    /// Returns the hooks of tasks. Threads that are not in the runtime of `place` spawn and drop tasks, too.
+    fn task_hooks(&self, place: &Place) -> Hooks {
+        let hooks = self.hooks.clone();
+        let inside = |hook| inside_of_task(place, hook);
+        Hooks {
+            on_spawn: hooks.on_spawn.map(inside),
+            on_terminate: hooks.on_terminate.map(inside),
+            ..hooks
+        }
+    }
+
     fn build_shared(&self, home: Option<Home>) -> io::Result<Arc<Shared>> {
         self.check()?;
         let diagnostics = self.diagnostics.resolve()?;
@@ -848,6 +965,7 @@ impl Builder {
         let seeds = SeedGenerator::new(self.seed.unwrap_or_else(SeedGenerator::entropy));
         let clock = Arc::new(Clock::new(self.kind == Kind::Current));
         let place = Place::default();
+        let hooks = self.task_hooks(&place);
         let shared = Arc::new(Shared {
             scheduler: self.new_scheduler(config, start, &clock, &seeds)?,
             blocking: blocking::Pool::new(self.blocking_config(&place)),
@@ -857,6 +975,8 @@ impl Builder {
             seeds,
             forced_yields: Counter::default(),
             budget: self.budget.and_then(Budget::of).unwrap_or(Budget::DEFAULT),
+            hooks: hooks.shared(),
+            blocking_hooks: hooks.of_blocking(),
             names: Names::default(),
             sections: Sections::default(),
             trace_file: diagnostics.trace_file.clone(),

@@ -33,6 +33,7 @@ pub(crate) mod section;
 mod shutdown;
 pub(crate) mod trace;
 
+pub use crate::task::hooks::TaskMeta;
 pub use builder::{Builder, UnhandledPanic};
 pub use handle::{EnterGuard, Handle, Id, RuntimeFlavor, TryCurrentError};
 pub use local_runtime::{LocalOptions, LocalRuntime};
@@ -52,7 +53,7 @@ use crate::context::{self, Enter};
 use crate::identity::Names;
 use crate::scheduler::{Current, Multi, Rest, Scheduler, Worker};
 use crate::sys::{Counter, SeedGenerator};
-use crate::task::{self, Batch, Counted, JoinHandle, Origin, Ready, TaskRef};
+use crate::task::{self, Batch, Counted, Hooks, JoinHandle, Origin, Ready, TaskRef};
 use crate::timer::{Armed, Clock, Timers};
 use crate::words;
 use section::Sections;
@@ -79,6 +80,9 @@ pub(crate) struct Shared {
     pub(crate) forced_yields: Counter,
     /// The budget that each poll of a task begins with.
     pub(crate) budget: task::coop::Budget,
+    /// What the user wants to be told of tasks, and of closures on the blocking pool.
+    pub(crate) hooks: Option<Arc<Hooks>>,
+    pub(crate) blocking_hooks: Option<Arc<Hooks>>,
     pub(crate) names: Names,
     pub(crate) sections: Sections,
     /// Where the trace goes at the end.
@@ -190,12 +194,24 @@ impl Shared {
         future: F,
         origin: Origin,
     ) -> JoinHandle<F::Output> {
+        let id = task::Id::next();
+        let origin = self.adopt(id, origin);
         let place = self.scheduler.place(self, 1);
-        let (owner, source, id) = (place.owner(), place.source(), task::Id::next());
+        let (owner, source) = (place.owner(), place.source());
         // SAFETY: by the caller's promise; the place says that this thread owns the slab.
         let (task, handle) = unsafe { task::new(future, owner, source, id, origin) };
         place.queue(task);
         handle
+    }
+
+    /// Tells the user's hooks, if there are any, that a task is about to be made. Returns the origin to make it with.
+    /// The caller holds no lock.
+    #[inline(always)]
+    pub(crate) fn adopt(&self, id: task::Id, origin: Origin) -> Origin {
+        match &self.hooks {
+            None => origin,
+            Some(hooks) => hooks.adopt(id, origin),
+        }
     }
 
     /// Spawns each of many futures. No lock of the runtime is held while the iterator runs.
@@ -218,9 +234,19 @@ impl Shared {
                 chunk.extend(futures.by_ref().take(BATCH));
             }));
             let last = chunk.len() < BATCH;
+            // Before the place is taken: hooks may do anything.
+            let origins: Vec<_> = (0..self.hooks.as_ref().map_or(0, |_| chunk.len()))
+                .map(|_| {
+                    let id = task::Id::next();
+                    (id, self.adopt(id, Origin::unnamed(at)))
+                })
+                .collect();
+            let mut origins = origins.into_iter();
             let place = self.scheduler.place(self, chunk.len());
             for future in chunk.drain(..) {
-                let (id, origin) = (task::Id::next(), Origin::unnamed(at));
+                let (id, origin) = origins
+                    .next()
+                    .unwrap_or_else(|| (task::Id::next(), Origin::unnamed(at)));
                 // SAFETY: the bounds are what the scheduler needs; the place says that this thread owns the slab.
                 let (task, handle) =
                     unsafe { task::new(future, place.owner(), place.source(), id, origin) };
@@ -271,6 +297,10 @@ impl Shared {
         F::Output: Send + 'static,
     {
         let id = task::Id::next();
+        let origin = match &self.blocking_hooks {
+            None => origin,
+            Some(hooks) => hooks.adopt(id, origin),
+        };
         let door = self.scheduler.frame().place_blocking();
         // SAFETY: the bounds are what the pool's threads need; the door says that this thread owns the slab.
         unsafe { task::new(future, door.owner(), door.source(), id, origin) }
@@ -287,7 +317,8 @@ impl Shared {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        let (id, origin) = (task::Id::next(), Origin::unnamed(at));
+        let id = task::Id::next();
+        let origin = self.adopt(id, Origin::unnamed(at));
         let place = self.scheduler.place_outside(1);
         // SAFETY: the bounds are what any thread needs; the place says that this thread owns the slab.
         let (task, handle) =

@@ -108,6 +108,10 @@ impl View {
         F::Output: Send + 'static,
     {
         let (id, origin) = (Id::next(), Origin::unnamed(at));
+        let origin = match self.shared.upgrade() {
+            Some(shared) => shared.adopt(id, origin),
+            None => origin,
+        };
         // SAFETY: the owner has its whole; the bounds are what any thread needs to run it.
         let (task, handle) = unsafe { task::new(future, &self.owner, Source::System, id, origin) };
         self.submitted.add_shared(1);

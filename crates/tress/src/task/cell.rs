@@ -74,7 +74,7 @@ pub(super) unsafe fn new<F: Future>(
     owner: NonNull<AnyOwner>,
     source: Source,
     id: Id,
-    origin: Origin,
+    mut origin: Origin,
 ) -> NonNull<Header> {
     // SAFETY: the memory is fresh and fits; every field is written before the state word, whose
     // release publishes them to a walker that raises the count.
@@ -90,7 +90,7 @@ pub(super) unsafe fn new<F: Future>(
             ),
         };
         let cell = task.cast::<Cell<F>>().as_ptr();
-        (&raw mut (*cell).header.vtable).write(vtable);
+        (&raw mut (*cell).header.vtable).write(origin.choose(vtable));
         (&raw mut (*cell).header.output_taken).write(UnsafeCell::new(false));
         (&raw mut (*cell).header.polling).write(AtomicBool::new(false));
         (&raw mut (*cell).header.polls).write(AtomicU16::new(0));

@@ -13,6 +13,7 @@
 //! | `join_waker` | the `JoinHandle` or the completer, as `JOIN_WAKER` says |
 //! | the stage behind the header | the thread that runs the task; the join side once COMPLETE |
 
+use super::hooks::{HOOKED, Hooked, Hooks};
 use super::owner::AnyOwner;
 use super::state::State;
 use crate::context;
@@ -152,7 +153,8 @@ impl Header {
 
     /// Returns the type name of its future.
     pub(crate) fn type_name(&self) -> &'static str {
-        (self.vtable.type_name)()
+        let hooked = self.origin.hooks().and_then(|hooked| hooked.inner);
+        (hooked.unwrap_or(self.vtable).type_name)()
     }
 
     /// Counts a poll that stands for `polls` polls and began in the given millisecond of the tracer's life.
@@ -171,21 +173,25 @@ impl Header {
     }
 }
 
-/// Where a task was spawned and its name, if it has one, in one word.
+/// Where a task was spawned, its name and its hooks, if it has any, in one word.
 ///
-/// Nearly all tasks have no name: they carry the bare location. A named one carries a tagged
-/// pointer to a boxed pair.
+/// Nearly all tasks have neither: they carry the bare location. Others carry a tagged pointer to a box.
 pub(crate) struct Origin(NonNull<()>);
 
-struct Named {
+struct Boxed {
     location: &'static Location<'static>,
+    named: Option<Named>,
+    hooked: Option<Hooked>,
+}
+
+struct Named {
     name: Arc<Name>,
     polls: AtomicU32,
     /// When the last one began, by the clock of traces.
     last_poll: AtomicU64,
 }
 
-const NAMED: usize = 1;
+const BOXED: usize = 1;
 
 impl Origin {
     /// Creates the origin of a task that is in no runtime's table: one of a `LocalSet`.
@@ -198,37 +204,96 @@ impl Origin {
 
     pub(crate) fn unnamed(location: &'static Location<'static>) -> Origin {
         const {
-            assert!(align_of::<Location<'_>>() > NAMED && align_of::<Named>() > NAMED);
+            assert!(align_of::<Location<'_>>() > BOXED && align_of::<Boxed>() > BOXED);
         };
         Origin(NonNull::from(location).cast())
     }
 
     pub(crate) fn named(location: &'static Location<'static>, name: Arc<Name>) -> Origin {
-        let raw = Box::into_raw(Box::new(Named {
+        Origin::boxing(Boxed {
             location,
-            name,
-            polls: AtomicU32::new(0),
-            last_poll: AtomicU64::new(0),
-        }))
-        .map_addr(|a| a | NAMED);
+            named: Some(Named {
+                name,
+                polls: AtomicU32::new(0),
+                last_poll: AtomicU64::new(0),
+            }),
+            hooked: None,
+        })
+    }
+
+    /// Adds hooks.
+    pub(super) fn hooked(mut self, hooks: Arc<Hooks>) -> Origin {
+        let hooked = Some(Hooked { hooks, inner: None });
+        match self.boxed_mut() {
+            Some(boxed) => {
+                boxed.hooked = hooked;
+                self
+            }
+            None => Origin::boxing(Boxed {
+                location: self.location(),
+                named: None,
+                hooked,
+            }),
+        }
+    }
+
+    fn boxing(boxed: Boxed) -> Origin {
+        let raw = Box::into_raw(Box::new(boxed)).map_addr(|a| a | BOXED);
         Origin(NonNull::new(raw).expect("boxes have an address").cast())
     }
 
-    fn boxed(&self) -> Option<*mut Named> {
-        let raw = self.0.as_ptr().cast::<Named>();
-        (raw.addr() & NAMED != 0).then(|| raw.map_addr(|a| a & !NAMED))
+    #[inline(always)]
+    fn raw(&self) -> Option<*mut Boxed> {
+        let raw = self.0.as_ptr().cast::<Boxed>();
+        (raw.addr() & BOXED != 0).then(|| raw.map_addr(|a| a & !BOXED))
+    }
+
+    fn boxed(&self) -> Option<&Boxed> {
+        // SAFETY: a tagged word is a box we own, and it is changed through `boxed_mut` only.
+        self.raw().map(|boxed| unsafe { &*boxed })
+    }
+
+    fn boxed_mut(&mut self) -> Option<&mut Boxed> {
+        // SAFETY: as in `boxed`.
+        self.raw().map(|boxed| unsafe { &mut *boxed })
+    }
+
+    fn as_named(&self) -> Option<&Named> {
+        self.boxed()?.named.as_ref()
+    }
+
+    /// Returns the hooks of a task that has some.
+    pub(super) fn hooks(&self) -> Option<&Hooked> {
+        self.boxed()?.hooked.as_ref()
+    }
+
+    /// Chooses the table of a new task, given that of its future's type.
+    #[inline(always)]
+    pub(super) fn choose(&mut self, vtable: &'static VTable) -> &'static VTable {
+        match self.raw() {
+            None => vtable,
+            Some(_) => self.choose_boxed(vtable),
+        }
+    }
+
+    #[cold]
+    fn choose_boxed(&mut self, vtable: &'static VTable) -> &'static VTable {
+        match self.boxed_mut().and_then(|boxed| boxed.hooked.as_mut()) {
+            None => vtable,
+            Some(hooked) => {
+                hooked.inner = Some(vtable);
+                &HOOKED
+            }
+        }
     }
 
     pub(crate) fn name(&self) -> Option<&str> {
-        // SAFETY: a tagged word is a box we own and never change.
-        self.boxed().map(|named| unsafe { (*named).name.text() })
+        self.as_named().map(|named| named.name.text())
     }
 
     /// Counts a poll of a task that has a name. The caller runs the task.
     fn note_poll(&self) {
-        if let Some(named) = self.boxed() {
-            // SAFETY: as in `name`.
-            let named = unsafe { &*named };
+        if let Some(named) = self.as_named() {
             let polls = named.polls.load(Ordering::Relaxed).saturating_add(1);
             named.last_poll.store(Clock::new().now(), Ordering::Relaxed);
             named.polls.store(polls, Ordering::Relaxed);
@@ -237,8 +302,7 @@ impl Origin {
 
     /// Returns the polls of a task that has a name, and the time since the last one began; `None` before the first.
     pub(super) fn polls(&self) -> Option<(u64, Duration)> {
-        // SAFETY: as in `name`.
-        let named = unsafe { &*self.boxed()? };
+        let named = self.as_named()?;
         let polls = named.polls.load(Ordering::Relaxed);
         let since = Clock::new()
             .now()
@@ -249,8 +313,7 @@ impl Origin {
 
     pub(crate) fn location(&self) -> &'static Location<'static> {
         match self.boxed() {
-            // SAFETY: as in `name`.
-            Some(named) => unsafe { (*named).location },
+            Some(boxed) => boxed.location,
             // SAFETY: an untagged word is the reference it was made from.
             None => unsafe { self.0.cast::<Location<'static>>().as_ref() },
         }
@@ -259,8 +322,7 @@ impl Origin {
 
 impl Origin {
     pub(crate) fn label(&self) -> Label {
-        // SAFETY: as in `name`.
-        let name = self.boxed().map(|named| unsafe { &(*named).name });
+        let name = self.as_named().map(|named| &named.name);
         match name.filter(|name| name.is_listed()) {
             Some(name) => Label::named(name),
             None => Label::spawned_at(self.location()),
@@ -270,9 +332,9 @@ impl Origin {
 
 impl Drop for Origin {
     fn drop(&mut self) {
-        if let Some(named) = self.boxed() {
-            // SAFETY: made by `Box::into_raw` in `named`, and dropped only here.
-            drop(unsafe { Box::from_raw(named) });
+        if let Some(boxed) = self.raw() {
+            // SAFETY: made by `Box::into_raw` in `boxing`, and dropped only here.
+            drop(unsafe { Box::from_raw(boxed) });
         }
     }
 }
