@@ -264,3 +264,83 @@ fn sets_build_tasks() {
         assert_eq!(all, [1, 2]);
     });
 }
+
+#[test]
+fn workers_count_what_they_do() {
+    for rt in [
+        Builder::new_current_thread().enable_all().build().unwrap(),
+        Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap(),
+    ] {
+        let metrics = rt.metrics();
+        rt.block_on(async {
+            let tasks: Vec<_> = (0..600).map(|_| tokio::spawn(task::yield_now())).collect();
+            for task in tasks {
+                task.await.unwrap();
+            }
+            tokio::spawn(async {
+                tokio::spawn(async {}).await.unwrap();
+            })
+            .await
+            .unwrap();
+        });
+        assert!(metrics.worker_poll_count(0) >= 1200);
+        assert!(metrics.worker_mean_poll_time(0) > std::time::Duration::ZERO);
+        assert!(metrics.worker_local_schedule_count(0) >= 1);
+        assert_eq!(metrics.worker_local_queue_depth(0), 0);
+        assert_eq!(metrics.worker_steal_count(0), 0);
+        assert_eq!(metrics.worker_steal_operations(0), 0);
+        assert_eq!(metrics.worker_overflow_count(0), 0);
+        panics_with("worker", || {
+            metrics.worker_poll_count(1);
+        });
+        panics_with("worker", || {
+            metrics.worker_noop_count(usize::MAX);
+        });
+        #[allow(deprecated)]
+        {
+            assert_eq!(metrics.active_tasks_count(), metrics.num_alive_tasks());
+            assert_eq!(metrics.injection_queue_depth(), 0);
+        }
+    }
+}
+
+/// A worker that is woken for the future in `block_on` alone polls no task.
+#[test]
+fn waking_up_for_nothing_is_counted() {
+    let rt = Builder::new_current_thread().enable_all().build().unwrap();
+    rt.block_on(async {
+        for _ in 0..5 {
+            tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+        }
+    });
+    assert!(rt.metrics().worker_noop_count(0) >= 1);
+}
+
+#[test]
+fn sources_are_counted() {
+    let rt = Builder::new_current_thread().enable_all().build().unwrap();
+    rt.block_on(async {
+        let receiver = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let sender = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let at = receiver.local_addr().unwrap();
+        let mut buf = [0; 1];
+        let send = async {
+            task::yield_now().await;
+            sender.send_to(b"x", at).await.unwrap();
+        };
+        let (received, ()) = tokio::join!(receiver.recv_from(&mut buf), send);
+        received.unwrap();
+        let metrics = rt.metrics();
+        assert!(metrics.io_driver_fd_registered_count() >= 1);
+        assert!(metrics.io_driver_ready_count() >= 1);
+        let before = metrics.io_driver_fd_registered_count();
+        drop((receiver, sender));
+        task::yield_now().await;
+        assert_eq!(metrics.io_driver_fd_registered_count(), before);
+        assert!(metrics.io_driver_fd_deregistered_count() >= 1);
+    });
+}

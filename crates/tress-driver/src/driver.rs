@@ -99,6 +99,7 @@ struct Selector {
 #[derive(Default)]
 struct Counters {
     registered: AtomicUsize,
+    deregistered: AtomicU64,
     /// Sources that were deregistered on a system where the kernel may still have operations of theirs.
     lingering: AtomicU64,
     events: AtomicU64,
@@ -147,6 +148,8 @@ pub struct Turn {
 pub struct Metrics {
     /// Number of sources that are registered.
     pub registered: usize,
+    /// Number of sources that were registered and are not any more.
+    pub deregistered: u64,
     /// Number of operations that the kernel has or is about to get.
     pub in_flight: usize,
     /// Number of operations in flight whose future was dropped.
@@ -171,6 +174,7 @@ impl std::iter::Sum for Metrics {
         all.fold(Metrics::default(), |sum, one| Metrics {
             operations: sum.operations + one.operations,
             registered: sum.registered + one.registered,
+            deregistered: sum.deregistered + one.deregistered,
             in_flight: sum.in_flight + one.in_flight,
             orphaned: sum.orphaned + one.orphaned,
             events: sum.events + one.events,
@@ -746,6 +750,7 @@ impl Driver {
             self.counters.lingering.fetch_add(1, Ordering::AcqRel);
         }
         self.counters.registered.fetch_sub(1, Ordering::AcqRel);
+        self.counters.deregistered.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Returns the driver's counters. Takes no lock.
@@ -753,6 +758,7 @@ impl Driver {
         let counters = &self.counters;
         Metrics {
             registered: counters.registered.load(Ordering::Relaxed),
+            deregistered: counters.deregistered.load(Ordering::Relaxed),
             in_flight: self.ring.as_ref().map_or(0, Ring::in_flight),
             orphaned: self.ring.as_ref().map_or(0, Ring::orphaned),
             operations: self.ring.as_ref().map_or(0, Ring::started),

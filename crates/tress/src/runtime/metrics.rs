@@ -621,6 +621,113 @@ impl RuntimeMetrics {
         self.worker(worker).busy
     }
 
+    /// Returns the number of polls by a worker.
+    ///
+    /// # Panics
+    /// If there are not that many workers.
+    #[track_caller]
+    pub fn worker_poll_count(&self, worker: usize) -> u64 {
+        self.stats(worker).0.polled.get()
+    }
+
+    /// Returns the moving average of the time that a poll of a worker takes.
+    ///
+    /// # Panics
+    /// If there are not that many workers.
+    #[track_caller]
+    pub fn worker_mean_poll_time(&self, worker: usize) -> Duration {
+        Duration::from_nanos(self.stats(worker).0.mean_poll_ns.get())
+    }
+
+    /// Returns the number of tasks in the queue of a worker now.
+    ///
+    /// # Panics
+    /// If there are not that many workers.
+    #[track_caller]
+    pub fn worker_local_queue_depth(&self, worker: usize) -> usize {
+        self.stats(worker).1
+    }
+
+    /// Returns the number of tasks that a worker has queued on itself.
+    ///
+    /// # Panics
+    /// If there are not that many workers.
+    #[track_caller]
+    pub fn worker_local_schedule_count(&self, worker: usize) -> u64 {
+        self.stats(worker).0.local_schedules.get()
+    }
+
+    /// Returns the number of times that the queue of a worker overflowed into the global one.
+    ///
+    /// # Panics
+    /// If there are not that many workers.
+    #[track_caller]
+    pub fn worker_overflow_count(&self, worker: usize) -> u64 {
+        self.stats(worker).0.overflows.get()
+    }
+
+    /// Returns the number of tasks that a worker has taken from others.
+    ///
+    /// # Panics
+    /// If there are not that many workers.
+    #[track_caller]
+    pub fn worker_steal_count(&self, worker: usize) -> u64 {
+        self.stats(worker).0.stolen.get()
+    }
+
+    /// Returns the number of times that a worker has taken tasks from another one, one or many at a time.
+    ///
+    /// # Panics
+    /// If there are not that many workers.
+    #[track_caller]
+    pub fn worker_steal_operations(&self, worker: usize) -> u64 {
+        self.stats(worker).0.steals.get()
+    }
+
+    /// Returns the number of times that a worker woke up and parked again without polling a task.
+    ///
+    /// # Panics
+    /// If there are not that many workers.
+    #[track_caller]
+    pub fn worker_noop_count(&self, worker: usize) -> u64 {
+        self.stats(worker).0.idle_parks.get()
+    }
+
+    /// Returns the number of sources, such as sockets, that the I/O drivers have got to know so far.
+    ///
+    /// A source becomes known when a task first has to wait for it.
+    #[cfg(feature = "driver")]
+    pub fn io_driver_fd_registered_count(&self) -> u64 {
+        let io = self.io();
+        io.registered as u64 + io.deregistered
+    }
+
+    /// Returns the number of sources that the I/O drivers knew and do not know any more.
+    #[cfg(feature = "driver")]
+    pub fn io_driver_fd_deregistered_count(&self) -> u64 {
+        self.io().deregistered
+    }
+
+    /// Returns the number of readiness events and completions that the I/O drivers have handled.
+    #[cfg(feature = "driver")]
+    pub fn io_driver_ready_count(&self) -> u64 {
+        self.io().events
+    }
+
+    /// Returns the number of tasks that have not finished.
+    #[doc(hidden)]
+    #[deprecated = "use `num_alive_tasks`"]
+    pub fn active_tasks_count(&self) -> usize {
+        self.num_alive_tasks()
+    }
+
+    /// Returns the number of tasks in the global queue.
+    #[doc(hidden)]
+    #[deprecated = "use `global_queue_depth`"]
+    pub fn injection_queue_depth(&self) -> usize {
+        self.global_queue_depth()
+    }
+
     /// Returns the id of the thread that runs a worker, or `None` if it has not started.
     ///
     /// # Panics

@@ -16,6 +16,9 @@ pub(crate) struct WorkerStats {
     pub(crate) parked: Counter,
     /// Parks and unparks: odd while parked.
     pub(crate) park_unpark: Counter,
+    /// Parks after which no task was polled until the next one, and the polls by the last park.
+    pub(crate) idle_parks: Counter,
+    polled_at_park: Counter,
     pub(crate) lifo_hits: Counter,
     pub(crate) global_batches: Counter,
     pub(crate) overflows: Counter,
@@ -28,4 +31,16 @@ pub(crate) struct WorkerStats {
     pub(crate) timers_fired: Counter,
     /// Written by the monitor.
     pub(crate) slow_polls: Counter,
+}
+
+impl WorkerStats {
+    /// Counts a park, for the worker.
+    pub(crate) fn count_park(&self) {
+        let polled = self.polled.get();
+        if self.parked.get() > 0 && polled == self.polled_at_park.get() {
+            self.idle_parks.bump();
+        }
+        self.polled_at_park.set(polled);
+        self.parked.bump();
+    }
 }

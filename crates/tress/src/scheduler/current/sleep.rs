@@ -54,7 +54,7 @@ impl Current {
         if short || !self.spin(core, start) {
             // SAFETY: driving makes this thread the owner of the slab.
             unsafe { self.station.owner.tidy() };
-            self.station.stats.parked.bump();
+            self.station.stats.count_park();
             let parked = clock::now();
             self.set_awake(false);
             core.recorder.park(|| rest.park(timeout));

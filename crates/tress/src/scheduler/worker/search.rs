@@ -136,7 +136,7 @@ impl Worker {
                 }
             }
             let timeout = due.map(|due| due.saturating_duration_since(parked));
-            remote.stats.parked.bump();
+            remote.stats.count_park();
             remote.stats.park_unpark.bump();
             core.recorder.park(|| remote.rest.park(timeout));
             remote.stats.park_unpark.bump();
