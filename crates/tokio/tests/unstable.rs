@@ -344,3 +344,96 @@ fn sources_are_counted() {
         assert!(metrics.io_driver_fd_deregistered_count() >= 1);
     });
 }
+
+#[test]
+fn polls_are_timed_if_asked_for() {
+    use std::time::Duration;
+    use tokio::runtime::{HistogramConfiguration, LogHistogram};
+
+    let mut multi = Builder::new_multi_thread();
+    multi.worker_threads(1);
+    for mut builder in [multi, Builder::new_current_thread()] {
+        let rt = builder.build().unwrap();
+        let metrics = rt.metrics();
+        assert!(!metrics.poll_time_histogram_enabled());
+        assert_eq!(metrics.poll_time_histogram_num_buckets(), 0);
+        assert_eq!(metrics.poll_time_histogram_bucket_count(0, 9), 0);
+        drop(rt);
+
+        let configuration = HistogramConfiguration::log(
+            LogHistogram::builder()
+                .precision_exact(0)
+                .min_value(Duration::from_micros(1))
+                .max_value(Duration::from_secs(1)),
+        );
+        let rt = builder
+            .enable_metrics_poll_time_histogram()
+            .metrics_poll_time_histogram_configuration(configuration)
+            .build()
+            .unwrap();
+        let metrics = rt.metrics();
+        rt.block_on(async {
+            let tasks: Vec<_> = (0..600).map(|_| tokio::spawn(task::yield_now())).collect();
+            for task in tasks {
+                task.await.unwrap();
+            }
+            tokio::spawn(async { std::thread::sleep(Duration::from_millis(5)) })
+                .await
+                .unwrap();
+        });
+        // Once the task is joined, its worker may not have counted the poll yet.
+        drop(rt);
+        let buckets = 0..metrics.poll_time_histogram_num_buckets();
+        let count = |bucket| metrics.poll_time_histogram_bucket_count(0, bucket);
+        let counts: Vec<u64> = buckets.map(count).collect();
+        assert_eq!(counts.iter().sum::<u64>(), 1201, "{counts:?}");
+        let long = (0..counts.len()).filter(|bucket| {
+            let range = metrics.poll_time_histogram_bucket_range(*bucket);
+            range.end > Duration::from_millis(5)
+        });
+        assert!(long.map(|bucket| counts[bucket]).sum::<u64>() >= 1);
+        panics_with("bucket", || {
+            metrics.poll_time_histogram_bucket_count(0, counts.len());
+        });
+        panics_with("bucket", || {
+            metrics.poll_time_histogram_bucket_range(usize::MAX);
+        });
+    }
+}
+
+#[test]
+#[allow(deprecated)]
+fn the_older_names_of_histograms_work() {
+    use std::time::Duration;
+    use tokio::runtime::HistogramScale;
+
+    let rt = Builder::new_current_thread()
+        .enable_metrics_poll_count_histogram()
+        .metrics_poll_count_histogram_scale(HistogramScale::Log)
+        .metrics_poll_count_histogram_resolution(Duration::from_nanos(50))
+        .metrics_poll_count_histogram_buckets(3)
+        .build()
+        .unwrap();
+    let metrics = rt.metrics();
+    assert!(metrics.poll_count_histogram_enabled());
+    assert_eq!(metrics.poll_count_histogram_num_buckets(), 3);
+    let ns = Duration::from_nanos;
+    let range = |bucket| metrics.poll_count_histogram_bucket_range(bucket);
+    assert_eq!(range(0), ns(0)..ns(64));
+    assert_eq!(range(1), ns(64)..ns(128));
+    assert_eq!(range(2), ns(128)..ns(u64::MAX));
+    rt.block_on(rt.spawn(async {})).unwrap();
+    let count = |bucket| metrics.poll_count_histogram_bucket_count(0, bucket);
+    assert_eq!((0..3).map(count).sum::<u64>(), 1);
+    // No bucket at all is one.
+    let rt = Builder::new_current_thread()
+        .enable_metrics_poll_time_histogram()
+        .metrics_poll_count_histogram_buckets(0)
+        .build()
+        .unwrap();
+    rt.block_on(rt.spawn(async {})).unwrap();
+    assert_eq!(rt.metrics().poll_time_histogram_bucket_count(0, 0), 1);
+    panics_with("resolution", || {
+        Builder::new_current_thread().metrics_poll_count_histogram_resolution(Duration::MAX);
+    });
+}

@@ -1,4 +1,7 @@
-use super::{LocalOptions, LocalRuntime, RngSeed, Runtime, TaskMeta, UnhandledPanic};
+use super::{
+    HistogramConfiguration, HistogramScale, LocalOptions, LocalRuntime, RngSeed, Runtime, TaskMeta,
+    UnhandledPanic,
+};
 use std::fmt;
 use std::io;
 use std::time::Duration;
@@ -21,6 +24,8 @@ pub struct Builder {
     inner: tress::runtime::Builder,
     workers_set: bool,
     is_multi_thread: bool,
+    /// What the older methods say of the histogram of poll times. It wins over the newer one.
+    scaled: Option<(HistogramScale, Duration, usize)>,
 }
 
 impl Builder {
@@ -30,6 +35,7 @@ impl Builder {
             inner,
             workers_set: false,
             is_multi_thread,
+            scaled: None,
         }
     }
 
@@ -528,6 +534,121 @@ impl Builder {
         self
     }
 
+    /// Times every poll of a task, and counts it in a histogram of its worker.
+    ///
+    /// This is off by default, since it makes every poll slower. See
+    /// [`RuntimeMetrics::poll_time_histogram_bucket_count`](super::RuntimeMetrics::poll_time_histogram_bucket_count).
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tokio::runtime::Builder::new_current_thread()
+    ///     .enable_metrics_poll_time_histogram()
+    ///     .build()?;
+    /// assert!(rt.metrics().poll_time_histogram_enabled());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn enable_metrics_poll_time_histogram(&mut self) -> &mut Self {
+        self.inner.enable_metrics_poll_time_histogram();
+        self
+    }
+
+    /// Sets which buckets the histograms of poll times have.
+    ///
+    /// The default is ten buckets of 100 µs.
+    ///
+    /// # Examples
+    /// ```
+    /// use tokio::runtime::{Builder, HistogramConfiguration, LogHistogram};
+    ///
+    /// let rt = Builder::new_current_thread()
+    ///     .enable_metrics_poll_time_histogram()
+    ///     .metrics_poll_time_histogram_configuration(HistogramConfiguration::log(
+    ///         LogHistogram::builder().precision_exact(3),
+    ///     ))
+    ///     .build()?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn metrics_poll_time_histogram_configuration(
+        &mut self,
+        configuration: HistogramConfiguration,
+    ) -> &mut Self {
+        self.inner
+            .metrics_poll_time_histogram_configuration(configuration);
+        self
+    }
+
+    /// Does what [`enable_metrics_poll_time_histogram`](Builder::enable_metrics_poll_time_histogram)
+    /// does.
+    #[doc(hidden)]
+    #[deprecated = "use `enable_metrics_poll_time_histogram`"]
+    pub fn enable_metrics_poll_count_histogram(&mut self) -> &mut Self {
+        self.enable_metrics_poll_time_histogram()
+    }
+
+    /// Sets whether the buckets of the histograms of poll times grow.
+    ///
+    /// # Examples
+    /// ```
+    /// # #![allow(deprecated)]
+    /// use tokio::runtime::{Builder, HistogramScale};
+    ///
+    /// let mut builder = Builder::new_current_thread();
+    /// builder.metrics_poll_count_histogram_scale(HistogramScale::Log);
+    /// ```
+    #[deprecated = "use `metrics_poll_time_histogram_configuration`"]
+    pub fn metrics_poll_count_histogram_scale(
+        &mut self,
+        histogram_scale: HistogramScale,
+    ) -> &mut Self {
+        self.scaled().0 = histogram_scale;
+        self
+    }
+
+    /// Sets the width of the first bucket of the histograms of poll times.
+    ///
+    /// # Panics
+    /// Panics if `resolution` is zero or more than a second.
+    ///
+    /// # Examples
+    /// ```
+    /// # #![allow(deprecated)]
+    /// use std::time::Duration;
+    /// use tokio::runtime::Builder;
+    ///
+    /// let mut builder = Builder::new_current_thread();
+    /// builder.metrics_poll_count_histogram_resolution(Duration::from_micros(50));
+    /// ```
+    #[deprecated = "use `metrics_poll_time_histogram_configuration`"]
+    pub fn metrics_poll_count_histogram_resolution(&mut self, resolution: Duration) -> &mut Self {
+        assert!(
+            !resolution.is_zero() && resolution <= Duration::from_secs(1),
+            "the resolution of a histogram must be above 0 and at most a second"
+        );
+        self.scaled().1 = resolution;
+        self
+    }
+
+    /// Sets the number of buckets of the histograms of poll times.
+    ///
+    /// # Examples
+    /// ```
+    /// # #![allow(deprecated)]
+    /// use tokio::runtime::Builder;
+    ///
+    /// let mut builder = Builder::new_current_thread();
+    /// builder.metrics_poll_count_histogram_buckets(20);
+    /// ```
+    #[deprecated = "use `metrics_poll_time_histogram_configuration`"]
+    pub fn metrics_poll_count_histogram_buckets(&mut self, buckets: usize) -> &mut Self {
+        self.scaled().2 = buckets;
+        self
+    }
+
+    fn scaled(&mut self) -> &mut (HistogramScale, Duration, usize) {
+        let usual = (HistogramScale::Linear, Duration::from_micros(100), 10);
+        self.scaled.get_or_insert(usual)
+    }
+
     /// Makes workers run tasks strictly in the order in which they became ready.
     ///
     /// Otherwise a worker may run the task that became ready last before the others. See
@@ -660,6 +781,11 @@ impl Builder {
 
     #[track_caller]
     fn ready(&mut self) -> &mut tress::runtime::Builder {
+        if let Some((scale, width, buckets)) = self.scaled {
+            let configuration = HistogramConfiguration::scaled(scale, width, buckets);
+            self.inner
+                .metrics_poll_time_histogram_configuration(configuration);
+        }
         if !self.workers_set {
             if let Some(value) = std::env::var_os(WORKERS_VARIABLE) {
                 match value.to_str().and_then(|text| text.parse().ok()) {

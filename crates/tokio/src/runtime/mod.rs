@@ -19,8 +19,9 @@ pub use local::LocalRuntime;
 pub use runtime::Runtime;
 pub use seed::RngSeed;
 pub use tress::runtime::{
-    EnterGuard, Handle, Id, LocalOptions, RuntimeFlavor, RuntimeMetrics, TaskMeta, TryCurrentError,
-    UnhandledPanic, worker_index,
+    EnterGuard, Handle, HistogramConfiguration, HistogramScale, Id, InvalidHistogramConfiguration,
+    LocalOptions, LogHistogram, LogHistogramBuilder, RuntimeFlavor, RuntimeMetrics, TaskMeta,
+    TryCurrentError, UnhandledPanic, worker_index,
 };
 
 /// Returns `true` if the error was returned by an I/O operation because its runtime has shut down.

@@ -3,6 +3,7 @@
 use super::diagnostics::{Diagnostics, Resolved};
 use super::handle::Id;
 use super::local_runtime::{LocalOptions, LocalRuntime};
+use super::metrics::histogram::{Histogram, HistogramConfiguration};
 use super::runtime::Runtime;
 use super::section::Sections;
 use super::{Shared, shutdown};
@@ -15,7 +16,7 @@ use crate::task::Home;
 use crate::task::coop::Budget;
 use crate::task::hooks::{Hooks, TaskHook, TaskMeta};
 use crate::timer::Clock;
-use crate::trace::Tracer;
+use crate::trace::{self, Tracer};
 use std::fmt;
 use std::io;
 use std::sync::{Arc, OnceLock, Weak};
@@ -60,6 +61,8 @@ pub struct Builder {
     io: super::driver::Options,
     unhandled_panic: UnhandledPanic,
     hooks: Hooks,
+    times_polls: bool,
+    poll_times: HistogramConfiguration,
     pub(super) diagnostics: Diagnostics,
 }
 
@@ -154,6 +157,8 @@ impl Builder {
             io: super::driver::Options::default(),
             unhandled_panic: UnhandledPanic::default(),
             hooks: Hooks::default(),
+            times_polls: false,
+            poll_times: HistogramConfiguration::default(),
             diagnostics: Diagnostics::default(),
         }
     }
@@ -799,6 +804,48 @@ impl Builder {
         self
     }
 
+    /// Times every poll and counts it in a [histogram](super::RuntimeMetrics::poll_time_histogram_bucket_count) of its
+    /// worker. Default: off.
+    ///
+    /// It costs two looks at the clock for each poll, and what a recorded poll costs otherwise. Tasks of
+    /// [dispatchers](crate::dispatch) count by the polls that run them.
+    ///
+    /// ```
+    /// let rt = tress::runtime::Builder::new_current_thread()
+    ///     .enable_metrics_poll_time_histogram()
+    ///     .build()?;
+    /// rt.block_on(rt.spawn(async {})).unwrap();
+    /// let metrics = rt.metrics();
+    /// let buckets = 0..metrics.poll_time_histogram_num_buckets();
+    /// let polls: u64 = buckets.map(|b| metrics.poll_time_histogram_bucket_count(0, b)).sum();
+    /// assert_eq!(polls, 1);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn enable_metrics_poll_time_histogram(&mut self) -> &mut Self {
+        self.times_polls = true;
+        self
+    }
+
+    /// Sets which buckets the histograms of poll times have, without turning them on. Default: ten of 100 µs.
+    ///
+    /// ```
+    /// use tress::runtime::{Builder, HistogramConfiguration, LogHistogram};
+    ///
+    /// let rt = Builder::new_current_thread()
+    ///     .enable_metrics_poll_time_histogram()
+    ///     .metrics_poll_time_histogram_configuration(HistogramConfiguration::log(LogHistogram::default()))
+    ///     .build()?;
+    /// assert!(rt.metrics().poll_time_histogram_num_buckets() > 100);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn metrics_poll_time_histogram_configuration(
+        &mut self,
+        configuration: HistogramConfiguration,
+    ) -> &mut Self {
+        self.poll_times = configuration;
+        self
+    }
+
     /// Sets the seed of the runtime's random generators.
     ///
     /// With the same seed the random decisions, such as the order of `select!`'s branches, are the same in
@@ -908,7 +955,13 @@ impl Builder {
             options: self.scheduler.clone(),
             workers,
             cores,
-            tracer: Arc::new(Tracer::new(diagnostics.tracer(), tracks)),
+            tracer: Arc::new(Tracer::new(
+                trace::Config {
+                    timed: self.times_polls,
+                    ..diagnostics.tracer()
+                },
+                tracks,
+            )),
             slow_polls: diagnostics.slow_polls.clone(),
         }
     }
@@ -999,6 +1052,12 @@ impl Builder {
     /// Starts what is to run from the beginning. After an error nothing runs any more.
     fn start(&self, shared: &Arc<Shared>, diagnostics: &Resolved) -> io::Result<()> {
         shared.scheduler.adopt(shared);
+        for worker in 0..shared.scheduler.workers() {
+            let poll_times = &shared.scheduler.station(worker).stats.poll_times;
+            if self.times_polls {
+                let _ = poll_times.set(Histogram::new(&self.poll_times));
+            }
+        }
         let started = match self.eager_start {
             true => shared.scheduler.start(),
             false => Ok(()),

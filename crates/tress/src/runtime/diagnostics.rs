@@ -273,6 +273,7 @@ impl Resolved {
                 .unwrap_or(RING_SIZE),
             every: self.every,
             watched: self.slow_polls.is_some(),
+            timed: false,
         }
     }
 

@@ -1,16 +1,23 @@
 mod fields;
+pub(crate) mod histogram;
 mod samples;
 mod text;
 
 #[cfg(all(test, not(loom)))]
 mod tests;
 
+pub use histogram::{
+    HistogramConfiguration, HistogramScale, InvalidHistogramConfiguration, LogHistogram,
+    LogHistogramBuilder,
+};
 pub use samples::Samples;
 
 use super::Shared;
 use crate::identity::Name;
 use crate::scheduler::{Io, WorkerStats};
+use histogram::Histogram;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 use std::thread::ThreadId;
 use std::time::Duration;
@@ -691,6 +698,75 @@ impl RuntimeMetrics {
     #[track_caller]
     pub fn worker_noop_count(&self, worker: usize) -> u64 {
         self.stats(worker).0.idle_parks.get()
+    }
+
+    /// Returns whether the workers [time every poll](crate::runtime::Builder::enable_metrics_poll_time_histogram).
+    pub fn poll_time_histogram_enabled(&self) -> bool {
+        self.poll_times(0).is_some()
+    }
+
+    /// Returns the number of buckets of each worker's histogram of poll times; 0 if there is none.
+    pub fn poll_time_histogram_num_buckets(&self) -> usize {
+        self.poll_times(0).map_or(0, Histogram::buckets)
+    }
+
+    /// Returns which durations count in a bucket; an empty range if there are no histograms.
+    ///
+    /// # Panics
+    /// If there are not that many buckets.
+    #[track_caller]
+    pub fn poll_time_histogram_bucket_range(&self, bucket: usize) -> Range<Duration> {
+        match self.poll_times(0) {
+            Some(histogram) => histogram.range(bucket),
+            None => Range::default(),
+        }
+    }
+
+    /// Returns the number of polls by a worker that count in a bucket; 0 if there are no histograms.
+    ///
+    /// # Panics
+    /// If there are not that many workers or buckets.
+    #[track_caller]
+    pub fn poll_time_histogram_bucket_count(&self, worker: usize, bucket: usize) -> u64 {
+        match self.poll_times(worker) {
+            Some(histogram) => histogram.get(bucket),
+            None => 0,
+        }
+    }
+
+    #[track_caller]
+    fn poll_times(&self, worker: usize) -> Option<&Histogram> {
+        self.stats(worker).0.poll_times.get()
+    }
+
+    /// An older name.
+    #[doc(hidden)]
+    #[deprecated = "use `poll_time_histogram_enabled`"]
+    pub fn poll_count_histogram_enabled(&self) -> bool {
+        self.poll_time_histogram_enabled()
+    }
+
+    /// An older name.
+    #[doc(hidden)]
+    #[deprecated = "use `poll_time_histogram_num_buckets`"]
+    pub fn poll_count_histogram_num_buckets(&self) -> usize {
+        self.poll_time_histogram_num_buckets()
+    }
+
+    /// An older name.
+    #[doc(hidden)]
+    #[deprecated = "use `poll_time_histogram_bucket_range`"]
+    #[track_caller]
+    pub fn poll_count_histogram_bucket_range(&self, bucket: usize) -> Range<Duration> {
+        self.poll_time_histogram_bucket_range(bucket)
+    }
+
+    /// An older name.
+    #[doc(hidden)]
+    #[deprecated = "use `poll_time_histogram_bucket_count`"]
+    #[track_caller]
+    pub fn poll_count_histogram_bucket_count(&self, worker: usize, bucket: usize) -> u64 {
+        self.poll_time_histogram_bucket_count(worker, bucket)
     }
 
     /// Returns the number of sources, such as sockets, that the I/O drivers have got to know so far.

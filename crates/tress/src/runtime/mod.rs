@@ -25,7 +25,7 @@ pub(crate) mod driver;
 mod dump;
 mod handle;
 pub(crate) mod local_runtime;
-mod metrics;
+pub(crate) mod metrics;
 pub(crate) mod park_thread;
 #[allow(clippy::module_inception)]
 mod runtime;
@@ -38,6 +38,10 @@ pub use builder::{Builder, UnhandledPanic};
 pub use handle::{EnterGuard, Handle, Id, RuntimeFlavor, TryCurrentError};
 pub use local_runtime::{LocalOptions, LocalRuntime};
 pub use metrics::{DispatcherMetrics, NameMetrics, RuntimeMetrics, Samples, WorkerMetrics};
+pub use metrics::{
+    HistogramConfiguration, HistogramScale, InvalidHistogramConfiguration, LogHistogram,
+    LogHistogramBuilder,
+};
 pub use runtime::Runtime;
 pub use shutdown::{ShutdownReport, StuckTask};
 #[cfg(feature = "driver")]

@@ -58,7 +58,7 @@ pub(crate) struct Begun {
 impl Recorder {
     pub(crate) fn new(tracer: Arc<Tracer>, track: usize) -> Recorder {
         Recorder {
-            skips: tracer.every().is_none() && !tracer.is_watched(),
+            skips: tracer.every().is_none() && !tracer.takes_all(),
             tracer,
             track,
             on: Cell::new(false),
@@ -124,7 +124,7 @@ impl Recorder {
     /// Returns n, where one poll in n goes through `begin`, after `polls` polls since the last look. Zero polls tell
     /// nothing.
     fn interval(&self, polls: u64, elapsed: Duration) -> u32 {
-        if self.tracer.is_watched() {
+        if self.tracer.takes_all() {
             return 1;
         }
         let adapted = || {

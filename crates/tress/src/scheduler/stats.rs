@@ -1,6 +1,9 @@
 //! What workers count.
 
-use crate::sys::Counter;
+use crate::runtime::metrics::histogram::Histogram;
+use crate::sys::{Counter, clock};
+use std::sync::OnceLock;
+use std::time::Instant;
 
 /// What one worker has done. Written only by the worker, except where noted.
 #[derive(Debug, Default)]
@@ -29,11 +32,25 @@ pub(crate) struct WorkerStats {
     /// The longest of the polls that were timed.
     pub(crate) max_poll_ns: Counter,
     pub(crate) timers_fired: Counter,
+    /// How long polls took, if they are timed: set when the runtime is built.
+    pub(crate) poll_times: OnceLock<Histogram>,
     /// Written by the monitor.
     pub(crate) slow_polls: Counter,
 }
 
 impl WorkerStats {
+    /// Begins to time a poll, if polls are timed.
+    pub(crate) fn begin_poll(&self) -> Option<Instant> {
+        self.poll_times.get().map(|_| clock::now())
+    }
+
+    /// Ends a poll that was begun then.
+    pub(crate) fn end_poll(&self, begun: Option<Instant>) {
+        if let (Some(histogram), Some(begun)) = (self.poll_times.get(), begun) {
+            histogram.count(clock::elapsed(begun));
+        }
+    }
+
     /// Counts a park, for the worker.
     pub(crate) fn count_park(&self) {
         let polled = self.polled.get();

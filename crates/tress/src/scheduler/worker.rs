@@ -294,7 +294,9 @@ impl Worker {
     #[cold]
     fn run_recorded(&self, core: &Core, multi: &Multi, remote: &Remote, task: Ready) -> bool {
         let begun = core.recorder.begin(&task, remote.stats.polled.get());
+        let timed = remote.stats.begin_poll();
         let going_on = self.run_task::<true>(core, multi, remote, task);
+        remote.stats.end_poll(timed);
         if going_on {
             core.recorder.end(begun);
         }

@@ -21,6 +21,8 @@ pub(crate) struct Config {
     pub(crate) every: Option<u32>,
     /// The monitor wants to know which task a worker runs.
     pub(crate) watched: bool,
+    /// Every poll is timed.
+    pub(crate) timed: bool,
 }
 
 pub(crate) struct Tracer {
@@ -80,10 +82,16 @@ impl Tracer {
         self.config.watched
     }
 
-    /// Returns whether a poll has something to do: the tracer is on, or watched.
+    /// Returns whether every poll goes through the recorder: the tracer is watched, or polls are timed.
+    #[inline]
+    pub(crate) fn takes_all(&self) -> bool {
+        self.config.watched | self.config.timed
+    }
+
+    /// Returns whether a poll has something to do: the tracer is on, watched, or polls are timed.
     #[inline]
     pub(crate) fn is_active(&self) -> bool {
-        self.on.load(Ordering::Relaxed) || self.is_watched()
+        self.on.load(Ordering::Relaxed) || self.takes_all()
     }
 
     /// Returns the number of polls of which one is recorded, if the user chose it.

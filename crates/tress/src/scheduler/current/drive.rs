@@ -257,7 +257,9 @@ impl Current {
     #[cold]
     fn run_recorded(&self, core: &Core, task: Ready) -> bool {
         let begun = core.recorder.begin(&task, self.station.stats.polled.get());
+        let timed = self.station.stats.begin_poll();
         let going_on = self.run_task(core, task);
+        self.station.stats.end_poll(timed);
         core.recorder.end(begun);
         going_on
     }
