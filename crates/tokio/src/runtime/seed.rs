@@ -7,9 +7,9 @@ const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 const PRIME: u64 = 0x0000_0100_0000_01b3;
 
 impl RngSeed {
-    /// Creates a seed from any number of bytes.
+    /// Creates a seed of random decisions from any number of bytes.
     ///
-    /// The same bytes make the same seed with every compiler and on every platform.
+    /// The result depends on nothing but the bytes: neither on the compiler nor on the platform.
     ///
     /// # Examples
     /// ```
