@@ -272,7 +272,7 @@ fn a_hook_may_use_the_runtime() {
         let depth = Arc::new(AtomicUsize::new(0));
         let refused = Arc::new(AtomicUsize::new(0));
         let hook = {
-            let (depth, refused) = (depth.clone(), refused.clone());
+            let depth = depth.clone();
             move |task: &TaskMeta<'_>| {
                 let handle = Handle::current();
                 assert!(handle.metrics().spawned_tasks_count() < 1000);
