@@ -437,6 +437,7 @@ where
 fn runtime_here() -> Arc<runtime::Shared> {
     match context::runtime() {
         Some(shared) => shared,
+        // Not in a closure, which would be blamed instead of the caller.
         None => local_runtime::nowhere_to_spawn(),
     }
 }
