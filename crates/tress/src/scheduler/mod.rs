@@ -109,15 +109,6 @@ impl Scheduler {
         }
     }
 
-    /// As [`Loop::seat`], without the call through a table: timers are armed often.
-    #[inline]
-    fn seat_of_timers<'a>(&'a self, shared: &Shared) -> io::Result<Seat<'a>> {
-        match self {
-            Scheduler::Multi(multi) => multi.seat(shared),
-            Scheduler::Current(current) => current.seat(shared),
-        }
-    }
-
     /// Calls `f` with the timers that this thread should use: its own worker's, or those of another one.
     #[inline]
     pub(crate) fn with_timers(
@@ -125,9 +116,7 @@ impl Scheduler {
         shared: &Shared,
         f: impl FnOnce(&Arc<Timers>) -> Armed,
     ) -> Armed {
-        let seat = self
-            .seat_of_timers(shared)
-            .unwrap_or_else(|e| panic!("{e}"));
+        let seat = self.seat(shared).unwrap_or_else(|e| panic!("{e}"));
         let armed = f(&seat.station.timers);
         // A worker looks at its timers before it parks.
         if armed == Armed::First && !seat.is_here {
