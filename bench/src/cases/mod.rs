@@ -179,15 +179,18 @@ mod tests {
                     continue;
                 }
                 for variant in &case.variants {
-                    let outcome = (case.run)(&Plan::tiny(variant.workers));
-                    let outcome = outcome.unwrap_or_else(|wrong| {
-                        panic!("{} on {}: {}", case.name, peer.name, wrong.0)
+                    // In so short a time a busy machine may get nothing done at all.
+                    let checks_something = (0..10).any(|_| {
+                        let outcome = (case.run)(&Plan::tiny(variant.workers));
+                        let outcome = outcome.unwrap_or_else(|wrong| {
+                            panic!("{} on {}: {}", case.name, peer.name, wrong.0)
+                        });
+                        outcome.checked > 0
                     });
                     assert!(
-                        outcome.checked > 0,
+                        checks_something,
                         "{} on {} checks nothing",
-                        case.name,
-                        peer.name
+                        case.name, peer.name
                     );
                 }
             }
