@@ -503,11 +503,7 @@ impl<T: 'static> JoinSet<T> {
     /// # });
     /// ```
     pub fn abort_all(&mut self) {
-        for slot in &self.slots {
-            if let Slot::Task(task) = slot {
-                task.abort();
-            }
-        }
+        abort_in_order(&self.slots);
     }
 
     /// Removes all tasks from the set without aborting them.
@@ -598,17 +594,27 @@ fn poll_now<T>(task: &mut JoinHandle<T>, waker: &Waker) -> Poll<Result<T, JoinEr
     coop::with_unconstrained(|| Pin::new(task).poll(&mut Context::from_waker(waker)))
 }
 
+/// Aborts all tasks in the order in which they were spawned, if one thread has done that.
+fn abort_in_order<T>(slots: &[Slot<T>]) {
+    let tasks = slots.iter().filter_map(|slot| match slot {
+        Slot::Task(task) => Some(task),
+        Slot::Vacant(_) | Slot::Output(..) => None,
+    });
+    let mut tasks: Vec<&JoinHandle<T>> = tasks.collect();
+    // A place that became vacant was given again.
+    tasks.sort_by_key(|task| task.id());
+    for task in tasks {
+        task.abort();
+    }
+}
+
 fn with_id<T>((id, output): Joined<T>) -> Result<(Id, T), JoinError> {
     output.map(|output| (id, output))
 }
 
 impl<T> Drop for JoinSet<T> {
     fn drop(&mut self) {
-        for slot in &self.slots {
-            if let Slot::Task(task) = slot {
-                task.abort();
-            }
-        }
+        abort_in_order(&self.slots);
     }
 }
 
