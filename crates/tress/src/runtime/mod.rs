@@ -66,6 +66,7 @@ use std::future::Future;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Number of tasks that are made and queued in one go.
 // D-TASK-08
@@ -518,9 +519,40 @@ pub(crate) fn current_clock(f: impl FnOnce(&Clock)) {
     }
 }
 
-/// Fires the timers that a change of the clock made due.
-pub(crate) fn fire_timers() {
-    context::with_runtime(|shared| shared.scheduler.fire_timers(shared));
+/// Sees to it that the timers fire that a move of the clock has made due: the thread that drives the runtime looks at
+/// them before it goes on with a task that yields.
+pub(crate) fn clock_was_moved() {
+    context::with_runtime(|shared| {
+        if !shared.scheduler.runs_here(shared) {
+            shared.scheduler.fire_timers(shared);
+        }
+    });
+}
+
+/// What becomes of a timer whose deadline has passed when it is first polled.
+pub(crate) enum Late {
+    /// It is ready at once.
+    Ready,
+    /// It is ready once the runtime has looked at its timers and I/O.
+    GivesWay,
+    /// It is ready once the runtime has looked at its timers, unless it has done so since the deadline.
+    Waits,
+}
+
+/// Returns what becomes of a timer that is late by so much. On a current-thread runtime tasks that are ready go first,
+/// as they do in Tokio, whose tests sleep for no time in order to let others run.
+pub(crate) fn how_late(bound: Option<&TimersHandle>, by: Duration) -> Late {
+    let clock = |shared: &Shared| match &shared.scheduler {
+        Scheduler::Multi(_) => Late::Ready,
+        Scheduler::Current(_) if shared.clock.is_paused() => Late::Waits,
+        // Tokio counts in milliseconds, and has looked since.
+        Scheduler::Current(_) if by >= Duration::from_millis(1) => Late::Ready,
+        Scheduler::Current(_) => Late::GivesWay,
+    };
+    match bound {
+        Some(TimersHandle(shared)) => clock(shared),
+        None => context::with_runtime(|shared| clock(shared)).unwrap_or(Late::Ready),
+    }
 }
 
 pub(crate) fn count_forced_yield() {

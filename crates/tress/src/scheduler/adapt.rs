@@ -41,19 +41,36 @@ pub(crate) struct Adapt {
 
 impl Adapt {
     pub(crate) fn new(fixed_interval: Option<u32>, fixed_tick: Option<u32>) -> Adapt {
-        Adapt::at_most(fixed_interval, fixed_tick, MAX_INTERVAL, MAX_TICK)
+        Adapt::starting_at(
+            INITIAL_NS,
+            (fixed_interval, fixed_tick),
+            (MAX_INTERVAL, MAX_TICK),
+        )
     }
 
-    /// As `new`, for a scheduler that keeps values that are not fixed at or below these.
+    /// As `new`, for a scheduler that keeps values that are not fixed at or below these, and begins with them: it
+    /// takes polls for short until it has seen long ones.
     pub(crate) fn at_most(
         fixed_interval: Option<u32>,
         fixed_tick: Option<u32>,
         most_interval: u32,
         most_tick: u32,
     ) -> Adapt {
+        Adapt::starting_at(
+            WAIT.as_nanos() as u64 / TICKS_IN_A_WAIT / u64::from(most_tick),
+            (fixed_interval, fixed_tick),
+            (most_interval, most_tick),
+        )
+    }
+
+    fn starting_at(
+        average_ns: u64,
+        (fixed_interval, fixed_tick): (Option<u32>, Option<u32>),
+        (most_interval, most_tick): (u32, u32),
+    ) -> Adapt {
         let adapt = Adapt {
-            average_ns: Cell::new(INITIAL_NS),
-            mean_ns: Cell::new(INITIAL_NS),
+            average_ns: Cell::new(average_ns),
+            mean_ns: Cell::new(average_ns),
             in_a_wait: Cell::new(0),
             tick: Cell::new(0),
             fixed_interval,
@@ -110,6 +127,11 @@ impl Adapt {
     pub(crate) fn global_interval(&self) -> u32 {
         self.fixed_interval
             .unwrap_or_else(|| self.in_a_wait().min(self.most_interval))
+    }
+
+    /// Returns whether polls are so short that the number of polls decides alone when the global queue is asked.
+    pub(crate) fn counts_polls(&self) -> bool {
+        self.in_a_wait() >= self.most_interval
     }
 
     /// Polls that a task outside of the local queue may have to wait for: about a [`WAIT`]'s worth.
@@ -174,6 +196,7 @@ mod tests {
     #[test]
     fn a_smaller_most_is_kept() {
         let current = || Adapt::at_most(None, None, 31, 61);
+        assert_eq!((current().global_interval(), current().tick()), (31, 61));
         let adapt = settle(current(), Duration::from_micros(1));
         assert_eq!((adapt.global_interval(), adapt.tick()), (31, 61));
         assert_eq!(adapt.in_a_wait(), 255);

@@ -1,7 +1,9 @@
 //! The current-thread scheduler: tasks run on the thread that calls `block_on`, in the order in
-//! which they became ready.
+//! which they became ready. `drive.rs` says when the future of `block_on`, the driver and the tasks from outside have
+//! their turns.
 
 mod beside;
+mod deferred;
 mod drive;
 mod sleep;
 
@@ -18,17 +20,18 @@ use crate::runtime::Shared;
 use crate::sys::atomic::Ordering;
 use crate::sys::plain::AtomicBool;
 use crate::sys::{Counter, Mutex, thread};
-use crate::task::{Ready, Woken};
+use crate::task::{self, Id, Ready, Woken};
 use crate::timer::{Clock, Timers};
 use beside::CoreSlot;
 use drive::Core;
-use std::io;
+use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::ptr;
 use std::sync::Arc;
-use std::task::Wake;
+use std::task::{Wake, Waker};
 use std::time::Instant;
 use std::vec::Drain;
+use std::{io, iter};
 
 pub(crate) struct Current {
     frame: Frame,
@@ -68,6 +71,10 @@ impl Root {
         self.panicked.load(Ordering::Acquire)
     }
 
+    fn is_woken(&self) -> bool {
+        self.woken.load(Ordering::Acquire)
+    }
+
     /// Returns whether it has been woken since the last call.
     fn take_woken(&self) -> bool {
         self.woken.load(Ordering::Relaxed) && self.woken.swap(false, Ordering::AcqRel)
@@ -99,6 +106,21 @@ pub(super) fn schedule(task: Woken<Scheduler>) {
             let shared = task.hold();
             shared.current().push_outside(task.into_ready());
         }
+    }
+}
+
+/// Wakes a task once the current-thread runtime that this thread drives has looked at its timers and I/O. Returns
+/// false if it drives none.
+#[inline]
+pub(crate) fn defer(waker: &Waker) -> bool {
+    let driving = context::with(|cx| cx.driving.get());
+    // SAFETY: as in `driving`.
+    match unsafe { driving.as_ref() } {
+        Some(driving) => {
+            driving.core().deferred.push(waker);
+            true
+        }
+        None => false,
     }
 }
 
@@ -170,22 +192,20 @@ impl Current {
     fn drop_tasks(&self, core: &Core) {
         // Tasks that wake each other while they are dropped must not queue locally.
         while self.alive() > 0 {
-            for task in self.live_tasks() {
-                // SAFETY: no thread drives the runtime, so this one may drop the tasks; those that are not `Send`
-                // belong to a runtime that cannot leave its thread.
-                if unsafe { task.shut_down() } {
-                    self.outside_completed.add_shared(1);
+            let queued = |ready: &mut BTreeMap<Id, Ready>| {
+                let local = std::mem::take(&mut *core.queue.borrow_mut());
+                for task in local.into_iter().chain(iter::from_fn(|| self.inject.pop())) {
+                    ready.insert(task.header().id(), task);
                 }
+            };
+            // SAFETY: no thread drives the runtime, so this one may drop the tasks; those that are not `Send` belong to
+            // a runtime that cannot leave its thread.
+            let completed =
+                unsafe { task::drop_in_order(self.live_tasks(), queued, Ready::refuse) };
+            self.outside_completed.add_shared(completed as u64);
+            if completed == 0 {
+                thread::yield_now();
             }
-            loop {
-                let local = core.queue.borrow_mut().pop_front();
-                let Some(task) = local.or_else(|| self.inject.pop()) else {
-                    break;
-                };
-                task.refuse();
-                self.outside_completed.add_shared(1);
-            }
-            thread::yield_now();
         }
         self.station.timers.close();
         // SAFETY: no thread drives the runtime, and the caller holds it.
@@ -219,7 +239,6 @@ impl Loop for Current {
         !self.awake.load(Ordering::Acquire)
     }
 
-    #[cfg(any(not(loom), feature = "driver"))]
     fn runs_here(&self, shared: &Shared) -> bool {
         driving(shared).is_some()
     }
@@ -270,10 +289,11 @@ impl Loop for Current {
     }
 
     fn fire_timers(&self, shared: &Shared) {
-        if self.station.timers.next_due().is_some() {
-            self.station
-                .timers
-                .fire(shared.clock.now(), &self.station.stats.timers_fired);
+        let (timers, fired) = (&self.station.timers, &self.station.stats.timers_fired);
+        if shared.clock.is_paused() {
+            timers.turn_to(shared.clock.now(), fired);
+        } else if timers.next_due().is_some() {
+            timers.fire(shared.clock.now(), fired);
         }
     }
 

@@ -170,7 +170,6 @@ pub(crate) trait Loop {
     fn all_are_asleep(&self) -> bool;
 
     /// Returns whether this thread runs tasks of this scheduler.
-    #[cfg(any(not(loom), feature = "driver"))]
     fn runs_here(&self, shared: &Shared) -> bool;
 
     /// Returns where this thread makes that many tasks.

@@ -35,7 +35,7 @@ mod worker;
 mod model;
 
 pub(crate) use config::{Config, Hook, Options};
-pub(crate) use current::{Current, Driving};
+pub(crate) use current::{Current, Driving, defer};
 pub(crate) use frame::{Loop, Seat, Station};
 pub(crate) use multi::Multi;
 #[cfg(all(feature = "coroutine", unix, not(loom)))]

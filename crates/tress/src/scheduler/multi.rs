@@ -326,7 +326,6 @@ impl Loop for Multi {
         self.idle.all_are_parked()
     }
 
-    #[cfg(any(not(loom), feature = "driver"))]
     fn runs_here(&self, shared: &Shared) -> bool {
         current_worker(shared).and_then(Worker::core).is_some()
     }

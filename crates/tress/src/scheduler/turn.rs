@@ -69,8 +69,13 @@ impl GlobalTurn {
 
     /// Ends the turn.
     pub(super) fn end(&self, adapt: &Adapt) {
+        self.end_until(adapt.global_interval());
+    }
+
+    /// Ends the turn. The next one comes after `polls` polls.
+    pub(super) fn end_until(&self, polls: u32) {
         self.taken.set(0);
-        self.until.set(adapt.global_interval());
+        self.until.set(polls);
     }
 
     /// Makes it the global queue's turn at once: it has waited long enough, whatever the number of polls.

@@ -9,6 +9,7 @@
 //! [`unconstrained`] opts out.
 
 use crate::context;
+use crate::scheduler;
 use pin_project_lite::pin_project;
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
@@ -115,7 +116,14 @@ pub fn poll_proceed(cx: &mut Context<'_>) -> Poll<RestoreOnPending> {
 #[cold]
 fn forced_yield(cx: &mut Context<'_>) {
     crate::runtime::count_forced_yield();
-    cx.waker().wake_by_ref();
+    if !give_way(cx) {
+        cx.waker().wake_by_ref();
+    }
+}
+
+/// Lets what is ready on this current-thread runtime go first, and wakes the task then. Returns false elsewhere.
+pub(crate) fn give_way(cx: &mut Context<'_>) -> bool {
+    scheduler::defer(cx.waker())
 }
 
 /// A unit of the budget, taken by [`poll_proceed`].

@@ -28,6 +28,7 @@ mod cell;
 pub mod coop;
 mod counted;
 mod describe;
+mod doomed;
 mod error;
 mod header;
 mod home;
@@ -69,6 +70,7 @@ pub use yield_now::{YieldNow, yield_now};
 
 pub(crate) use cell::Source;
 pub(crate) use counted::Counted;
+pub(crate) use doomed::drop_in_order;
 pub(crate) use header::{Header, Origin};
 pub(crate) use home::Home;
 pub(crate) use hooks::Hooks;
@@ -123,7 +125,13 @@ pub(crate) unsafe fn borrowed_waker(task: NonNull<Header>) -> waker::Borrowed {
 #[cfg(all(feature = "coroutine", unix, not(loom)))]
 #[inline]
 pub(crate) fn requeue_after_poll() {
-    crate::context::with(|cx| cx.yielded.set(true));
+    crate::context::with(|cx| {
+        // SAFETY: the running task outlives its poll.
+        let waker = cx.task.get().map(|task| unsafe { waker::borrowed(task) });
+        if !waker.is_some_and(|waker| crate::scheduler::defer(&waker)) {
+            cx.yielded.set(true);
+        }
+    });
 }
 
 /// # Safety

@@ -1,12 +1,14 @@
 use super::waker;
 use crate::context;
+use crate::scheduler;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 /// Yields to the scheduler, and lets the other ready tasks run first.
 ///
-/// The task goes to the tail of its worker's queue, behind everything that is ready there.
+/// The task goes to the tail of its worker's queue, behind everything that is ready there. On a current-thread
+/// runtime it does so once the runtime has run what is ready, 61 tasks at most, and looked at its timers and I/O.
 ///
 /// # Cancel safety
 /// This function is cancel safe. Dropping the future loses nothing.
@@ -51,6 +53,9 @@ impl Future for YieldNow {
             return Poll::Ready(());
         }
         self.yielded = true;
+        if scheduler::defer(cx.waker()) {
+            return Poll::Pending;
+        }
         context::with(|c| match c.task.get() {
             // The task polls this future itself: a mark for the end of its poll is all it takes.
             Some(task) if waker::is_for(cx.waker(), task) => c.yielded.set(true),

@@ -145,6 +145,6 @@ pub fn resume() {
 /// ```
 pub async fn advance(duration: Duration) {
     runtime::current_clock(|clock| clock.advance(duration));
-    runtime::fire_timers();
+    runtime::clock_was_moved();
     crate::task::yield_now().await;
 }

@@ -1,5 +1,5 @@
 use super::Instant;
-use crate::runtime::{self, TimersHandle};
+use crate::runtime::{self, Late, TimersHandle};
 use crate::task::coop;
 use crate::timer::{Armed, Entry};
 use pin_project_lite::pin_project;
@@ -218,9 +218,24 @@ impl Sleep {
                 continue;
             }
             // The wheel stands where it was last turned to, and accepts deadlines after that.
-            if !new && *this.deadline <= now(this.bound.as_ref()) {
-                entry.mark_fired();
-                continue;
+            if !new {
+                let now = now(this.bound.as_ref());
+                if *this.deadline <= now {
+                    match runtime::how_late(this.bound.as_ref(), now - *this.deadline) {
+                        Late::Ready => {
+                            entry.mark_fired();
+                            continue;
+                        }
+                        Late::GivesWay => {
+                            entry.mark_fired();
+                            if coop::give_way(cx) {
+                                return Poll::Pending;
+                            }
+                            continue;
+                        }
+                        Late::Waits => {}
+                    }
+                }
             }
             let deadline = this.deadline.into_std();
             let armed = runtime::with_timers(this.bound.as_ref(), |timers| {

@@ -125,9 +125,13 @@ impl Clock {
         }
     }
 
-    /// The runtime has nothing to do until `due`: a paused clock jumps there. True if it did. `came` says
-    /// whether something has come to do after all.
-    pub(crate) fn jump_to(&self, due: Instant, came: impl FnOnce() -> bool) -> bool {
+    /// Moves a paused clock on, since the runtime has nothing to do for as long as `until` says. Returns true if it
+    /// did. `came` says whether something has come to do after all.
+    pub(crate) fn jump(
+        &self,
+        until: impl FnOnce(Instant) -> Option<Duration>,
+        came: impl FnOnce() -> bool,
+    ) -> bool {
         let mut time = self.virtual_time.lock();
         match &mut *time {
             Some(v) if v.running_since.is_none() => {
@@ -135,8 +139,11 @@ impl Clock {
                 if self.busy.load(Ordering::Acquire) != 0 || came() {
                     return false;
                 }
-                v.base = v.base.max(due);
-                true
+                let moved = until(v.base).and_then(|by| v.base.checked_add(by));
+                if let Some(moved) = moved {
+                    v.base = moved;
+                }
+                moved.is_some()
             }
             _ => false,
         }

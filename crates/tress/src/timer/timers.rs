@@ -116,10 +116,12 @@ impl Timers {
         }
     }
 
-    fn now(&self) -> Instant {
+    /// Returns whether an entry with this deadline fires at once. While the clock is paused that is for the wheel to
+    /// say: it stands where the clock was at the last look.
+    fn has_passed(&self, deadline: Instant) -> bool {
         match &self.clock {
-            Some(clock) => clock.now(),
-            None => clock::now(),
+            Some(clock) => !clock.is_paused() && deadline <= clock.now(),
+            None => deadline <= clock::now(),
         }
     }
 
@@ -155,6 +157,21 @@ impl Timers {
             if self.next.load(Ordering::Acquire) <= tick {
                 self.fire_until(tick, fired);
             }
+        }
+    }
+
+    /// As `fire`, and lets no entry in whose time has come by then. For a clock that is paused.
+    pub(crate) fn turn_to(&self, now: Instant, fired: &Counter) {
+        self.fire_until(self.tick_at(now), fired);
+    }
+
+    /// Returns how many whole ticks the clock, which shows `now`, has to move on for `fire` to have something to do.
+    pub(crate) fn until_next_due(&self, now: Instant) -> Option<Duration> {
+        match self.next.load(Ordering::Acquire) {
+            NEVER => None,
+            tick => Some(Duration::from_millis(
+                tick.saturating_sub(self.tick_at(now)),
+            )),
         }
     }
 
@@ -408,7 +425,7 @@ impl Entry {
                 inner.wheel.remove(node);
                 // The wheel stands where something was due last. A later deadline costs no look at
                 // the clock: idle timeouts are put off again and again.
-                let passed = earlier && deadline <= timers.now();
+                let passed = earlier && timers.has_passed(deadline);
                 if !passed && inner.wheel.insert(node, tick).is_ok() {
                     timers.note_earlier(&inner.wheel)
                 } else {

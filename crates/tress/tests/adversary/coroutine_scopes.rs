@@ -6,6 +6,7 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
+use tress::runtime::Builder;
 use tress::sync::Notify;
 use tress::{coroutine, task};
 
@@ -125,7 +126,9 @@ fn a_scopes_child_does_not_start_on_another_thread() {
             *self.2.lock().unwrap() += 1;
         }
     }
-    let rt = current();
+    // The main future ends before the child is polled.
+    let mut builder = Builder::new_current_thread();
+    let rt = builder.enable_all().event_interval(1).build().unwrap();
     let wrong = Arc::new(Mutex::new(0));
     let (count, spawned) = (wrong.clone(), Arc::new(Notify::new()));
     let tell = spawned.clone();

@@ -1,6 +1,20 @@
 //! The loop: the thread in `block_on` runs the tasks, and its own future among them.
+//!
+//! It goes in *rounds*, in the order of Tokio's current-thread runtime, since tests of programs lean on it:
+//!
+//! 1. The future of `block_on` is polled, if it was woken.
+//! 2. Up to 61 tasks run, first in first out. Each 31st is one from outside, if there is any; they also run when the
+//!    local queue is empty.
+//! 3. The thread looks at its I/O and its timers, and sleeps there if nothing is left to do.
+//! 4. Those that have yielded, or have used up their budget, are woken: the last one first.
+//!
+//! That counts polls. Where polls take long, time decides as well. A *tick* is a part of a round that aims at 200 µs; after
+//! each the thread looks at its I/O, its timers and the tasks from outside. A round ends after the tick in which it has
+//! lasted a millisecond: the future of `block_on` waits no longer. While the runtime's clock is paused there is no
+//! time, and polls alone are counted.
 
 use super::Current;
+use super::deferred::Deferred;
 use crate::context;
 use crate::runtime::Shared;
 use crate::scheduler::Config;
@@ -23,23 +37,46 @@ use std::ptr::{self, NonNull};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
-/// Maximum number of polls between two looks at timers and I/O.
+/// Maximum number of polls between two looks at timers and I/O, and in a round.
+// D-SCHED-17
 const EVENT_INTERVAL: u32 = 61;
-/// Maximum number of polls after which tasks from outside go first.
+/// At most this many polls, and the last of them is a task's from outside.
+// D-SCHED-17
 const GLOBAL_INTERVAL: u32 = 31;
 /// Polls of a tick after which the clock is read, in case they take longer than the last ones: 4 and 16.
 const CLOCK_AT: u64 = 1 << 4 | 1 << 16;
 
+/// Looks that have found nothing, one after the other, after which some are left out.
+const FUTILE: u32 = 16;
+/// Maximum number of looks that are left out between two.
+const SKIPPED: u32 = 15;
+
 /// What the driving thread owns.
 pub(super) struct Core {
     pub(super) queue: RefCell<VecDeque<Ready>>,
+    /// Those to be woken at the end of the round.
+    pub(super) deferred: Deferred,
     pub(super) spin: Spin,
     pub(super) crowd: Crowd,
     pub(super) adapt: Adapt,
     /// The turns of the tasks from outside.
     pub(super) global: GlobalTurn,
-    /// How many of them the present turn is for, where polls are short.
+    /// Maximum number of polls between two of these turns.
+    most_local: u32,
+    /// How many of them the present turn is for at least.
     pub(super) share: Cell<u32>,
+    /// Maximum number of polls in a round.
+    round: u32,
+    /// Polls before the last look at the I/O.
+    looked_at: Cell<u64>,
+    /// Looks in a row that have found nothing.
+    futile: Cell<u32>,
+    /// Looks left out since the last one.
+    skipped: Cell<u32>,
+    /// When the last tick ended, if the thread has done nothing since that takes time.
+    pub(super) ended: Cell<Option<Instant>>,
+    /// Time passes for the runtime: its clock is not paused.
+    timed: Cell<bool>,
     pub(super) recorder: Recorder,
     /// Polls that have been taken into account.
     pub(super) noted: Cell<u64>,
@@ -55,20 +92,37 @@ pub(crate) struct Driving {
 
 impl Core {
     pub(super) fn new(config: &Config) -> Core {
+        let most_local = config.global_interval.unwrap_or(GLOBAL_INTERVAL) - 1;
         Core {
             queue: RefCell::new(VecDeque::new()),
+            deferred: Deferred::new(),
             spin: Spin::new(config.spin, config.cores),
             crowd: Crowd::new(),
             adapt: Adapt::at_most(
-                config.global_interval,
+                config.global_interval.map(|every| every - 1),
                 config.event_interval,
-                GLOBAL_INTERVAL,
+                GLOBAL_INTERVAL - 1,
                 EVENT_INTERVAL,
             ),
-            global: GlobalTurn::after(config.global_interval.unwrap_or(GLOBAL_INTERVAL)),
+            global: GlobalTurn::after(most_local),
+            most_local,
+            round: config.event_interval.unwrap_or(EVENT_INTERVAL),
+            looked_at: Cell::new(0),
+            futile: Cell::new(0),
+            skipped: Cell::new(0),
+            ended: Cell::new(None),
+            timed: Cell::new(true),
             share: Cell::new(0),
             recorder: Recorder::new(config.tracer.clone(), 0),
             noted: Cell::new(0),
+        }
+    }
+
+    /// Ends the turn of the tasks from outside.
+    fn end_global_turn(&self) {
+        match self.timed.get() {
+            true => self.global.end(&self.adapt),
+            false => self.global.end_until(self.most_local),
         }
     }
 }
@@ -111,88 +165,143 @@ impl Current {
         self.root.woken.store(true, Ordering::Release);
         let waker = Waker::from(self.root.clone());
         let mut cx = Context::from_waker(&waker);
-        // Tasks that were queued when the future last had its turn, and run before its next one, unless it has waited
-        // long enough.
-        // D-SCHED-14
-        let mut ahead = 0;
-        let mut waits_since = None;
         loop {
-            let mut tick = core.adapt.tick();
-            let mut polls = 0;
-            // When the tick's first task was run, and the first one since the future's last turn.
-            let (mut began, mut start) = (None, None);
-            let mut record_at = 0;
-            let mut is_dry = false;
-            while polls < tick {
-                if ahead == 0 {
-                    if self.root.take_woken() {
-                        if self.root.has_panicked() {
-                            return None;
-                        }
-                        if let Some(start) = start.take() {
-                            self.note_busy(core, start);
-                        }
-                        let polled = coop::with_fresh_budget(|| future.as_mut().poll(&mut cx));
-                        if let Poll::Ready(output) = polled {
-                            return Some(output);
-                        }
-                        // It may have taken as long as any task.
-                        tick -= 1;
-                    }
-                    ahead = core.queue.borrow().len();
-                    waits_since = None;
-                }
-                let Some(task) = self.next(core) else {
-                    ahead = 0;
-                    is_dry = true;
-                    break;
-                };
-                if start.is_none() {
-                    let now = clock::now();
-                    start = Some(now);
-                    waits_since.get_or_insert(now);
-                    if polls == 0 {
-                        began = start;
-                        record_at = self.begin_recording(core, now);
-                    }
-                }
-                polls += 1;
-                ahead = ahead.saturating_sub(1);
-                let going_on = if polls == record_at {
-                    record_at += core.recorder.every();
-                    self.run_recorded(core, task)
-                } else {
-                    self.run_task(core, task)
-                };
-                if !going_on {
+            let is_polled = self.root.take_woken();
+            if is_polled {
+                if self.root.has_panicked() {
                     return None;
                 }
-                if CLOCK_AT >> (polls & 63) & 1 == 1 && has_lasted(began) {
-                    break;
+                core.ended.set(None);
+                let polled = coop::with_fresh_budget(|| future.as_mut().poll(&mut cx));
+                if let Poll::Ready(output) = polled {
+                    return Some(output);
                 }
             }
-            self.queue_depth.set(core.queue.borrow().len() as u64);
-            if let Some(start) = start {
-                let now = self.note_busy(core, start);
-                if began.is_some_and(|began| now - began >= LONG_TICK) {
-                    core.global.hurry();
-                }
-                if waits_since.is_some_and(|since| now - since >= WAIT) {
-                    ahead = 0;
-                }
-            }
-            if is_dry {
-                self.park(shared, core);
-            } else {
-                self.station.rest.turn();
+            core.timed.set(!shared.clock.is_paused());
+            match self.run_round(shared, core)? {
+                // Nothing is left but those that gave way. How long a poll of the future takes is not known.
+                true if !is_polled && self.has_work(core) => self.turn_sometimes(core),
+                true => self.park(shared, core),
+                false => self.turn(core),
             }
             self.fire_timers(shared);
+            core.deferred.wake_all();
         }
+    }
+
+    /// Runs the tasks of a round. Returns whether none is left, or `None` if one has panicked that ends the runtime.
+    fn run_round(&self, shared: &Shared, core: &Core) -> Option<bool> {
+        let mut left = core.round;
+        let mut since = None;
+        loop {
+            let polls = match core.timed.get() {
+                // No look comes later because others were left out.
+                true => {
+                    let until_look = core.round.saturating_sub(self.since_look(core)).max(1);
+                    core.adapt.tick().min(left).min(until_look)
+                }
+                false => left,
+            };
+            let tick = self.run_tick(core, polls)?;
+            if let Some((began, now)) = tick.lasted {
+                if core.timed.get() && now - began >= LONG_TICK {
+                    core.global.hurry();
+                }
+                let since = *since.get_or_insert(began);
+                if core.timed.get() && now - since >= WAIT {
+                    return Some(tick.is_dry);
+                }
+            }
+            left -= tick.polls;
+            if tick.is_dry || left == 0 {
+                return Some(tick.is_dry);
+            }
+            self.turn(core);
+            self.fire_timers(shared);
+        }
+    }
+
+    /// Looks at the I/O.
+    pub(super) fn turn(&self, core: &Core) {
+        core.skipped.set(0);
+        core.looked_at.set(self.station.stats.polled.get());
+        if self.station.rest.has_io() {
+            core.ended.set(None);
+            let before = core.queue.borrow().len();
+            self.station.rest.turn();
+            let futile = core.queue.borrow().len() == before && !self.root.is_woken();
+            core.futile.set(if futile {
+                core.futile.get().saturating_add(1)
+            } else {
+                0
+            });
+        }
+    }
+
+    /// As `turn` after a short round, which is often one of many: where looks have found nothing for a while, some are
+    /// left out.
+    // D-SCHED-18
+    fn turn_sometimes(&self, core: &Core) {
+        let may_skip = core.timed.get()
+            && core.adapt.counts_polls()
+            && core.futile.get() >= FUTILE
+            && core.skipped.get() < SKIPPED
+            && self.since_look(core) < core.round;
+        if may_skip {
+            core.skipped.set(core.skipped.get() + 1);
+        } else {
+            self.turn(core);
+        }
+    }
+
+    /// Returns how many tasks have been polled since the last look at the I/O.
+    fn since_look(&self, core: &Core) -> u32 {
+        let polls = self.station.stats.polled.get() - core.looked_at.get();
+        polls.try_into().unwrap_or(u32::MAX)
+    }
+
+    /// Runs at most `most` tasks, fewer if they take long. `None` as in `run_round`.
+    fn run_tick(&self, core: &Core, most: u32) -> Option<Tick> {
+        let mut polls = 0;
+        let mut began = None;
+        let mut record_at = 0;
+        let mut is_dry = false;
+        while polls < most {
+            let Some(task) = self.next(core) else {
+                is_dry = true;
+                break;
+            };
+            if polls == 0 {
+                let now = core.ended.take().unwrap_or_else(clock::now);
+                began = Some(now);
+                record_at = self.begin_recording(core, now);
+            }
+            polls += 1;
+            let going_on = if polls == record_at {
+                record_at += core.recorder.every();
+                self.run_recorded(core, task)
+            } else {
+                self.run_task(core, task)
+            };
+            if !going_on {
+                return None;
+            }
+            if CLOCK_AT >> (polls & 63) & 1 == 1 && core.timed.get() && has_lasted(began) {
+                break;
+            }
+        }
+        self.queue_depth.set(core.queue.borrow().len() as u64);
+        Some(Tick {
+            polls,
+            is_dry,
+            lasted: began.map(|began| (began, self.note_busy(core, began))),
+        })
     }
 
     /// Records that tasks have run since then. Returns the present time.
     fn note_busy(&self, core: &Core, since: Instant) -> Instant {
         let now = clock::now();
+        core.ended.set(Some(now));
         let took = now - since;
         let ns = took.as_nanos() as u64;
         self.station.stats.busy_ns.add(ns);
@@ -211,17 +320,22 @@ impl Current {
             if let Some(task) = self.next_from_outside(core) {
                 return Some(task);
             }
-            core.global.end(&core.adapt);
+            core.end_global_turn();
         }
         let local = core.queue.borrow_mut().pop_front();
         local.or_else(|| self.inject.pop())
     }
 
-    /// Returns the next task from outside while it is their turn: a batch of them, and where polls are long as many
-    /// as there is time for.
+    /// Returns the next task from outside while it is their turn: one of them; where polls are not short a batch, and
+    /// where they are long as many as there is time for.
     fn next_from_outside(&self, core: &Core) -> Option<Ready> {
         if self.inject.is_empty() {
             return None;
+        }
+        if !core.timed.get() || core.adapt.counts_polls() {
+            let task = self.inject.pop()?;
+            core.end_global_turn();
+            return Some(task);
         }
         if core.global.begins() {
             let most = core.adapt.tick().max(MIN_BATCH);
@@ -265,6 +379,15 @@ impl Current {
     }
 }
 
+/// What a tick has done.
+struct Tick {
+    polls: u32,
+    /// No task was left.
+    is_dry: bool,
+    /// When it began and ended, if any task has run.
+    lasted: Option<(Instant, Instant)>,
+}
+
 /// Returns whether a tick that began then has lasted long enough.
 fn has_lasted(began: Option<Instant>) -> bool {
     began.is_some_and(|began| clock::elapsed(began) >= LONG_TICK)
@@ -299,6 +422,8 @@ impl Driving {
 impl Drop for Driving {
     fn drop(&mut self) {
         let current = self.current();
+        // Those that gave way in the last poll of the future: the thread may not come back.
+        self.core().deferred.wake_all();
         current.station.rest.depart();
         context::with(|cx| {
             let (driving, slab) = self.previous.get();

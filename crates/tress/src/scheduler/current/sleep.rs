@@ -4,7 +4,6 @@ use super::Current;
 use super::drive::Core;
 use crate::runtime::Shared;
 use crate::scheduler::call;
-use crate::sys::atomic::Ordering;
 use crate::sys::clock;
 use std::time::{Duration, Instant};
 
@@ -14,10 +13,11 @@ const LOOKS_PER_TURN: u32 = 8;
 impl Current {
     /// Waits for a wake-up or the next timer: nothing is left to run.
     pub(super) fn park(&self, shared: &Shared, core: &Core) {
-        self.station.rest.turn();
+        self.turn(core);
         if self.has_work(core) {
             return;
         }
+        core.ended.set(None);
         call(&self.config.on_park);
         // The hook may have made something ready.
         if !self.has_work(core) {
@@ -26,18 +26,20 @@ impl Current {
         call(&self.config.on_unpark);
     }
 
-    fn has_work(&self, core: &Core) -> bool {
+    pub(super) fn has_work(&self, core: &Core) -> bool {
         !core.queue.borrow().is_empty()
+            || !core.deferred.is_empty()
             || !self.inject.is_empty()
-            || self.root.woken.load(Ordering::Acquire)
+            || self.root.is_woken()
     }
 
     fn sleep(&self, shared: &Shared, core: &Core) {
         let rest = &self.station.rest;
         let due = self.station.timers.next_due();
-        if let Some(due) = due {
-            // A paused clock jumps instead of waiting, unless a token says that something has come.
-            if shared.clock.jump_to(due, || rest.is_notified()) {
+        // A paused clock jumps instead of waiting, unless a token says that something has come.
+        if due.is_some() {
+            let until = |now| self.station.timers.until_next_due(now);
+            if shared.clock.jump(until, || rest.is_notified()) {
                 return;
             }
         }

@@ -17,10 +17,10 @@ use crate::sys::atomic::Ordering;
 use crate::sys::plain::AtomicBool;
 use crate::task::home::Home;
 use crate::task::ready::LocalReady;
-use crate::task::{self, Id, JoinHandle, Origin, Owner, Parent, Ran, Slab, Source, TaskRef, Woken};
+use crate::task::{self, Id, JoinHandle, Origin, Owner, Parent, Ran, Slab, Source, Woken};
 use crate::words;
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
 use std::marker::PhantomData;
 use std::panic::Location;
@@ -30,8 +30,8 @@ use std::task::Waker;
 
 /// Tasks run in one poll of a driver.
 const TICK: u32 = 61;
-/// Polls after which a task that was woken elsewhere goes first.
-const REMOTE_INTERVAL: u32 = 31;
+/// At every 31st poll a task that was woken elsewhere goes first.
+const REMOTE_INTERVAL: u8 = 31;
 /// Spawns served by the system allocator. A set that lives for a handful of tasks is not worth a
 /// page, which is 64 KiB of zeroed memory.
 const BEFORE_PAGES: usize = 32;
@@ -57,7 +57,8 @@ unsafe impl Sync for Set {}
 
 struct Local {
     queue: RefCell<VecDeque<LocalReady>>,
-    until_remote: Cell<u32>,
+    /// Polls so far, modulo 256.
+    polls: Cell<u8>,
     spawned: Cell<usize>,
     /// Tasks that are not complete.
     alive: Cell<usize>,
@@ -119,7 +120,7 @@ impl Set {
             home: Home::here(),
             local: Local {
                 queue: RefCell::new(VecDeque::new()),
-                until_remote: Cell::new(REMOTE_INTERVAL),
+                polls: Cell::new(0),
                 spawned: Cell::new(0),
                 alive: Cell::new(0),
                 driven: Cell::new(false),
@@ -205,20 +206,15 @@ impl Set {
 
     fn next(&self) -> Option<LocalReady> {
         let local = self.local();
-        let until = local.until_remote.get();
-        if until == 0 {
-            local.until_remote.set(REMOTE_INTERVAL);
-            if let Some(task) = self.remote.pop() {
-                return Some(task.at_home());
-            }
+        let polls = local.polls.get();
+        local.polls.set(polls.wrapping_add(1));
+        let remote = || self.remote.pop().map(Woken::at_home);
+        let queued = || local.queue.borrow_mut().pop_front();
+        if polls % REMOTE_INTERVAL == 0 {
+            remote().or_else(queued)
         } else {
-            local.until_remote.set(until - 1);
+            queued().or_else(remote)
         }
-        let mut queue = local.queue.borrow_mut();
-        if queue.is_empty() {
-            self.remote.drain_into(&mut queue);
-        }
-        queue.pop_front()
     }
 
     /// Runs tasks, but not for ever.
@@ -278,8 +274,7 @@ impl Set {
         }
     }
 
-    /// Drops all tasks, in the order in which they were spawned, except that those which are woken
-    /// meanwhile come last. Refuses new ones from now on.
+    /// Drops all tasks, in the order in which they were spawned. Refuses new ones from now on.
     pub(super) fn close(self: &Arc<Self>) {
         entered(self, || self.drop_tasks());
         // SAFETY: this thread owns the slab and, as the set is closed, allocates nothing from it
@@ -288,43 +283,20 @@ impl Set {
     }
 
     fn drop_tasks(&self) {
-        enum Doomed {
-            Queued(LocalReady),
-            Live(TaskRef),
-        }
-
         let local = self.local();
         local.closed.set(true);
         while local.alive.get() > 0 {
-            let mut queued = std::mem::take(&mut *local.queue.borrow_mut());
-            self.remote.drain_into(&mut queued);
-            let mut doomed: Vec<(Id, Doomed)> = Vec::with_capacity(local.alive.get());
-            for task in queued {
-                doomed.push((task.header().id(), Doomed::Queued(task)));
-            }
-            for task in self.owner.live_tasks() {
-                if !task.is_complete() {
-                    doomed.push((task.header().id(), Doomed::Live(task)));
-                }
-            }
-            // Stable: of the two entries of a queued task the one that holds the right to it stays
-            // first. All were spawned by this thread, whose ids grow.
-            doomed.sort_by_key(|(id, _)| *id);
-            let before = local.alive.get();
-            for (_, task) in doomed {
-                let completed = match task {
-                    Doomed::Queued(task) => {
-                        task.refuse();
-                        true
-                    }
-                    // SAFETY: we are on the set's thread.
-                    Doomed::Live(task) => unsafe { task.shut_down() },
-                };
-                if completed {
-                    local.alive.set(local.alive.get() - 1);
-                }
-            }
-            if local.alive.get() == before && local.queue.borrow().is_empty() {
+            let queued = |ready: &mut BTreeMap<Id, LocalReady>| {
+                let mut queue = std::mem::take(&mut *local.queue.borrow_mut());
+                self.remote.drain_into(&mut queue);
+                ready.extend(queue.into_iter().map(|task| (task.header().id(), task)));
+            };
+            let mut live = self.owner.live_tasks();
+            live.retain(|task| !task.is_complete());
+            // SAFETY: we are on the set's thread.
+            let completed = unsafe { task::drop_in_order(live, queued, LocalReady::refuse) };
+            local.alive.set(local.alive.get() - completed);
+            if completed == 0 {
                 // None could be had: another thread has woken what is left and is about to
                 // queue it.
                 self.remote.wait_for_push();
