@@ -4,6 +4,10 @@
 //! A source is registered when an operation on it would block for the first time, with the driver of the
 //! worker that found out. A connection that is served at once is never registered, and connections spread
 //! over the workers with the tasks that serve them.
+//!
+//! With the feature `tokio-order`, and on a current-thread runtime, one is registered when it is made, unless it was
+//! accepted: operations wait for the driver to say that it is ready, as in Tokio. Tests of programs rely on it: others run
+//! while a connection is made.
 
 use crate::io::ReadBuf;
 use crate::io::ring::{Descriptor, Held};
@@ -57,6 +61,17 @@ impl<T: tress_driver::Source> Source<T> {
     /// Creates a source like `new`, for an object of which only some events are of interest.
     #[track_caller]
     pub(crate) fn with_interest(inner: T, interest: Interest, what: &str) -> io::Result<Source<T>> {
+        let source = Source::to_be_tried(inner, interest, what)?;
+        if source.runtime.registers_at_once() {
+            source.registration()?;
+        }
+        Ok(source)
+    }
+
+    /// Creates a source like `with_interest`, for an object of which so much is known that it is tried first, whatever
+    /// the runtime.
+    #[track_caller]
+    pub(crate) fn to_be_tried(inner: T, interest: Interest, what: &str) -> io::Result<Source<T>> {
         let source = Source::lazy(inner, interest, what);
         if source.runtime.is_closing() {
             return Err(Gone.into());
@@ -91,7 +106,16 @@ impl<T: tress_driver::Source> Source<T> {
     /// succeed.
     pub(crate) fn assuming(mut self, ready: Ready) -> Source<T> {
         self.assumed = ready;
+        if let Some(registration) = self.registration.get() {
+            registration.assume_ready(ready);
+        }
         self
+    }
+
+    /// Returns whether attempts wait for the driver, since the source is registered.
+    #[cfg(feature = "net")]
+    pub(crate) fn is_registered(&self) -> bool {
+        self.registration.get().is_some()
     }
 
     pub(crate) fn get_ref(&self) -> &T {

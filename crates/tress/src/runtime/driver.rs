@@ -4,6 +4,7 @@
 use super::RuntimeFlavor;
 use super::{Shared, no_runtime};
 use crate::context;
+use crate::scheduler::Scheduler;
 use crate::words;
 use std::io;
 #[cfg(all(unix, feature = "process"))]
@@ -58,6 +59,11 @@ impl IoHandle {
             .filter(|here| here.io_enabled && !Arc::ptr_eq(here, &self.0))
             .map(IoHandle)
             .filter(|here| !here.is_closing())
+    }
+
+    /// Returns whether sources are registered when they are made, not when an operation would block.
+    pub(crate) fn registers_at_once(&self) -> bool {
+        cfg!(feature = "tokio-order") && matches!(self.0.scheduler, Scheduler::Current(_))
     }
 
     /// Returns whether the runtime has shut down or is about to.

@@ -103,7 +103,7 @@ impl TcpStream {
         let stream = TcpStream::new(socket, "connecting a TcpStream")?;
         coop::consume_budget().await;
         // Connections within a machine are often established at once, and need not be registered.
-        if !stream.is_connected()? {
+        if stream.io.is_registered() || !stream.is_connected()? {
             stream.io.connecting().await?;
             if let Some(error) = stream.take_error()? {
                 return Err(error);
@@ -137,9 +137,9 @@ impl TcpStream {
     /// Creates a stream that was accepted. It is likely that the peer has written already and that there is
     /// room to write.
     pub(super) fn accepted(socket: mio::net::TcpStream, what: &str) -> io::Result<TcpStream> {
-        let mut stream = TcpStream::new(socket, what)?;
-        stream.io = stream.io.assuming(Ready::READABLE | Ready::WRITABLE);
-        Ok(stream)
+        let io = Source::to_be_tried(socket, INTEREST, what)?;
+        let io = io.assuming(Ready::READABLE | Ready::WRITABLE);
+        Ok(TcpStream { io })
     }
 
     /// Creates a `TcpStream` from a stream of the standard library.

@@ -12,7 +12,7 @@ use std::net::Shutdown;
 use std::os::unix::net;
 use std::path::Path;
 use std::task::{Context, Poll};
-use tress_driver::Direction;
+use tress_driver::{Direction, Ready};
 
 /// Flag that makes a peer that is gone an error and not a signal.
 const NO_SIGNAL: i32 = if cfg!(target_vendor = "apple") {
@@ -117,7 +117,8 @@ impl UnixDatagram {
     pub fn pair() -> io::Result<(UnixDatagram, UnixDatagram)> {
         let (one, other) = mio::net::UnixDatagram::pair()?;
         let end = |socket| -> io::Result<UnixDatagram> {
-            let io = Source::new(socket, "UnixDatagram::pair")?;
+            // There is room to write.
+            let io = Source::new(socket, "UnixDatagram::pair")?.assuming(Ready::WRITABLE);
             Ok(UnixDatagram { io })
         };
         Ok((end(one)?, end(other)?))

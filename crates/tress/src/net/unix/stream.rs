@@ -1,7 +1,7 @@
 use super::split::{self, OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
 use super::{SocketAddr, UCred, addr, ucred};
 use crate::io::source::Source;
-use crate::io::{ReadBuf, Ready};
+use crate::io::{Interest, ReadBuf, Ready};
 use crate::net::conversion::socket_traits;
 use crate::net::readiness::readiness_methods;
 use crate::net::transfer::{receive, stream_methods, stream_traits};
@@ -120,9 +120,10 @@ impl UnixStream {
     /// Creates a stream that was accepted. It is likely that the peer has written already and that there is
     /// room to write.
     pub(super) fn accepted(socket: mio::net::UnixStream, what: &str) -> io::Result<UnixStream> {
-        let mut stream = UnixStream::new(socket, what)?;
-        stream.io = stream.io.assuming(Ready::READABLE | Ready::WRITABLE);
-        Ok(stream)
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        let io = Source::to_be_tried(socket, interest, what)?;
+        let io = io.assuming(Ready::READABLE | Ready::WRITABLE);
+        Ok(UnixStream { io })
     }
 
     /// Creates two streams without names that are connected to each other.
@@ -147,7 +148,12 @@ impl UnixStream {
     #[track_caller]
     pub fn pair() -> io::Result<(UnixStream, UnixStream)> {
         let (one, other) = mio::net::UnixStream::pair()?;
-        let end = |socket| UnixStream::new(socket, "UnixStream::pair");
+        let end = |socket| -> io::Result<UnixStream> {
+            // There is room to write.
+            let mut stream = UnixStream::new(socket, "UnixStream::pair")?;
+            stream.io = stream.io.assuming(Ready::WRITABLE);
+            Ok(stream)
+        };
         Ok((end(one)?, end(other)?))
     }
 
