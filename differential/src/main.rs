@@ -1,12 +1,18 @@
 //! Random programs on Tokio and on the facade. Both sides run the same source, and log the same words.
 //!
 //! `differential [SEEDS [FIRST]]` runs so many seeds of every kind of program, from the given one;
-//! `differential one KIND SEED` runs a single one and prints both logs.
+//! `differential one KIND SEED` runs a single one and prints both logs; `differential polls KIND SEED` as well, with
+//! every poll of a task, also those that lead to nothing and may differ.
 
 mod ours;
 mod real;
 mod rng;
 mod world;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether programs also log polls that lead to nothing, to see where an order comes from.
+static LOG_POLLS: AtomicBool = AtomicBool::new(false);
 
 type Program = fn(u64) -> Vec<String>;
 
@@ -18,8 +24,14 @@ const KINDS: &[(&str, Program, Program)] = &[
     ("queues", real::queues::run, ours::queues::run),
     ("values", real::values::run, ours::values::run),
     ("tasks", real::tasks::run, ours::tasks::run),
+    ("order", real::order::run, ours::order::run),
     ("timers", real::timers::run, ours::timers::run),
 ];
+
+/// Lines of a single program that are printed after the first difference.
+const AFTER: usize = 12;
+/// Differences of one kind that are printed.
+const SHOWN: usize = 3;
 
 fn main() {
     // Programs panic on purpose; a panic that is not caught there is part of the log.
@@ -29,7 +41,8 @@ fn main() {
         Some(text) => text.parse().expect("a number"),
         None => or,
     };
-    if args.first().is_some_and(|first| first == "one") {
+    if matches!(args.first().map(String::as_str), Some("one" | "polls")) {
+        LOG_POLLS.store(args[0] == "polls", Ordering::Relaxed);
         let (_, real, ours) = KINDS
             .iter()
             .find(|(name, ..)| Some(*name) == args.get(1).map(String::as_str))
@@ -45,18 +58,16 @@ fn main() {
     let mut differ = 0;
     for (name, real, ours) in KINDS {
         let begun = std::time::Instant::now();
-        let mut shown = 0;
-        for seed in first..first + seeds {
-            if !agree(seed, *real, *ours, false) {
-                differ += 1;
-                if shown < 3 {
-                    shown += 1;
-                    println!("{name}: seed {seed} differs (`differential one {name} {seed}`)");
-                    let _ = agree_shortly(seed, *real, *ours);
-                }
-            }
-        }
+        let mut differing: Vec<Difference> = (first..first + seeds)
+            .filter_map(|seed| Difference::of(seed, *real, *ours))
+            .collect();
+        differ += differing.len();
         println!("{name}: {seeds} seeds in {:?}", begun.elapsed());
+        // Those that have the least to read.
+        differing.sort_by_key(|difference| difference.same);
+        for difference in differing.iter().take(SHOWN) {
+            difference.show(name);
+        }
     }
     println!("{differ} differ, {:?}", start.elapsed());
     if differ > 0 {
@@ -81,12 +92,16 @@ fn run(program: Program, seed: u64) -> Vec<String> {
 fn agree(seed: u64, real: Program, ours: Program, print: bool) -> bool {
     let (real, ours) = (run(real, seed), run(ours, seed));
     if print {
+        let mut after = 0;
         for at in 0..real.len().max(ours.len()) {
             let (real, ours) = (real.get(at), ours.get(at));
             let mark = if real == ours { ' ' } else { '!' };
             let text = |line: Option<&String>| line.cloned().unwrap_or_default();
             println!("{mark} {:50} | {}", text(real), text(ours));
             if real != ours {
+                after += 1;
+            }
+            if after > AFTER {
                 break;
             }
         }
@@ -94,14 +109,40 @@ fn agree(seed: u64, real: Program, ours: Program, print: bool) -> bool {
     real == ours
 }
 
-/// Prints the lines before the first difference.
-fn agree_shortly(seed: u64, real: Program, ours: Program) -> bool {
-    let (real, ours) = (run(real, seed), run(ours, seed));
-    let same = real.iter().zip(&ours).take_while(|(a, b)| a == b).count();
-    for line in &real[same.saturating_sub(12)..same] {
-        println!("    {line}");
+/// Two logs that differ.
+struct Difference {
+    seed: u64,
+    /// Lines that they have in common.
+    same: usize,
+    /// The last of these.
+    before: Vec<String>,
+    real: Option<String>,
+    ours: Option<String>,
+}
+
+impl Difference {
+    fn of(seed: u64, real: Program, ours: Program) -> Option<Difference> {
+        let (real, ours) = (run(real, seed), run(ours, seed));
+        if real == ours {
+            return None;
+        }
+        let same = real.iter().zip(&ours).take_while(|(a, b)| a == b).count();
+        Some(Difference {
+            seed,
+            same,
+            before: real[same.saturating_sub(12)..same].to_vec(),
+            real: real.get(same).cloned(),
+            ours: ours.get(same).cloned(),
+        })
     }
-    println!("  Tokio: {:?}", real.get(same));
-    println!("  tress: {:?}", ours.get(same));
-    real == ours
+
+    fn show(&self, name: &str) {
+        let seed = self.seed;
+        println!("{name}: seed {seed} differs (`differential one {name} {seed}`)");
+        for line in &self.before {
+            println!("    {line}");
+        }
+        println!("  Tokio: {:?}", self.real);
+        println!("  tress: {:?}", self.ours);
+    }
 }

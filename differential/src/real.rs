@@ -8,6 +8,8 @@ pub mod edges;
 pub mod errors;
 #[path = "programs/locks.rs"]
 pub mod locks;
+#[path = "programs/order.rs"]
+pub mod order;
 #[path = "programs/queues.rs"]
 pub mod queues;
 #[path = "programs/tasks.rs"]
