@@ -143,6 +143,7 @@ impl Current {
         driving.begin(self);
         let output = self.run(shared, driving.core(), future);
         if output.is_none() {
+            driving.core().deferred.wake_all();
             let core = driving.core.take().expect("there until dropped");
             self.set_awake(false);
             drop(driving);
@@ -422,8 +423,10 @@ impl Driving {
 impl Drop for Driving {
     fn drop(&mut self) {
         let current = self.current();
-        // Those that gave way in the last poll of the future: the thread may not come back.
-        self.core().deferred.wake_all();
+        if let Some(core) = &self.core {
+            // Those that gave way in the last poll of the future: the thread may not come back.
+            core.deferred.wake_all();
+        }
         current.station.rest.depart();
         context::with(|cx| {
             let (driving, slab) = self.previous.get();
