@@ -9,7 +9,7 @@ use crate::scheduler::pressure::Pressure;
 use crate::scheduler::queue::{Local, Steal};
 use crate::scheduler::recorder::Recorder;
 use crate::scheduler::spin::Spin;
-use crate::scheduler::turn::GlobalTurn;
+use crate::scheduler::turn::{GlobalTurn, LONG_TICK};
 use crate::sys::{FastRand, clock};
 use crate::task::{Header, Ready};
 use std::cell::{Cell, RefCell};
@@ -266,10 +266,14 @@ impl Core {
     /// could run it. The global queue's turn still has the length of one batch, and where polls are long it lasts a
     /// fixed time (`turn.rs`).
     fn next_global(&self, multi: &Multi, remote: &Remote) -> Option<Ready> {
-        let (task, taken) =
-            multi
-                .inject
-                .pop_batch(&self.ring, multi.remotes.len(), self.adapt.tick())?;
+        // All but the first go behind what is in the ring, and wait for it.
+        let most = match self.adapt.average() * self.ring.len() <= LONG_TICK {
+            true => self.adapt.tick(),
+            false => 1,
+        };
+        let (task, taken) = multi
+            .inject
+            .pop_batch(&self.ring, multi.remotes.len(), most)?;
         remote.stats.global_batches.bump();
         self.global.took(taken, MIN_BATCH, &self.adapt);
         Some(task)
