@@ -30,7 +30,10 @@ pub struct Builder {
 
 impl Builder {
     fn new(mut inner: tress::runtime::Builder, is_multi_thread: bool) -> Builder {
-        inner.thread_name("tokio-rt-worker").eager_start(true);
+        inner
+            .thread_name("tokio-rt-worker")
+            .eager_start(true)
+            .register_sockets_early();
         Builder {
             inner,
             workers_set: false,

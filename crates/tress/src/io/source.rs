@@ -5,7 +5,7 @@
 //! worker that found out. A connection that is served at once is never registered, and connections spread
 //! over the workers with the tasks that serve them.
 //!
-//! With the feature `tokio-order`, and on a current-thread runtime, one is registered when it is made, unless it was
+//! On a current-thread runtime of the facade, one is registered when it is made, unless it was
 //! accepted: operations wait for the driver to say that it is ready, as in Tokio. Tests of programs rely on it: others run
 //! while a connection is made.
 

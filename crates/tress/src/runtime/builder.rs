@@ -255,6 +255,17 @@ impl Builder {
         self
     }
 
+    /// Registers sockets of a current-thread runtime when they are made, as Tokio does, so that no operation is ready
+    /// before the driver has been looked at. For the facade.
+    #[doc(hidden)]
+    pub fn register_sockets_early(&mut self) -> &mut Self {
+        #[cfg(feature = "driver")]
+        {
+            self.io.early = true;
+        }
+        self
+    }
+
     /// Sets the number and the size of the buffers that each worker has for [pooled
     /// streams](crate::net::Pooled).
     ///
@@ -1036,6 +1047,8 @@ impl Builder {
             time_enabled: self.enable_time,
             #[cfg(feature = "driver")]
             io_enabled: self.io.enabled,
+            #[cfg(feature = "driver")]
+            registers_early: self.io.early && self.kind == Kind::Current,
             name: self.name.clone(),
             id: Id::next(),
             home,

@@ -4,7 +4,6 @@
 use super::RuntimeFlavor;
 use super::{Shared, no_runtime};
 use crate::context;
-use crate::scheduler::Scheduler;
 use crate::words;
 use std::io;
 #[cfg(all(unix, feature = "process"))]
@@ -16,6 +15,8 @@ use tress_driver::{Config, Driver};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Options {
     pub(super) enabled: bool,
+    /// Sockets are registered when they are made, on a current-thread runtime.
+    pub(super) early: bool,
     pub(super) config: Config,
     #[cfg(feature = "net")]
     pub(super) pool: crate::buffers::Sizes,
@@ -63,7 +64,7 @@ impl IoHandle {
 
     /// Returns whether sources are registered when they are made, not when an operation would block.
     pub(crate) fn registers_at_once(&self) -> bool {
-        cfg!(feature = "tokio-order") && matches!(self.0.scheduler, Scheduler::Current(_))
+        self.0.registers_early
     }
 
     /// Returns whether the runtime has shut down or is about to.

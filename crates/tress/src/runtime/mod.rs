@@ -95,6 +95,9 @@ pub(crate) struct Shared {
     pub(crate) time_enabled: bool,
     #[cfg(feature = "driver")]
     pub(crate) io_enabled: bool,
+    /// Sockets are registered when they are made.
+    #[cfg(feature = "driver")]
+    pub(crate) registers_early: bool,
     pub(crate) name: Option<String>,
     pub(crate) id: Id,
     /// The thread that a `LocalRuntime` lives on; `None` for other runtimes.
