@@ -337,3 +337,33 @@ fn a_set_asks_for_tasks_from_outside_at_every_31st_poll() {
     let at = log.take().iter().position(|line| line == "woken");
     assert_eq!(at, Some(62 - 2));
 }
+
+/// A foreign waker that gives way again each time it is woken holds nobody up.
+#[test]
+fn a_waker_that_gives_way_again_is_woken_once_a_round() {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::{Context, Wake, Waker};
+
+    struct Again(AtomicUsize);
+    impl Wake for Again {
+        fn wake(self: Arc<Self>) {
+            if self.0.fetch_add(1, Ordering::Relaxed) < 100 {
+                let waker = Waker::from(self);
+                let mut yielding = std::pin::pin!(tress::task::yield_now());
+                let _ = yielding.as_mut().poll(&mut Context::from_waker(&waker));
+            }
+        }
+    }
+    let again = Arc::new(Again(AtomicUsize::new(0)));
+    let woken = || again.0.load(Ordering::Relaxed);
+    let rt = tress::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    rt.block_on(async {
+        again.clone().wake();
+        for round in 1..10 {
+            assert_eq!(woken(), round);
+            tress::task::yield_now().await;
+        }
+    });
+}

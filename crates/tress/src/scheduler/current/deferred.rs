@@ -30,16 +30,22 @@ impl Deferred {
         }
     }
 
-    /// Wakes all, the one that was added last first, as Tokio does. One that panics keeps no other from it.
+    /// Wakes all, the one that was added last first, as Tokio does. One that panics keeps no other from it. What a
+    /// foreign waker adds meanwhile waits for the next call: it may do so each time that it is woken.
     pub(super) fn wake_all(&self) {
-        let pop = || self.0.borrow_mut().pop();
-        while let Some(first) = pop() {
+        let mut all = self.0.take();
+        while let Some(first) = all.pop() {
             guarded(|| {
                 first.wake();
-                while let Some(next) = pop() {
+                while let Some(next) = all.pop() {
                     next.wake();
                 }
             });
+        }
+        let mut present = self.0.borrow_mut();
+        if present.is_empty() {
+            // Its memory is used again.
+            *present = all;
         }
     }
 }

@@ -434,6 +434,8 @@ impl Drop for Driving {
             cx.slab.set(slab);
         });
         if let Some(core) = self.core.take() {
+            // What was added by these: from here on nothing is.
+            core.deferred.wake_all();
             current.set_awake(false);
             current.put_core(core);
         }
