@@ -7,7 +7,6 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream as Peer;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
 use tress::io::{AsyncReadExt, AsyncReadOwned, AsyncWriteExt, Buffer, BufferMut};
 use tress::net::{Pooled, UnixStream};
 use tress::runtime::{Builder, Runtime};
@@ -78,6 +77,7 @@ fn a_runtime_that_ends_leaves_nothing() {
 #[test]
 #[cfg(target_os = "linux")]
 fn ending() {
+    use std::time::Duration;
     let Some(case) = child::case() else { return };
     let (way, reads) = case.split_once(' ').unwrap();
     let before = (entries("fd"), entries("task"));

@@ -1,5 +1,6 @@
 //! Scopes of coroutines, whose children borrow: nothing may go on after them.
 
+#[cfg(target_os = "linux")]
 use crate::child;
 use crate::coroutines::{current, message, workers};
 use std::cell::Cell;
@@ -168,6 +169,7 @@ fn a_scopes_child_does_not_start_on_another_thread() {
 
 /// In a process of its own: it changes the limits.
 #[test]
+#[cfg(target_os = "linux")]
 fn scopes_children_without_stacks() {
     for case in ["left 200", "spawned 200", "one 12"] {
         child::passes("coroutine_scopes::without_stacks", case);
@@ -182,6 +184,7 @@ fn scopes_children_without_stacks() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
 fn without_stacks() {
     let Some(case) = child::case() else { return };
     let (case, room) = case.split_once(' ').expect("a case and MiB of room");
