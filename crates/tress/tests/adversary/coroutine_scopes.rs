@@ -2,7 +2,9 @@
 
 #[cfg(target_os = "linux")]
 use crate::child;
-use crate::coroutines::{current, message, workers};
+#[cfg(target_os = "linux")]
+use crate::coroutines::message;
+use crate::coroutines::{current, workers};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::rc::Rc;
