@@ -437,3 +437,26 @@ fn the_older_names_of_histograms_work() {
         Builder::new_current_thread().metrics_poll_count_histogram_resolution(Duration::MAX);
     });
 }
+
+#[cfg(unix)]
+#[test]
+fn a_child_is_started_by_the_function_that_is_given() {
+    use std::io;
+    use tokio::process::Command;
+
+    let rt = Builder::new_current_thread().enable_all().build().unwrap();
+    rt.block_on(async {
+        let mut command = Command::new("false");
+        command.kill_on_drop(true);
+        let mut child = command
+            .spawn_with(|_| std::process::Command::new("true").spawn())
+            .unwrap();
+        assert!(child.wait().await.unwrap().success());
+        let refused = command.spawn_with(|_| Err(io::Error::other("not today")));
+        assert_eq!(refused.unwrap_err().to_string(), "not today");
+    });
+    // Outside of a runtime nothing is started.
+    panics_with("reactor", || {
+        let _ = Command::new("true").spawn_with(|_| panic!("it was called"));
+    });
+}

@@ -401,10 +401,47 @@ impl Command {
     /// ```
     #[track_caller]
     pub fn spawn(&mut self) -> io::Result<Child> {
+        self.spawn_with(std::process::Command::spawn)
+    }
+
+    /// Starts the program by a function of the caller's, and returns a handle to the child process.
+    ///
+    /// It does what [`spawn`](Command::spawn) does, except that `with` starts the process. This is for ways to start one
+    /// that [`std::process::Command`] has and this type has not, such as attributes on Windows.
+    ///
+    /// # Errors
+    ///
+    /// Any error of `with`, and those of [`spawn`](Command::spawn) that come after the start of the process.
+    ///
+    /// # Panics
+    ///
+    /// If called outside of a runtime, or in a runtime that was built without
+    /// [`enable_io`](crate::runtime::Builder::enable_io). `with` has not been called then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tress::main]
+    /// # async fn main() -> std::io::Result<()> {
+    /// let mut attempts = 0;
+    /// let mut child = tress::process::Command::new("true").spawn_with(|command| {
+    ///     attempts += 1;
+    ///     command.spawn()
+    /// })?;
+    /// assert!(child.wait().await?.success());
+    /// assert_eq!(attempts, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn spawn_with(
+        &mut self,
+        with: impl FnOnce(&mut std::process::Command) -> io::Result<std::process::Child>,
+    ) -> io::Result<Child> {
         // Panics before there is a child, if at all.
         IoHandle::current("spawning a child process");
         orphans::reap();
-        Child::new(self.std.spawn()?, self.kill_on_drop)
+        Child::new(with(&mut self.std)?, self.kill_on_drop)
     }
 
     /// Starts the program, and returns a future that waits until it has exited.
