@@ -5,6 +5,7 @@ use std::future::pending;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 use tress::runtime::{Builder, Handle, Runtime, TaskMeta};
 use tress::task::{Id, JoinSet, LocalSet, spawn_batch, spawn_blocking, yield_now};
 
@@ -325,4 +326,138 @@ fn hooks_of_polls_run_inside_of_the_task() {
         runtime.block_on(runtime.spawn(async {})).unwrap();
         assert_eq!(*seen.lock().unwrap(), [true, true]);
     }
+}
+
+/// What the hooks around polls were told of how long tasks had waited.
+type Waits = Arc<Mutex<Vec<Option<Duration>>>>;
+
+fn told(waits: &Waits) -> impl Fn(&TaskMeta<'_>) + Send + Sync + use<> {
+    let waits = waits.clone();
+    move |task| waits.lock().unwrap().push(task.schedule_latency())
+}
+
+fn spin(time: Duration) {
+    let start = Instant::now();
+    while start.elapsed() < time {
+        std::hint::spin_loop();
+    }
+}
+
+#[test]
+fn a_task_is_told_how_long_it_has_waited_in_queues() {
+    let (before, after) = (Waits::default(), Waits::default());
+    let rt = Builder::new_current_thread()
+        .track_task_schedule_latency()
+        .on_before_task_poll(told(&before))
+        .on_after_task_poll(told(&after))
+        .on_task_spawn(|task| assert_eq!(task.schedule_latency(), None))
+        .on_task_terminate(|task| assert_eq!(task.schedule_latency(), None))
+        .build()
+        .unwrap();
+    let long = Duration::from_millis(5);
+    rt.block_on(async {
+        let (tell, told) = tress::sync::oneshot::channel::<()>();
+        let task = tress::spawn(async {
+            yield_now().await;
+            told.await.unwrap();
+        });
+        // Since it was spawned.
+        spin(long);
+        while before.lock().unwrap().len() < 2 {
+            yield_now().await;
+        }
+        assert!(before.lock().unwrap()[0].unwrap() >= long);
+        // While it waits for the message it waits in no queue.
+        spin(long * 4);
+        let asked = Instant::now();
+        tell.send(()).unwrap();
+        task.await.unwrap();
+        assert!(before.lock().unwrap()[2].unwrap() <= asked.elapsed());
+    });
+    assert_eq!(*before.lock().unwrap(), *after.lock().unwrap());
+    assert_eq!(before.lock().unwrap().len(), 3);
+}
+
+#[test]
+fn how_long_tasks_wait_is_counted_by_worker() {
+    for mut builder in both() {
+        let rt = builder
+            .enable_metrics_schedule_latency_histogram()
+            .build()
+            .unwrap();
+        let metrics = rt.metrics();
+        let counted = || -> u64 {
+            let buckets = metrics.schedule_latency_histogram_num_buckets();
+            (0..metrics.num_workers())
+                .flat_map(|worker| (0..buckets).map(move |bucket| (worker, bucket)))
+                .map(|(worker, bucket)| {
+                    metrics.schedule_latency_histogram_bucket_count(worker, bucket)
+                })
+                .sum()
+        };
+        rt.block_on(async {
+            for _ in 0..10 {
+                tress::spawn(yield_now()).await.unwrap();
+            }
+            tress::spawn(async {
+                // Neither is the runtime's own.
+                spawn_blocking(|| {}).await.unwrap();
+            })
+            .await
+            .unwrap();
+        });
+        // The last task was polled once, or once more when the closure had ended.
+        let polls: u64 = (0..metrics.num_workers())
+            .map(|worker| metrics.worker_poll_count(worker))
+            .sum();
+        assert_eq!(counted(), polls);
+        assert!(polls >= 21);
+    }
+}
+
+#[test]
+fn nothing_is_measured_unless_asked_for() {
+    let waits = Waits::default();
+    let rt = Builder::new_current_thread()
+        .on_before_task_poll(told(&waits))
+        .build()
+        .unwrap();
+    rt.block_on(rt.spawn(async {})).unwrap();
+    assert_eq!(*waits.lock().unwrap(), [None]);
+    let metrics = rt.metrics();
+    assert!(!metrics.schedule_latency_histogram_enabled());
+    assert_eq!(metrics.schedule_latency_histogram_num_buckets(), 0);
+}
+
+#[test]
+fn tasks_of_dispatchers_are_measured_and_those_of_local_sets_are_not() {
+    let waits = Waits::default();
+    let rt = Builder::new_multi_thread()
+        .worker_threads(1)
+        .track_task_schedule_latency()
+        .on_before_task_poll(told(&waits))
+        .build()
+        .unwrap();
+    let long = Duration::from_millis(20);
+    rt.block_on(async {
+        let (tell, told) = tress::sync::oneshot::channel::<()>();
+        let view = tress::dispatch::default().limited_parallelism(1);
+        let task = tress::dispatch::spawn_on(&view, async { told.await.unwrap() });
+        while waits.lock().unwrap().is_empty() {
+            yield_now().await;
+        }
+        spin(long);
+        let asked = Instant::now();
+        tell.send(()).unwrap();
+        task.await.unwrap();
+        let last = waits.lock().unwrap().last().copied().flatten();
+        assert!(last.unwrap() <= asked.elapsed());
+    });
+    assert!(waits.lock().unwrap().iter().all(Option::is_some));
+    let before = waits.lock().unwrap().len();
+    let set = LocalSet::new();
+    set.block_on(&rt, async {
+        tress::task::spawn_local(async {}).await.unwrap();
+    });
+    assert_eq!(waits.lock().unwrap().len(), before);
 }

@@ -580,6 +580,68 @@ impl Builder {
         self
     }
 
+    /// Measures how long each task waits in queues before it is polled, and tells it to the hooks of tasks.
+    ///
+    /// This is off by default, since it makes every poll slower. See
+    /// [`TaskMeta::schedule_latency`](super::TaskMeta::schedule_latency).
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tokio::runtime::Builder::new_current_thread()
+    ///     .track_task_schedule_latency()
+    ///     .on_before_task_poll(|task| assert!(task.schedule_latency().is_some()))
+    ///     .build()?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn track_task_schedule_latency(&mut self) -> &mut Self {
+        self.inner.track_task_schedule_latency();
+        self
+    }
+
+    /// Does what [`track_task_schedule_latency`](Builder::track_task_schedule_latency) does, and counts the times in
+    /// a histogram of each worker.
+    ///
+    /// This is off by default. See
+    /// [`RuntimeMetrics::schedule_latency_histogram_bucket_count`](super::RuntimeMetrics::schedule_latency_histogram_bucket_count).
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tokio::runtime::Builder::new_current_thread()
+    ///     .enable_metrics_schedule_latency_histogram()
+    ///     .build()?;
+    /// assert!(rt.metrics().schedule_latency_histogram_enabled());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn enable_metrics_schedule_latency_histogram(&mut self) -> &mut Self {
+        self.inner.enable_metrics_schedule_latency_histogram();
+        self
+    }
+
+    /// Sets which buckets the histograms of schedule latencies have.
+    ///
+    /// The default is ten buckets of 100 µs.
+    ///
+    /// # Examples
+    /// ```
+    /// use tokio::runtime::{Builder, HistogramConfiguration, LogHistogram};
+    ///
+    /// let rt = Builder::new_current_thread()
+    ///     .enable_metrics_schedule_latency_histogram()
+    ///     .metrics_schedule_latency_histogram_configuration(HistogramConfiguration::log(
+    ///         LogHistogram::builder().precision_exact(3),
+    ///     ))
+    ///     .build()?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn metrics_schedule_latency_histogram_configuration(
+        &mut self,
+        configuration: HistogramConfiguration,
+    ) -> &mut Self {
+        self.inner
+            .metrics_schedule_latency_histogram_configuration(configuration);
+        self
+    }
+
     /// Does what [`enable_metrics_poll_time_histogram`](Builder::enable_metrics_poll_time_histogram)
     /// does.
     #[doc(hidden)]

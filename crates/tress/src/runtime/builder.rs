@@ -14,7 +14,7 @@ use crate::scheduler::{self, Config, Current, Hook, Io, Multi, Scheduler};
 use crate::sys::{Counter, SeedGenerator, clock, cpus};
 use crate::task::Home;
 use crate::task::coop::Budget;
-use crate::task::hooks::{Hooks, TaskHook, TaskMeta};
+use crate::task::hooks::{Hooks, Latency, TaskHook, TaskMeta};
 use crate::timer::Clock;
 use crate::trace::{self, Tracer};
 use std::fmt;
@@ -63,6 +63,9 @@ pub struct Builder {
     hooks: Hooks,
     times_polls: bool,
     poll_times: HistogramConfiguration,
+    tracks_latency: bool,
+    counts_latency: bool,
+    latencies: HistogramConfiguration,
     pub(super) diagnostics: Diagnostics,
 }
 
@@ -159,6 +162,9 @@ impl Builder {
             hooks: Hooks::default(),
             times_polls: false,
             poll_times: HistogramConfiguration::default(),
+            tracks_latency: false,
+            counts_latency: false,
+            latencies: HistogramConfiguration::default(),
             diagnostics: Diagnostics::default(),
         }
     }
@@ -857,6 +863,79 @@ impl Builder {
         self
     }
 
+    /// Measures how long each task waits in queues before it is polled, and tells it to the
+    /// [hooks of tasks](super::TaskMeta::schedule_latency). Default: off.
+    ///
+    /// The time runs from the moment at which the task becomes ready to its poll. Tasks that are spawned on the runtime
+    /// and on its [dispatchers](crate::dispatch) are measured, those of a [`LocalSet`](crate::task::LocalSet) and
+    /// closures on the blocking pool are not.
+    ///
+    /// It costs what a hook of tasks costs, and two looks at the clock for each poll.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicUsize, Ordering};
+    /// use std::sync::Arc;
+    ///
+    /// let measured = Arc::new(AtomicUsize::new(0));
+    /// let rt = tress::runtime::Builder::new_current_thread()
+    ///     .track_task_schedule_latency()
+    ///     .on_before_task_poll({
+    ///         let measured = measured.clone();
+    ///         move |task| {
+    ///             measured.fetch_add(usize::from(task.schedule_latency().is_some()), Ordering::Relaxed);
+    ///         }
+    ///     })
+    ///     .build()?;
+    /// rt.block_on(rt.spawn(async {})).unwrap();
+    /// assert_eq!(measured.load(Ordering::Relaxed), 1);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn track_task_schedule_latency(&mut self) -> &mut Self {
+        self.tracks_latency = true;
+        self
+    }
+
+    /// Does what [`track_task_schedule_latency`](Builder::track_task_schedule_latency) does, and counts the times in a
+    /// [histogram](super::RuntimeMetrics::schedule_latency_histogram_bucket_count) of the worker that polls the task.
+    /// Default: off.
+    ///
+    /// ```
+    /// let rt = tress::runtime::Builder::new_current_thread()
+    ///     .enable_metrics_schedule_latency_histogram()
+    ///     .build()?;
+    /// rt.block_on(rt.spawn(async {})).unwrap();
+    /// let metrics = rt.metrics();
+    /// let buckets = 0..metrics.schedule_latency_histogram_num_buckets();
+    /// let polls: u64 = buckets.map(|b| metrics.schedule_latency_histogram_bucket_count(0, b)).sum();
+    /// assert_eq!(polls, 1);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn enable_metrics_schedule_latency_histogram(&mut self) -> &mut Self {
+        self.tracks_latency = true;
+        self.counts_latency = true;
+        self
+    }
+
+    /// Sets which buckets the histograms of schedule latencies have, without turning them on. Default: ten of 100 µs.
+    ///
+    /// ```
+    /// use tress::runtime::{Builder, HistogramConfiguration, LogHistogram};
+    ///
+    /// let rt = Builder::new_current_thread()
+    ///     .enable_metrics_schedule_latency_histogram()
+    ///     .metrics_schedule_latency_histogram_configuration(HistogramConfiguration::log(LogHistogram::default()))
+    ///     .build()?;
+    /// assert!(rt.metrics().schedule_latency_histogram_num_buckets() > 100);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn metrics_schedule_latency_histogram_configuration(
+        &mut self,
+        configuration: HistogramConfiguration,
+    ) -> &mut Self {
+        self.latencies = configuration;
+        self
+    }
+
     /// Sets the seed of the runtime's random generators.
     ///
     /// With the same seed the random decisions, such as the order of `select!`'s branches, are the same in
@@ -1017,6 +1096,7 @@ impl Builder {
         Hooks {
             on_spawn: hooks.on_spawn.map(inside),
             on_terminate: hooks.on_terminate.map(inside),
+            latency: self.tracks_latency.then(|| Latency::new(place.clone())),
             ..hooks
         }
     }
@@ -1066,9 +1146,14 @@ impl Builder {
     fn start(&self, shared: &Arc<Shared>, diagnostics: &Resolved) -> io::Result<()> {
         shared.scheduler.adopt(shared);
         for worker in 0..shared.scheduler.workers() {
-            let poll_times = &shared.scheduler.station(worker).stats.poll_times;
+            let stats = &shared.scheduler.station(worker).stats;
             if self.times_polls {
-                let _ = poll_times.set(Histogram::new(&self.poll_times));
+                let _ = stats.poll_times.set(Histogram::new(&self.poll_times));
+            }
+            if self.counts_latency {
+                let _ = stats
+                    .schedule_latencies
+                    .set(Histogram::new(&self.latencies));
             }
         }
         let started = match self.eager_start {

@@ -739,6 +739,47 @@ impl RuntimeMetrics {
         self.stats(worker).0.poll_times.get()
     }
 
+    /// Returns whether the workers
+    /// [count how long tasks wait](crate::runtime::Builder::enable_metrics_schedule_latency_histogram).
+    pub fn schedule_latency_histogram_enabled(&self) -> bool {
+        self.latencies(0).is_some()
+    }
+
+    /// Returns the number of buckets of each worker's histogram of schedule latencies; 0 if there is none.
+    pub fn schedule_latency_histogram_num_buckets(&self) -> usize {
+        self.latencies(0).map_or(0, Histogram::buckets)
+    }
+
+    /// Returns which durations count in a bucket; an empty range if there are no histograms.
+    ///
+    /// # Panics
+    /// If there are not that many buckets.
+    #[track_caller]
+    pub fn schedule_latency_histogram_bucket_range(&self, bucket: usize) -> Range<Duration> {
+        match self.latencies(0) {
+            Some(histogram) => histogram.range(bucket),
+            None => Range::default(),
+        }
+    }
+
+    /// Returns the number of polls by a worker whose tasks had waited for a time in that bucket; 0 if there are no
+    /// histograms.
+    ///
+    /// # Panics
+    /// If there are not that many workers or buckets.
+    #[track_caller]
+    pub fn schedule_latency_histogram_bucket_count(&self, worker: usize, bucket: usize) -> u64 {
+        match self.latencies(worker) {
+            Some(histogram) => histogram.get(bucket),
+            None => 0,
+        }
+    }
+
+    #[track_caller]
+    fn latencies(&self, worker: usize) -> Option<&Histogram> {
+        self.stats(worker).0.schedule_latencies.get()
+    }
+
     /// An older name.
     #[doc(hidden)]
     #[deprecated = "use `poll_time_histogram_enabled`"]

@@ -222,6 +222,13 @@ impl Shared {
         }
     }
 
+    /// Returns whether tasks are stamped when they become ready.
+    pub(crate) fn tracks_latency(&self) -> bool {
+        self.hooks
+            .as_ref()
+            .is_some_and(|hooks| hooks.track_latency())
+    }
+
     /// Spawns each of many futures. No lock of the runtime is held while the iterator runs.
     pub(crate) fn spawn_batch<I>(
         &self,

@@ -14,6 +14,7 @@ use super::frame::{Frame, Loop, Seat, Station};
 use super::pinned::Pinned;
 use super::place::Place;
 use super::rest::{Io, Rest};
+use super::stats::WorkerStats;
 use super::{Config, Scheduler};
 use crate::context;
 use crate::runtime::Shared;
@@ -130,6 +131,14 @@ fn driving<'a>(shared: *const Shared) -> Option<&'a Driving> {
     // SAFETY: set by `block_on` of this thread for as long as the value is on its stack, below everything that
     // can call this.
     unsafe { driving.as_ref() }.filter(|driving| ptr::eq(driving.shared, shared))
+}
+
+/// Calls `f` with the counters of the worker of that runtime, if this thread drives it.
+pub(super) fn with_stats_here(shared: *const Shared, f: impl FnOnce(&WorkerStats)) {
+    if driving(shared).is_some() {
+        // SAFETY: whoever drives a runtime holds it.
+        f(unsafe { &(*shared).current().station.stats });
+    }
 }
 
 impl Current {

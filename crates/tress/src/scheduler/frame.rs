@@ -228,8 +228,12 @@ pub(crate) trait Loop {
 
     /// Tells the owners what they are part of.
     fn adopt(&self, shared: &Arc<Shared>) {
+        let stamped = shared.tracks_latency();
         for owner in self.owners() {
             owner.set_whole(shared);
+            if stamped {
+                owner.stamp_tasks();
+            }
         }
         self.frame().blocking.owner().set_whole(shared);
     }

@@ -57,6 +57,15 @@ use std::io;
 use std::ops::Deref;
 use std::sync::Arc;
 
+/// Calls `f` with the counters of the worker that this thread is, if it is one of that runtime.
+pub(crate) fn with_stats_here(shared: *const Shared, f: impl FnOnce(&WorkerStats)) {
+    let worker = Worker::here().filter(|worker| std::ptr::eq(worker.shared(), shared));
+    match worker.and_then(|worker| Some((worker, worker.core()?))) {
+        Some((worker, core)) => f(&worker.multi().remotes[core.index()].stats),
+        None => current::with_stats_here(shared, f),
+    }
+}
+
 /// A scheduler, by its loop. What all of them can answer is in the [`Loop`] that this derefs to.
 pub(crate) enum Scheduler {
     Multi(Multi),

@@ -3,7 +3,7 @@
 use crate::runtime::metrics::histogram::Histogram;
 use crate::sys::{Counter, clock};
 use std::sync::OnceLock;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What one worker has done. Written only by the worker, except where noted.
 #[derive(Debug, Default)]
@@ -34,6 +34,8 @@ pub(crate) struct WorkerStats {
     pub(crate) timers_fired: Counter,
     /// How long polls took, if they are timed: set when the runtime is built.
     pub(crate) poll_times: OnceLock<Histogram>,
+    /// How long tasks waited for their polls, if that is counted: set when the runtime is built.
+    pub(crate) schedule_latencies: OnceLock<Histogram>,
     /// Written by the monitor.
     pub(crate) slow_polls: Counter,
 }
@@ -48,6 +50,13 @@ impl WorkerStats {
     pub(crate) fn end_poll(&self, begun: Option<Instant>) {
         if let (Some(histogram), Some(begun)) = (self.poll_times.get(), begun) {
             histogram.count(clock::elapsed(begun));
+        }
+    }
+
+    /// Counts how long a task has waited for its poll, for the worker.
+    pub(crate) fn count_latency(&self, latency: Duration) {
+        if let Some(histogram) = self.schedule_latencies.get() {
+            histogram.count(latency);
         }
     }
 

@@ -87,6 +87,9 @@ impl View {
             polled: Counter::default(),
         });
         view.owner.set_whole(&view);
+        if shared.tracks_latency() {
+            view.owner.stamp_tasks();
+        }
         if let Some(on_panic) = shared.scheduler.station(0).owner.on_panic() {
             view.owner.set_on_panic(on_panic.clone());
         }

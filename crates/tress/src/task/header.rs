@@ -151,6 +151,13 @@ impl Header {
         }
     }
 
+    /// Notes when the task became ready, if that is tracked. The caller is about to queue it.
+    pub(super) fn stamp(&self) {
+        if let Some(hooked) = self.origin.hooks() {
+            hooked.stamp();
+        }
+    }
+
     /// Returns the type name of its future.
     pub(crate) fn type_name(&self) -> &'static str {
         let hooked = self.origin.hooks().and_then(|hooked| hooked.inner);
@@ -223,7 +230,7 @@ impl Origin {
 
     /// Adds hooks.
     pub(super) fn hooked(mut self, hooks: Arc<Hooks>) -> Origin {
-        let hooked = Some(Hooked { hooks, inner: None });
+        let hooked = Some(Hooked::new(hooks));
         match self.boxed_mut() {
             Some(boxed) => {
                 boxed.hooked = hooked;

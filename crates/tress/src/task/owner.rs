@@ -39,7 +39,8 @@ pub(crate) struct Owner<P: Parent> {
 pub(crate) struct AnyOwner {
     // First, so that a pointer to one is a pointer to the other.
     slab: Slab,
-    vtable: &'static VTable,
+    /// A `&'static VTable`.
+    vtable: AtomicPtr<VTable>,
     whole: AtomicPtr<()>,
     large: Mutex<LargeList>,
     /// Shields that its tasks' state words have no room for.
@@ -69,19 +70,25 @@ struct Large {
 }
 
 impl<P: Parent> Owner<P> {
+    const KEEP: Keep = Keep {
+        retain: retain::<P>,
+        release: release::<P>,
+    };
     const VTABLE: &'static VTable = &VTable {
         schedule: schedule::<P>,
-        keep: Keep {
-            retain: retain::<P>,
-            release: release::<P>,
-        },
+        keep: Self::KEEP,
+    };
+    /// Of an owner whose tasks are stamped when they become ready.
+    const STAMPING: &'static VTable = &VTable {
+        schedule: stamp_and_schedule::<P>,
+        keep: Self::KEEP,
     };
 
     pub(crate) fn new() -> Owner<P> {
         Owner {
             any: AnyOwner {
                 slab: Slab::new(),
-                vtable: Self::VTABLE,
+                vtable: AtomicPtr::new(ptr::from_ref(Self::VTABLE).cast_mut()),
                 whole: AtomicPtr::new(ptr::null_mut()),
                 large: Mutex::new(LargeList {
                     head: ptr::null_mut(),
@@ -97,6 +104,12 @@ impl<P: Parent> Owner<P> {
     pub(crate) fn set_whole(&self, whole: &Arc<P::Whole>) {
         let whole = Arc::as_ptr(whole).cast_mut().cast();
         self.any.whole.store(whole, Ordering::Relaxed);
+    }
+
+    /// Lets each task be stamped when it becomes ready, if it is one that is tracked. Called before the first task comes.
+    pub(crate) fn stamp_tasks(&self) {
+        let vtable = ptr::from_ref(Self::STAMPING).cast_mut();
+        self.any.vtable.store(vtable, Ordering::Relaxed);
     }
 
     /// Returns what the owner is part of; null before `set_whole`.
@@ -121,6 +134,14 @@ unsafe fn schedule<P: Parent>(task: Ready) {
 }
 
 /// # Safety
+/// As for `schedule`.
+unsafe fn stamp_and_schedule<P: Parent>(task: Ready) {
+    task.header().stamp();
+    // SAFETY: by the caller's promise.
+    unsafe { schedule::<P>(task) }
+}
+
+/// # Safety
 /// The slab is that of an `Owner<P>` which has its whole.
 unsafe fn retain<P: Parent>(slab: NonNull<Slab>) {
     // SAFETY: a caller that asks an owner for memory keeps what the owner is part of.
@@ -135,6 +156,12 @@ unsafe fn release<P: Parent>(slab: NonNull<Slab>) {
 }
 
 impl AnyOwner {
+    #[inline(always)]
+    fn vtable(&self) -> &'static VTable {
+        // SAFETY: only ever set from references to one of the two tables.
+        unsafe { &*self.vtable.load(Ordering::Relaxed) }
+    }
+
     pub(super) fn whole<T>(&self) -> *const T {
         self.whole.load(Ordering::Relaxed).cast_const().cast()
     }
@@ -166,7 +193,7 @@ impl AnyOwner {
         // SAFETY: an unfinished task's owner is alive, and its vtable was made for the owner's parent.
         unsafe {
             let owner = task.header().owner;
-            (owner.as_ref().vtable.schedule)(task);
+            (owner.as_ref().vtable().schedule)(task);
         }
     }
 
@@ -183,7 +210,7 @@ impl AnyOwner {
         // SAFETY: by the caller's promise.
         unsafe {
             match class {
-                Some(class) => Slab::alloc(this.cast(), class, &this.as_ref().vtable.keep).cast(),
+                Some(class) => Slab::alloc(this.cast(), class, &this.as_ref().vtable().keep).cast(),
                 None => AnyOwner::alloc_large(this, layout),
             }
         }
@@ -203,7 +230,7 @@ impl AnyOwner {
             };
             let task = links.cast::<u8>().add(offset).cast::<Header>();
             let owner = this.as_ref();
-            (owner.vtable.keep.retain)(this.cast());
+            (owner.vtable().keep.retain)(this.cast());
             // The walker must see a count of zero until the cell is initialised.
             super::cell::mark_free(task);
             let mut list = owner.large.lock();
@@ -235,7 +262,7 @@ impl AnyOwner {
         unsafe {
             if in_page && class.is_some() {
                 let here = context::with(|cx| cx.slab.get());
-                Slab::free(task.cast(), here, &this.as_ref().vtable.keep);
+                Slab::free(task.cast(), here, &this.as_ref().vtable().keep);
             } else {
                 AnyOwner::free_large(this, task, layout);
             }
@@ -262,7 +289,7 @@ impl AnyOwner {
                 }
             }
             dealloc(links.as_ptr().cast(), layout);
-            (owner.vtable.keep.release)(this.cast());
+            (owner.vtable().keep.release)(this.cast());
         }
     }
 
@@ -311,7 +338,7 @@ impl AnyOwner {
     /// The caller owns the slab.
     pub(crate) unsafe fn tidy(&self) {
         // SAFETY: by the caller's promise.
-        unsafe { self.slab.tidy(&self.vtable.keep) }
+        unsafe { self.slab.tidy(&self.vtable().keep) }
     }
 
     /// Ends the ownership of the slab, for good.
@@ -320,7 +347,7 @@ impl AnyOwner {
     /// The caller owns the slab and holds a reference to the whole.
     pub(crate) unsafe fn retire(&self) {
         // SAFETY: by the caller's promise.
-        unsafe { self.slab.retire(&self.vtable.keep) }
+        unsafe { self.slab.retire(&self.vtable().keep) }
     }
 }
 

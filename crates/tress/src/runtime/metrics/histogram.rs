@@ -1,4 +1,4 @@
-//! How long polls take: which buckets there are, and how many polls each has had.
+//! How long polls take, or tasks wait: which buckets there are, and how many polls each has had.
 
 use crate::sys::Counter;
 use std::fmt;
