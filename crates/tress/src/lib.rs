@@ -97,6 +97,7 @@ mod scope;
 pub mod shutdown;
 #[cfg(all(any(unix, windows), feature = "signal"))]
 pub mod signal;
+mod spans;
 #[cfg(any(feature = "sink", feature = "stream"))]
 pub mod stream;
 pub mod sync;

@@ -1,6 +1,7 @@
 use super::fiber::Fiber;
 use crate::context;
 use crate::runtime::{Handle, no_runtime};
+use crate::spans::What;
 use crate::task::{JoinHandle, Origin};
 use std::panic::Location;
 
@@ -158,17 +159,17 @@ impl<'a> Builder<'a> {
         T: Send + 'static,
     {
         let fiber = Fiber::new(f, self.stack_size);
-        let at = Location::caller();
+        let (at, what) = (Location::caller(), What::task::<Fiber<F, T>>());
         let shared = &handle.shared;
         // SAFETY: until it starts it is `f`, which may be sent. When it starts it pins its task to the
         // worker, which alone runs and drops it from then on; a current-thread runtime has no workers,
         // and there the fiber refuses to run and to unwind on another thread. The output is `Send`.
         unsafe {
             match self.name {
-                None => shared.submit(fiber, Origin::unnamed(at)),
+                None => shared.submit(fiber, Origin::unnamed(at), what),
                 Some(name) => {
                     let (fiber, origin) = shared.count(fiber, name, at);
-                    shared.submit(fiber, origin)
+                    shared.submit(fiber, origin, what)
                 }
             }
         }

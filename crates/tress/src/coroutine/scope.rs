@@ -4,6 +4,7 @@ use super::builder::STACK_SIZE;
 use super::fiber::{self, Cancelled, Fiber};
 use super::{wait, wait_as};
 use crate::scheduler::Pinned;
+use crate::spans::What;
 use crate::sys::guarded;
 use crate::task::{self, Home, Id, JoinError, JoinHandle, Origin};
 use std::any::Any;
@@ -258,7 +259,7 @@ impl<'scope> Scope<'scope, '_> {
         };
         // SAFETY: the runtime runs the coroutine that calls this, whose task keeps it alive.
         let shared = unsafe { &*control.shared };
-        let origin = shared.adopt(id, origin);
+        let origin = shared.adopt(id, origin, What::task::<Shell>());
         let (place, pinned) = shared
             .scheduler
             .place_bound(shared)

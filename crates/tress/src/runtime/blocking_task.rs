@@ -4,6 +4,7 @@ use super::Shared;
 use crate::blocking::{Job, SpawnError};
 use crate::context;
 use crate::scheduler::Rest;
+use crate::spans::What;
 use crate::sys::Mutex;
 use crate::task::coop;
 use crate::task::{JoinHandle, Ran, Ready};
@@ -149,7 +150,7 @@ impl Shared {
         F: FnOnce() -> R + Send + 'static,
         R: Send + 'static,
     {
-        let (task, handle) = self.new_blocking(Once(Some(f)), at);
+        let (task, handle) = self.new_blocking(Once(Some(f)), at, What::blocking::<F>());
         (handle, self.queue_blocking(task, at_shutdown))
     }
 
@@ -199,7 +200,8 @@ impl Shared {
         let Some(name) = name else {
             return self.spawn_blocking(f);
         };
-        let (task, handle) = self.new_named_blocking(Once(Some(f)), name, Location::caller());
+        let (at, what) = (Location::caller(), What::blocking::<F>());
+        let (task, handle) = self.new_named_blocking(Once(Some(f)), name, at, what);
         unless_refused(self.queue_blocking(task, AtShutdown::Cancel));
         handle
     }

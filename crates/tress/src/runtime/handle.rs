@@ -2,7 +2,7 @@ use super::blocking_task::{AtShutdown, SpawnBlockingError};
 use super::metrics::RuntimeMetrics;
 use super::section::{Section, SectionGuard};
 use super::trace::Trace;
-use super::{Shared, enter_driving, park_thread};
+use super::{Shared, enter_driving, in_span, park_thread};
 use crate::context;
 use crate::sys::atomic::Ordering;
 use crate::sys::plain::AtomicU64;
@@ -330,9 +330,10 @@ impl Handle {
     /// ```
     #[track_caller]
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+        let future = pin!(in_span(future, Location::caller()));
         let _entered = enter_driving(&self.shared, true);
         let config = self.shared.config();
-        park_thread::block_on(pin!(future), config.spin, config.cores)
+        park_thread::block_on(future, config.spin, config.cores)
     }
 
     /// Returns the kind of the runtime.

@@ -1,7 +1,8 @@
 use super::handle::{EnterGuard, Handle};
 use super::metrics::RuntimeMetrics;
 use super::shutdown::{self, ShutdownReport};
-use super::{Builder, Shared, enter_driving};
+use super::{Builder, Shared, enter_driving, in_span};
+use crate::spans::What;
 use crate::task::{JoinHandle, Origin};
 use crate::words;
 use std::fmt;
@@ -169,7 +170,7 @@ impl LocalRuntime {
     #[track_caller]
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         let shared = &self.handle.shared;
-        let future = pin!(future);
+        let future = pin!(in_span(future, Location::caller()));
         let _entered = enter_driving(shared, false);
         shared.current().block_on(shared, future)
     }
@@ -255,7 +256,7 @@ where
     // SAFETY: only a `LocalRuntime`, which has not left this thread, drives this runtime's tasks and, when it is shut
     // down, drops them. So the future stays here. The bounds make it and its output `'static`; the handle of an output
     // that is not `Send` is not `Send` either.
-    unsafe { shared.submit(future, Origin::unnamed(at)) }
+    unsafe { shared.submit(future, Origin::unnamed(at), What::task::<F>()) }
 }
 
 /// As [`spawn`], with a name.
@@ -273,7 +274,7 @@ where
     check_home(shared);
     let (future, origin) = shared.count(future, name, at);
     // SAFETY: as in `spawn`.
-    unsafe { shared.submit(future, origin) }
+    unsafe { shared.submit(future, origin, What::task::<F>()) }
 }
 
 /// Panics unless the runtime is a local one of this thread.

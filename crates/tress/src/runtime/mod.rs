@@ -56,6 +56,7 @@ use crate::blocking::Pool;
 use crate::context::{self, Enter};
 use crate::identity::Names;
 use crate::scheduler::{Current, Multi, Rest, Scheduler, Worker};
+use crate::spans::{self, What};
 use crate::sys::{Counter, SeedGenerator};
 use crate::task::{self, Batch, Counted, Hooks, JoinHandle, Origin, Ready, TaskRef};
 use crate::timer::{Armed, Clock, Timers};
@@ -160,7 +161,7 @@ impl Shared {
         F::Output: Send + 'static,
     {
         // SAFETY: the bounds are what the schedulers need.
-        unsafe { self.submit(future, Origin::unnamed(at)) }
+        unsafe { self.submit(future, Origin::unnamed(at), What::task::<F>()) }
     }
 
     /// As [`spawn`](Shared::spawn), perhaps with a name. Only code that may have one comes here: a task with a name
@@ -180,7 +181,7 @@ impl Shared {
         };
         let (future, origin) = self.count(future, name, at);
         // SAFETY: the bounds are what the schedulers need.
-        unsafe { self.submit(future, origin) }
+        unsafe { self.submit(future, origin, What::task::<F>()) }
     }
 
     /// Wraps a future that has a name, to be counted under it.
@@ -201,9 +202,10 @@ impl Shared {
         &self,
         future: F,
         origin: Origin,
+        what: What,
     ) -> JoinHandle<F::Output> {
         let id = task::Id::next();
-        let origin = self.adopt(id, origin);
+        let origin = self.adopt(id, origin, what);
         let place = self.scheduler.place(self, 1);
         let (owner, source) = (place.owner(), place.source());
         // SAFETY: by the caller's promise; the place says that this thread owns the slab.
@@ -212,10 +214,12 @@ impl Shared {
         handle
     }
 
-    /// Tells the user's hooks, if there are any, that a task is about to be made. Returns the origin to make it with.
+    /// Tells the user's hooks and subscribers, if there are any, that a task is about to be made. Returns the origin to
+    /// make it with.
     /// The caller holds no lock.
     #[inline(always)]
-    pub(crate) fn adopt(&self, id: task::Id, origin: Origin) -> Origin {
+    pub(crate) fn adopt(&self, id: task::Id, origin: Origin, what: What) -> Origin {
+        let origin = origin.in_span(what, id);
         match &self.hooks {
             None => origin,
             Some(hooks) => hooks.adopt(id, origin),
@@ -249,11 +253,13 @@ impl Shared {
                 chunk.extend(futures.by_ref().take(BATCH));
             }));
             let last = chunk.len() < BATCH;
-            // Before the place is taken: hooks may do anything.
-            let origins: Vec<_> = (0..self.hooks.as_ref().map_or(0, |_| chunk.len()))
+            // Before the place is taken: hooks and subscribers may do anything.
+            let told = self.hooks.is_some() || What::may_be_told();
+            let origins: Vec<_> = (0..if told { chunk.len() } else { 0 })
                 .map(|_| {
                     let id = task::Id::next();
-                    (id, self.adopt(id, Origin::unnamed(at)))
+                    let what = What::task::<I::Item>();
+                    (id, self.adopt(id, Origin::unnamed(at), what))
                 })
                 .collect();
             let mut origins = origins.into_iter();
@@ -283,12 +289,13 @@ impl Shared {
         &self,
         future: F,
         at: &'static Location<'static>,
+        what: What,
     ) -> (Ready, JoinHandle<F::Output>)
     where
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        self.make_blocking(future, Origin::unnamed(at))
+        self.make_blocking(future, Origin::unnamed(at), what)
     }
 
     /// As [`new_blocking`](Shared::new_blocking), with a name.
@@ -297,21 +304,28 @@ impl Shared {
         future: F,
         name: &str,
         at: &'static Location<'static>,
+        what: What,
     ) -> (Ready, JoinHandle<F::Output>)
     where
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
         let (future, origin) = self.count(future, name, at);
-        self.make_blocking(future, origin)
+        self.make_blocking(future, origin, what)
     }
 
-    fn make_blocking<F>(&self, future: F, origin: Origin) -> (Ready, JoinHandle<F::Output>)
+    fn make_blocking<F>(
+        &self,
+        future: F,
+        origin: Origin,
+        what: What,
+    ) -> (Ready, JoinHandle<F::Output>)
     where
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
         let id = task::Id::next();
+        let origin = origin.in_span(what, id);
         let origin = match &self.blocking_hooks {
             None => origin,
             Some(hooks) => hooks.adopt(id, origin),
@@ -333,7 +347,7 @@ impl Shared {
         F::Output: Send + 'static,
     {
         let id = task::Id::next();
-        let origin = self.adopt(id, Origin::unnamed(at));
+        let origin = self.adopt(id, Origin::unnamed(at), What::task::<F>());
         let place = self.scheduler.place_outside(1);
         // SAFETY: the bounds are what any thread needs; the place says that this thread owns the slab.
         let (task, handle) =
@@ -435,6 +449,15 @@ impl TimersHandle {
     pub(crate) fn now(&self) -> std::time::Instant {
         self.0.clock.now()
     }
+}
+
+/// Puts a future of `block_on` into a span of its own, if a subscriber wants one.
+#[inline]
+fn in_span<F: Future>(
+    future: F,
+    at: &'static Location<'static>,
+) -> impl Future<Output = F::Output> {
+    spans::in_block_on(future, || task::Id::next().get(), at)
 }
 
 #[cold]

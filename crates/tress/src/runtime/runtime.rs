@@ -1,7 +1,7 @@
 use super::handle::{EnterGuard, Handle};
 use super::metrics::RuntimeMetrics;
 use super::shutdown::{self, ShutdownReport};
-use super::{Builder, Shared, enter_driving, park_thread};
+use super::{Builder, Shared, enter_driving, in_span, park_thread};
 use crate::scheduler::Scheduler;
 use crate::task::JoinHandle;
 use std::future::Future;
@@ -141,7 +141,7 @@ impl Runtime {
     #[track_caller]
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         let shared = &self.handle.shared;
-        let future = pin!(future);
+        let future = pin!(in_span(future, Location::caller()));
         match &shared.scheduler {
             Scheduler::Multi(multi) => {
                 let _entered = enter_driving(shared, true);

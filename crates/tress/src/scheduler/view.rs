@@ -8,6 +8,7 @@
 mod queue;
 
 use crate::runtime::{AtShutdown, Shared};
+use crate::spans::What;
 use crate::sys::{Counter, Mutex};
 use crate::task::{
     self, Id, JoinHandle, Origin, Owner, Parent, Ran, Ready, Roaming, Source, TaskRef, Woken,
@@ -112,7 +113,7 @@ impl View {
     {
         let (id, origin) = (Id::next(), Origin::unnamed(at));
         let origin = match self.shared.upgrade() {
-            Some(shared) => shared.adopt(id, origin),
+            Some(shared) => shared.adopt(id, origin, What::task::<F>()),
             None => origin,
         };
         // SAFETY: the owner has its whole; the bounds are what any thread needs to run it.

@@ -120,13 +120,44 @@ pub(super) unsafe fn mark_free(task: NonNull<Header>) {
 
 /// Drops a future whose poll panics, while unwinding: its destructor may ask whether the thread is panicking, as
 /// those of lock guards do.
-struct DropUnwinding<F>(*mut ManuallyDrop<F>);
+struct DropUnwinding<F> {
+    task: NonNull<Header>,
+    future: *mut ManuallyDrop<F>,
+}
 
 impl<F> Drop for DropUnwinding<F> {
     fn drop(&mut self) {
         // SAFETY: made by `poll`, which has the future to itself, and forgotten unless it panics;
         // the future is not used again.
-        guarded(|| unsafe { ManuallyDrop::drop(&mut *self.0) });
+        guarded(|| unsafe { drop_future(self.task, self.future) });
+    }
+}
+
+/// Drops a task's future, in the task's span.
+///
+/// # Safety
+/// The caller has the future to itself, which is not used again.
+#[inline]
+unsafe fn drop_future<F>(task: NonNull<Header>, future: *mut ManuallyDrop<F>) {
+    // SAFETY: by the caller's promise; the span is closed by `leave_span` only.
+    unsafe {
+        let span = task.as_ref().origin.span();
+        let _entered = span.and_then(|span| span.enter_guarded());
+        ManuallyDrop::drop(&mut *future);
+    }
+}
+
+/// Closes the span of a task whose future has been dropped.
+///
+/// # Safety
+/// The caller runs the task, or tears it down, and has not entered the span.
+#[inline]
+unsafe fn leave_span(task: NonNull<Header>) {
+    // SAFETY: by the caller's promise.
+    unsafe {
+        if let Some(span) = task.as_ref().origin.span() {
+            span.close();
+        }
     }
 }
 
@@ -142,14 +173,18 @@ unsafe fn poll<F: Future>(task: NonNull<Header>, cx: &mut Context<'_>) -> bool {
             // On completion the future is dropped inside the guard as well: a panicking
             // destructor is the task's panic, not the worker's.
             let polled = catch_unwind(AssertUnwindSafe(|| {
-                let unwinding = DropUnwinding(future);
-                let polled = Pin::new_unchecked(&mut **future).poll(cx);
+                let unwinding = DropUnwinding { task, future };
+                let polled = {
+                    let span = task.as_ref().origin.span();
+                    let _entered = span.and_then(|span| span.enter());
+                    Pin::new_unchecked(&mut **future).poll(cx)
+                };
                 std::mem::forget(unwinding);
                 if let Poll::Ready(output) = polled {
                     // Moved out first: it must not be dropped, and perhaps panic, while the future's destructor
                     // unwinds.
                     ready = Some(output);
-                    ManuallyDrop::drop(&mut *future);
+                    drop_future(task, future);
                 }
             }));
             let output = match (polled, ready) {
@@ -161,6 +196,7 @@ unsafe fn poll<F: Future>(task: NonNull<Header>, cx: &mut Context<'_>) -> bool {
                     Err(JoinError::panic(task.as_ref().id, payload))
                 }
             };
+            leave_span(task);
             (*stage).output = ManuallyDrop::new(output);
             true
         })
@@ -174,8 +210,9 @@ unsafe fn cancel<F: Future>(task: NonNull<Header>) {
     unsafe {
         with_stage::<F, _>(task, |stage| {
             let dropped = catch_unwind(AssertUnwindSafe(|| {
-                ManuallyDrop::drop(&mut (*stage).future);
+                drop_future(task, &raw mut (*stage).future);
             }));
+            leave_span(task);
             let id = task.as_ref().id;
             let error = match dropped {
                 Ok(()) => JoinError::cancelled(id),

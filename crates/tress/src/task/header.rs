@@ -18,6 +18,7 @@ use super::owner::AnyOwner;
 use super::state::State;
 use crate::context;
 use crate::identity::{Id, Label, Name};
+use crate::spans::{TaskSpan, WakerOp, What};
 use crate::sys::UnsafeCell;
 use crate::sys::atomic::{AtomicBool, Ordering};
 use crate::sys::clock::{Clock, Scale};
@@ -137,6 +138,14 @@ impl Header {
         self.origin.label()
     }
 
+    /// Tells a subscriber what is done with a waker of the task.
+    #[inline(always)]
+    pub(super) fn tell(&self, op: WakerOp) {
+        if let Some(span) = self.origin.span() {
+            span.tell(op);
+        }
+    }
+
     /// Counts a poll of the task that is running, if it has a name.
     pub(super) fn note_named_poll() {
         Header::with_running(|task| task.origin.note_poll());
@@ -180,15 +189,16 @@ impl Header {
     }
 }
 
-/// Where a task was spawned, its name and its hooks, if it has any, in one word.
+/// Where a task was spawned, its name, its hooks and its span, if it has any, in one word.
 ///
-/// Nearly all tasks have neither: they carry the bare location. Others carry a tagged pointer to a box.
+/// Nearly all tasks have none of them: they carry the bare location. Others carry a tagged pointer to a box.
 pub(crate) struct Origin(NonNull<()>);
 
 struct Boxed {
     location: &'static Location<'static>,
     named: Option<Named>,
     hooked: Option<Hooked>,
+    span: Option<TaskSpan>,
 }
 
 struct Named {
@@ -225,7 +235,34 @@ impl Origin {
                 last_poll: AtomicU64::new(0),
             }),
             hooked: None,
+            span: None,
         })
+    }
+
+    /// Adds a span, if a subscriber wants one. The caller holds no lock.
+    #[inline]
+    pub(crate) fn in_span(self, what: What, id: Id) -> Origin {
+        match what.span(id.get(), self.name(), self.location()) {
+            None => self,
+            Some(span) => self.with_span(span),
+        }
+    }
+
+    #[cold]
+    fn with_span(mut self, span: TaskSpan) -> Origin {
+        let span = Some(span);
+        match self.boxed_mut() {
+            Some(boxed) => {
+                boxed.span = span;
+                self
+            }
+            None => Origin::boxing(Boxed {
+                location: self.location(),
+                named: None,
+                hooked: None,
+                span,
+            }),
+        }
     }
 
     /// Adds hooks.
@@ -240,6 +277,7 @@ impl Origin {
                 location: self.location(),
                 named: None,
                 hooked,
+                span: None,
             }),
         }
     }
@@ -255,6 +293,7 @@ impl Origin {
         (raw.addr() & BOXED != 0).then(|| raw.map_addr(|a| a & !BOXED))
     }
 
+    #[inline(always)]
     fn boxed(&self) -> Option<&Boxed> {
         // SAFETY: a tagged word is a box we own, and it is changed through `boxed_mut` only.
         self.raw().map(|boxed| unsafe { &*boxed })
@@ -272,6 +311,12 @@ impl Origin {
     /// Returns the hooks of a task that has some.
     pub(super) fn hooks(&self) -> Option<&Hooked> {
         self.boxed()?.hooked.as_ref()
+    }
+
+    /// Returns the span of a task that has one.
+    #[inline(always)]
+    pub(super) fn span(&self) -> Option<&TaskSpan> {
+        self.boxed()?.span.as_ref()
     }
 
     /// Chooses the table of a new task, given that of its future's type.

@@ -129,6 +129,7 @@ pub(crate) fn requeue_after_poll() {
         // SAFETY: the running task outlives its poll.
         let waker = cx.task.get().map(|task| unsafe { waker::borrowed(task) });
         if !waker.is_some_and(|waker| crate::scheduler::defer(&waker)) {
+            Header::with_running(|task| task.tell(crate::spans::WakerOp::WakeByRef));
             cx.yielded.set(true);
         }
     });

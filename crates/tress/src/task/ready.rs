@@ -107,12 +107,14 @@ impl LocalReady {
 mod tests {
     use super::*;
     use crate::runtime::Builder;
+    use crate::spans::What;
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     fn a_ready_task() -> (Ready, super::super::JoinHandle<()>, crate::runtime::Runtime) {
         let runtime = Builder::new_current_thread().build().unwrap();
         let shared = &runtime.handle().shared;
-        let (task, handle) = shared.new_blocking(async {}, std::panic::Location::caller());
+        let (at, what) = (std::panic::Location::caller(), What::task::<()>());
+        let (task, handle) = shared.new_blocking(async {}, at, what);
         (task, handle, runtime)
     }
 

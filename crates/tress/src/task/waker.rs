@@ -5,6 +5,7 @@ use super::owner::AnyOwner;
 use super::ready::Ready;
 use super::state::Wake;
 use crate::identity::Id;
+use crate::spans::WakerOp;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::ptr::NonNull;
@@ -53,8 +54,11 @@ fn header(data: *const ()) -> NonNull<Header> {
 // header is alive; `wake` and `drop` give that reference up.
 
 unsafe fn clone(data: *const ()) -> RawWaker {
+    let task = header(data);
     // SAFETY: see above.
-    unsafe { header(data).as_ref() }.state.ref_inc();
+    let task = unsafe { task.as_ref() };
+    task.tell(WakerOp::Clone);
+    task.state.ref_inc();
     RawWaker::new(data, &VTABLE)
 }
 
@@ -62,6 +66,7 @@ unsafe fn wake(data: *const ()) {
     let task = header(data);
     // SAFETY: see above. A submitted task is unfinished, so its own reference keeps it.
     unsafe {
+        task.as_ref().tell(WakerOp::Wake);
         match task.as_ref().state.wake_by_val() {
             Wake::Submit => AnyOwner::schedule(Ready::from_raw(task)),
             Wake::Nothing => {}
@@ -71,11 +76,19 @@ unsafe fn wake(data: *const ()) {
 }
 
 unsafe fn wake_by_ref(data: *const ()) {
+    let task = header(data);
     // SAFETY: see above.
-    unsafe { super::wake_by_ref(header(data)) }
+    unsafe {
+        task.as_ref().tell(WakerOp::WakeByRef);
+        super::wake_by_ref(task);
+    }
 }
 
 unsafe fn drop(data: *const ()) {
+    let task = header(data);
     // SAFETY: see above.
-    unsafe { super::drop_ref(header(data)) }
+    unsafe {
+        task.as_ref().tell(WakerOp::Drop);
+        super::drop_ref(task);
+    }
 }

@@ -1,6 +1,7 @@
 use super::waker;
 use crate::context;
 use crate::scheduler;
+use crate::spans::WakerOp;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -58,7 +59,11 @@ impl Future for YieldNow {
         }
         context::with(|c| match c.task.get() {
             // The task polls this future itself: a mark for the end of its poll is all it takes.
-            Some(task) if waker::is_for(cx.waker(), task) => c.yielded.set(true),
+            Some(task) if waker::is_for(cx.waker(), task) => {
+                // SAFETY: the running task outlives its poll.
+                unsafe { task.as_ref() }.tell(WakerOp::WakeByRef);
+                c.yielded.set(true);
+            }
             _ => cx.waker().wake_by_ref(),
         });
         Poll::Pending

@@ -13,6 +13,7 @@
 
 use super::remote::Remote;
 use crate::context::{self, Enter, Held};
+use crate::spans::What;
 use crate::sys::atomic::Ordering;
 use crate::sys::plain::AtomicBool;
 use crate::task::home::Home;
@@ -179,7 +180,8 @@ impl Set {
         F::Output: 'static,
     {
         let local = self.local();
-        let (id, origin) = (Id::next(), Origin::new(at, name));
+        let id = Id::next();
+        let origin = Origin::new(at, name).in_span(What::local::<F>(), id);
         if local.closed.get() {
             // SAFETY: the system allocator needs no slab. The future is dropped here and now, on
             // the thread it was made on.

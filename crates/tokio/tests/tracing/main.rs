@@ -1,0 +1,4 @@
+//! What a subscriber of the crate `tracing` sees of tasks and resources.
+
+mod collector;
+mod tasks;
