@@ -5,9 +5,8 @@
 //! given the bytes: it is refused until they are read.
 
 use super::ReadBuf;
-use super::ring::Leftover;
+use super::ring::{Leftover, Loan};
 use super::source::Source;
-use std::future::poll_fn;
 use std::io;
 #[cfg(feature = "net")]
 use std::io::IoSliceMut;
@@ -20,7 +19,7 @@ impl<T: tress_driver::Source> Source<T> {
     /// Returns the bytes, if there are any or a dropped read is still under way.
     #[inline]
     pub(crate) fn leftover(&self) -> Option<&Leftover> {
-        self.inner.leftover()
+        self.inner.loan().leftover()
     }
 
     /// Reads into a buffer. Returns `None` if there is nothing, and the source itself is to be read.
@@ -83,19 +82,13 @@ impl<T: tress_driver::Source> Source<T> {
         let peeked = leftover.peek(unsafe { buf.unfilled_mut() });
         Poll::Ready(peeked.map(|peeked| filled(buf, peeked)))
     }
+}
 
-    /// Waits until foreign code may use the descriptor.
+impl Loan {
+    /// Polls until foreign code may use the descriptor.
     ///
     /// # Errors
     /// There are bytes that must be read first.
-    pub(super) async fn settled(&self) -> io::Result<()> {
-        match self.leftover() {
-            Some(leftover) if poll_fn(|cx| leftover.poll(cx)).await => Err(unread()),
-            _ => Ok(()),
-        }
-    }
-
-    /// Polls for what `settled` waits for.
     #[inline]
     pub(super) fn poll_settled(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.leftover() {
@@ -107,8 +100,7 @@ impl<T: tress_driver::Source> Source<T> {
         }
     }
 
-    /// Returns what `settled` would, without waiting.
-    #[inline]
+    /// Returns what `poll_settled` would, without waiting.
     pub(super) fn try_settled(&self) -> io::Result<()> {
         match self.leftover().map(|leftover| leftover.peek(&mut [])) {
             None | Some(None) => Ok(()),

@@ -13,7 +13,7 @@ mod reading;
 mod receive;
 
 use held::Lent;
-pub(crate) use held::{Descriptor, Held};
+pub(crate) use held::{Descriptor, Held, Loan, Name};
 use reading::Reading;
 #[cfg(feature = "net")]
 pub(crate) use receive::{Next, Receive};

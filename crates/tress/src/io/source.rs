@@ -9,40 +9,26 @@
 //! accepted: operations wait for the driver to say that it is ready, as in Tokio. Tests of programs rely on it: others run
 //! while a connection is made.
 
+mod watched;
+
 use crate::io::ReadBuf;
-use crate::io::ring::{Descriptor, Held};
+use crate::io::ring::{Descriptor, Held, Loan, Name};
 use crate::runtime::driver::IoHandle;
-use crate::sys::atomic::Ordering;
-use crate::sys::plain::AtomicBool;
-#[cfg(unix)]
-use crate::sys::plain::Mutex;
 use crate::task::coop;
 use std::fmt;
+use std::future::Future;
 use std::io;
-use std::panic::{RefUnwindSafe, UnwindSafe};
+#[cfg(all(unix, feature = "signal"))]
 use std::sync::OnceLock;
 use std::task::{Context, Poll, ready};
 use tress_driver::{Direction, Gone, Interest, Ready, Registration};
+use watched::{Attempt, Attempts, Tried, Watched, nothing};
 
 pub(crate) struct Source<T: tress_driver::Source> {
     // Dropped before `inner`: a registration that outlived it would name the descriptor of another object.
-    registration: OnceLock<Registration>,
-    #[cfg(unix)]
-    registering: Mutex<()>,
-    interest: Interest,
-    assumed: Ready,
-    /// For reading and writing, before the source is registered: whether the last transfer has left nothing
-    /// to try.
-    used_up: [AtomicBool; 2],
-    /// Whether a task takes care of urgent bytes: once it takes one, it may be unknown that there was one.
-    urgent: AtomicBool,
-    runtime: IoHandle,
+    watched: Watched,
     pub(super) inner: Held<T>,
 }
-
-// A panic leaves no inconsistent state: the parts change in single steps, under locks of their own.
-impl<T: tress_driver::Source + UnwindSafe> UnwindSafe for Source<T> {}
-impl<T: tress_driver::Source + RefUnwindSafe> RefUnwindSafe for Source<T> {}
 
 #[cfg_attr(not(feature = "net"), allow(dead_code, reason = "mostly for sockets"))]
 impl<T: tress_driver::Source> Source<T> {
@@ -62,7 +48,7 @@ impl<T: tress_driver::Source> Source<T> {
     #[track_caller]
     pub(crate) fn with_interest(inner: T, interest: Interest, what: &str) -> io::Result<Source<T>> {
         let source = Source::to_be_tried(inner, interest, what)?;
-        if source.runtime.registers_at_once() {
+        if source.watched.runtime.registers_at_once() {
             source.registration()?;
         }
         Ok(source)
@@ -73,7 +59,7 @@ impl<T: tress_driver::Source> Source<T> {
     #[track_caller]
     pub(crate) fn to_be_tried(inner: T, interest: Interest, what: &str) -> io::Result<Source<T>> {
         let source = Source::lazy(inner, interest, what);
-        if source.runtime.is_closing() {
+        if source.watched.runtime.is_closing() {
             return Err(Gone.into());
         }
         #[cfg(not(unix))]
@@ -90,14 +76,7 @@ impl<T: tress_driver::Source> Source<T> {
     /// Creates a source like `lazy`, in the given runtime, even if that has shut down.
     pub(crate) fn lazy_in(runtime: IoHandle, inner: T, interest: Interest) -> Source<T> {
         Source {
-            registration: OnceLock::new(),
-            #[cfg(unix)]
-            registering: Mutex::new(()),
-            interest,
-            assumed: Ready::EMPTY,
-            used_up: [const { AtomicBool::new(false) }; 2],
-            urgent: AtomicBool::new(false),
-            runtime,
+            watched: Watched::new(runtime, interest),
             inner: Held::new(inner),
         }
     }
@@ -105,8 +84,8 @@ impl<T: tress_driver::Source> Source<T> {
     /// Sets the readiness that a task finds that waits before anything is known: an attempt is likely to
     /// succeed.
     pub(crate) fn assuming(mut self, ready: Ready) -> Source<T> {
-        self.assumed = ready;
-        if let Some(registration) = self.registration.get() {
+        self.watched.assumed = ready;
+        if let Some(registration) = self.watched.registration.get() {
             registration.assume_ready(ready);
         }
         self
@@ -115,7 +94,7 @@ impl<T: tress_driver::Source> Source<T> {
     /// Returns whether attempts wait for the driver, since the source is registered.
     #[cfg(feature = "net")]
     pub(crate) fn is_registered(&self) -> bool {
-        self.registration.get().is_some()
+        self.watched.registration.get().is_some()
     }
 
     pub(crate) fn get_ref(&self) -> &T {
@@ -130,15 +109,14 @@ impl<T: tress_driver::Source> Source<T> {
     /// Returns the registration and the object itself.
     #[cfg(unix)]
     pub(crate) fn parts_mut(&mut self) -> io::Result<(&Registration, &mut T)> {
-        self.registration()?;
-        let registration = self.registration.get().expect("found just now");
+        let registration = self.watched.registration(self.inner.name())?;
         Ok((registration, &mut self.inner))
     }
 
     /// Removes the source from the driver, and returns the object. For objects that are never lent to
     /// operations; for others there is `reclaim`.
     pub(crate) fn into_inner(self) -> T {
-        drop(self.registration);
+        drop(self.watched);
         self.inner.into_inner()
     }
 
@@ -152,130 +130,44 @@ impl<T: tress_driver::Source> Source<T> {
     where
         T: Descriptor,
     {
-        drop(self.registration);
+        drop(self.watched);
         self.inner.reclaim()
     }
 
     /// Returns the runtime that the source belongs to.
     pub(crate) fn runtime(&self) -> &IoHandle {
-        &self.runtime
+        &self.watched.runtime
     }
 
     /// Moves the source to the current runtime, if that is not its own, which may have ended or may not be
     /// driven by any thread. Tasks that wait for it are forgotten.
     #[cfg(all(unix, feature = "signal"))]
     pub(crate) fn follow(&mut self) {
-        if let Some(here) = self.runtime.current_other() {
-            self.registration = OnceLock::new();
-            self.runtime = here;
+        if let Some(here) = self.watched.runtime.current_other() {
+            self.watched.registration = OnceLock::new();
+            self.watched.runtime = here;
         }
     }
 
     /// Returns the registration with a driver, after making it if need be.
-    #[cfg(unix)]
     pub(crate) fn registration(&self) -> io::Result<&Registration> {
-        if let Some(registration) = self.registration.get() {
-            return Ok(registration);
-        }
-        // One thread at a time: registered with two drivers, the source would have two states of readiness.
-        let _one = self.registering.lock();
-        if let Some(registration) = self.registration.get() {
-            return Ok(registration);
-        }
-        let descriptor = &mut std::os::fd::AsRawFd::as_raw_fd(&*self.inner);
-        let registration = self
-            .runtime
-            .with_driver(|driver| driver.register(descriptor, self.interest))?;
-        Ok(self.registration.get_or_init(|| registration))
+        self.watched.registration(self.inner.name())
     }
 
-    #[cfg(not(unix))]
-    pub(crate) fn registration(&self) -> io::Result<&Registration> {
-        Ok(self
-            .registration
-            .get()
-            .expect("registered when it was made"))
+    /// Returns what `Watched` needs to know of the object.
+    #[inline]
+    fn object(&self) -> (Name, &Loan) {
+        (self.inner.name(), self.inner.loan())
     }
 
     #[cfg(not(unix))]
     fn registered(mut self) -> io::Result<Source<T>> {
         let registration = self
+            .watched
             .runtime
-            .with_driver(|driver| driver.register(&mut *self.inner, self.interest))?;
-        let _ = self.registration.set(registration);
+            .with_driver(|driver| driver.register(&mut *self.inner, self.watched.interest))?;
+        let _ = self.watched.registration.set(registration);
         Ok(self)
-    }
-
-    /// Returns the registration like `registration`, before any attempt was made.
-    ///
-    /// A new registration is told at once what is assumed and not used up, or else what the source is ready
-    /// for at this moment, in either case without `unless`. Otherwise that would be known only after the
-    /// driver's next turn.
-    fn registration_assuming(&self, unless: Ready) -> io::Result<&Registration> {
-        let is_new = self.registration.get().is_none();
-        let registration = self.registration()?;
-        if is_new {
-            let ready = match self.assumed {
-                #[cfg(unix)]
-                Ready::EMPTY => ready_now(&*self.inner, self.interest),
-                assumed => assumed - self.used_up_sides(),
-            };
-            let ready = ready - unless;
-            if !ready.is_empty() {
-                registration.assume_ready(ready);
-            }
-        }
-        Ok(registration)
-    }
-
-    /// Returns the result of `f` for a source that is not registered. `None` if it is, or if `f` would
-    /// block.
-    // D-NET-01
-    #[inline]
-    fn try_unregistered<R>(&self, f: impl FnOnce(&T) -> io::Result<R>) -> Option<io::Result<R>> {
-        if self.registration.get().is_some() {
-            return None;
-        }
-        match f(&self.inner) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
-            result => Some(result),
-        }
-    }
-
-    /// Tries `f` like `try_unregistered`, in one direction. After a transfer that `uses_up` what there was,
-    /// the next one waits without trying.
-    // D-NET-08
-    #[inline]
-    fn try_side<R>(
-        &self,
-        direction: Direction,
-        uses_up: impl Fn(&R) -> bool,
-        f: impl FnOnce(&T) -> io::Result<R>,
-    ) -> Option<io::Result<R>> {
-        // Once the source is registered, the registration knows. Until then this is only a hint: a task
-        // that waits is told what there is.
-        let used_up = &self.used_up[direction as usize];
-        if self.registration.get().is_some() || used_up.load(Ordering::Relaxed) {
-            return None;
-        }
-        let result = self.try_unregistered(f)?;
-        if result.as_ref().is_ok_and(uses_up) {
-            used_up.store(true, Ordering::Relaxed);
-        }
-        Some(result)
-    }
-
-    fn used_up_sides(&self) -> Ready {
-        let mut ready = Ready::EMPTY;
-        for (side, used_up) in [Ready::READABLE, Ready::WRITABLE]
-            .into_iter()
-            .zip(&self.used_up)
-        {
-            if used_up.load(Ordering::Relaxed) {
-                ready |= side;
-            }
-        }
-        ready
     }
 
     /// Calls `f` until it would not block. One waker is kept for each direction; for more waiters there is
@@ -284,9 +176,18 @@ impl<T: tress_driver::Source> Source<T> {
         &self,
         cx: &mut Context<'_>,
         direction: Direction,
-        f: impl FnMut(&T) -> io::Result<R>,
+        mut f: impl FnMut(&T) -> io::Result<R>,
     ) -> Poll<io::Result<R>> {
-        self.poll_attempts(cx, direction, |_| false, f)
+        let mut kept = nothing();
+        let mut attempt = || {
+            kept = f(&self.inner);
+            Attempt::of(kept.as_ref().err())
+        };
+        ready!(
+            self.watched
+                .poll_attempts(self.object(), cx, direction, &mut attempt)
+        )?;
+        Poll::Ready(kept)
     }
 
     /// Reads like `poll_read`, from a stream of bytes, such as TCP, that ends a read only where there is no
@@ -350,79 +251,23 @@ impl<T: tress_driver::Source> Source<T> {
         cx: &mut Context<'_>,
         direction: Direction,
         wanted: usize,
-        f: impl FnMut(&T) -> io::Result<usize>,
+        mut f: impl FnMut(&T) -> io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
         let tells = match direction {
             // Other systems do not report an urgent mark.
             Direction::Read => cfg!(any(target_os = "linux", target_os = "android")),
             Direction::Write => cfg!(unix),
         };
-        let is_short = |&n: &usize| tells && 0 < n && n < wanted;
-        self.poll_attempts(cx, direction, is_short, f)
-    }
-
-    #[inline]
-    fn poll_attempts<R>(
-        &self,
-        cx: &mut Context<'_>,
-        direction: Direction,
-        uses_up: impl Fn(&R) -> bool,
-        mut f: impl FnMut(&T) -> io::Result<R>,
-    ) -> Poll<io::Result<R>> {
-        if direction == Direction::Read {
-            ready!(self.poll_settled(cx))?;
-        }
-        loop {
-            // In every iteration, because a source may be reported ready again and again, and never be.
-            let progress = ready!(coop::poll_proceed(cx));
-            if let Some(result) = self.try_side(direction, &uses_up, &mut f) {
-                progress.made_progress();
-                return Poll::Ready(result);
-            }
-            let registration = self.registration()?;
-            let event = ready!(registration.poll_ready(cx, direction))?;
-            progress.made_progress();
-            match f(&self.inner) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    registration.would_block(event);
-                }
-                result => {
-                    if result.as_ref().is_ok_and(&uses_up)
-                        && !self.may_end_early(registration, direction)
-                    {
-                        registration.clear(event);
-                    }
-                    return Poll::Ready(result);
-                }
-            }
-        }
-    }
-
-    /// Whether there was ever an error, or for reads an urgent mark, before which a transfer ends although
-    /// there is more to come.
-    ///
-    /// Bytes that have arrived since the event of the attempt was seen bring another event, and then a
-    /// `clear` of that one does nothing. Bytes that had arrived before were there when the selector was
-    /// asked, and if one was urgent the selector has said so, unless it was taken before.
-    #[inline]
-    fn may_end_early(&self, registration: &Registration, direction: Direction) -> bool {
-        let rare = match direction {
-            #[cfg(any(target_os = "linux", target_os = "android"))]
-            Direction::Read => Interest::PRIORITY | Interest::ERROR,
-            _ => Interest::ERROR,
+        let mut kept = nothing();
+        let mut attempt = || {
+            kept = f(&self.inner);
+            Attempt::of_transfer(&kept, wanted, tells)
         };
-        registration.ready_now(rare).is_some() || self.urgent.load(Ordering::Acquire)
-    }
-
-    /// Notes that an urgent byte may be taken. To be called before anything that may take one.
-    #[inline]
-    fn note_urgency(&self, interest: Interest) {
-        #[cfg(any(target_os = "linux", target_os = "android"))]
-        if interest.is_priority() {
-            self.urgent.store(true, Ordering::Release);
-        }
-        #[cfg(not(any(target_os = "linux", target_os = "android")))]
-        let _ = interest;
+        ready!(
+            self.watched
+                .poll_attempts(self.object(), cx, direction, &mut attempt)
+        )?;
+        Poll::Ready(kept)
     }
 
     /// Calls `f` until it would not block, and waits for `interest` in between. Any number of tasks may
@@ -430,20 +275,16 @@ impl<T: tress_driver::Source> Source<T> {
     ///
     /// # Cancel safety
     /// `f` is called only in a poll that returns its result at once, or would block.
-    pub(crate) async fn io<R>(
+    pub(crate) fn io<R>(
         &self,
         interest: Interest,
         mut f: impl FnMut(&T) -> io::Result<R>,
-    ) -> io::Result<R> {
-        coop::consume_budget().await;
-        self.note_urgency(interest);
-        if interest.is_readable() {
-            self.settled().await?;
+    ) -> impl Future<Output = io::Result<R>> {
+        let inner = &self.inner;
+        Tried {
+            attempts: Attempts::of(&self.watched, self.object(), interest),
+            f: move || f(inner),
         }
-        if let Some(result) = self.try_unregistered(&mut f) {
-            return result;
-        }
-        attempts(self.registration()?, interest, || f(&self.inner)).await
     }
 
     /// Calls `f`, unless it is known that it would block.
@@ -455,26 +296,18 @@ impl<T: tress_driver::Source> Source<T> {
         interest: Interest,
         f: impl FnOnce(&T) -> io::Result<R>,
     ) -> io::Result<R> {
-        self.note_urgency(interest);
-        if interest.is_readable() {
-            self.try_settled()?;
-        }
-        match self.registration.get() {
-            None => {
-                let result = f(&self.inner);
-                match &result {
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                        if !self.assumed.is_empty() {
-                            self.registration_assuming(used_up(interest))?;
-                        }
-                        // As a registration says it: one error whether the system was asked or not.
-                        Err(io::ErrorKind::WouldBlock.into())
-                    }
-                    _ => result,
-                }
+        let mut f = Some(f);
+        let mut kept = nothing();
+        // Called at most once.
+        let mut attempt = || {
+            if let Some(f) = f.take() {
+                kept = f(&self.inner);
             }
-            Some(registration) => registration.try_io(interest, || f(&self.inner)),
-        }
+            Attempt::of(kept.as_ref().err())
+        };
+        self.watched
+            .try_attempt(self.object(), interest, &mut attempt)?;
+        kept
     }
 
     /// Polls until one direction is ready.
@@ -493,7 +326,8 @@ impl<T: tress_driver::Source> Source<T> {
             }
         }
         let result = ready!(
-            self.registration_assuming(Ready::EMPTY)?
+            self.watched
+                .registration_assuming(self.inner.name(), Ready::EMPTY)?
                 .poll_ready(cx, direction)
         );
         progress.made_progress();
@@ -514,7 +348,7 @@ impl<T: tress_driver::Source> Source<T> {
     /// # Cancel safety
     /// Waiting takes nothing.
     pub(crate) async fn ready(&self, interest: Interest) -> io::Result<Ready> {
-        self.note_urgency(interest);
+        self.watched.note_urgency(interest);
         if interest == Interest::READABLE {
             if let Some(leftover) = self.leftover() {
                 if std::future::poll_fn(|cx| leftover.poll(cx)).await {
@@ -523,23 +357,12 @@ impl<T: tress_driver::Source> Source<T> {
             }
         }
         let event = self
-            .registration_assuming(Ready::EMPTY)?
+            .watched
+            .registration_assuming(self.inner.name(), Ready::EMPTY)?
             .readiness(interest)
             .await?;
         Ok(event.ready())
     }
-}
-
-/// Returns what must not be assumed any more after an attempt that would have blocked.
-fn used_up(interest: Interest) -> Ready {
-    let mut ready = Ready::EMPTY;
-    if interest.is_readable() {
-        ready |= Ready::READABLE;
-    }
-    if interest.is_writable() {
-        ready |= Ready::WRITABLE;
-    }
-    ready
 }
 
 /// Calls `f` until it would not block, waits for `interest` in between, and yields when the budget is used
@@ -547,47 +370,15 @@ fn used_up(interest: Interest) -> Ready {
 ///
 /// # Cancel safety
 /// `f` is called only in a poll that returns its result at once, or would block.
-pub(super) async fn attempts<R>(
+pub(super) fn attempts<R>(
     registration: &Registration,
     interest: Interest,
-    mut f: impl FnMut() -> io::Result<R>,
-) -> io::Result<R> {
-    loop {
-        registration.readiness(interest).await?;
-        match registration.try_io(interest, &mut f) {
-            // Or another task has used up the readiness.
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            result => return result,
-        }
-        coop::consume_budget().await;
+    f: impl FnMut() -> io::Result<R>,
+) -> impl Future<Output = io::Result<R>> {
+    Tried {
+        attempts: Attempts::of_registered(registration, interest),
+        f,
     }
-}
-
-/// Returns what a descriptor is ready for, without waiting.
-#[cfg(unix)]
-#[cfg_attr(not(feature = "net"), allow(dead_code, reason = "mostly for sockets"))]
-fn ready_now(descriptor: &impl std::os::fd::AsRawFd, interest: Interest) -> Ready {
-    let mut asked = libc::pollfd {
-        fd: descriptor.as_raw_fd(),
-        events: 0,
-        revents: 0,
-    };
-    if interest.is_readable() {
-        asked.events |= libc::POLLIN;
-    }
-    if interest.is_writable() {
-        asked.events |= libc::POLLOUT;
-    }
-    // SAFETY: there is one entry, which is ours. If the call fails, nothing is reported ready.
-    unsafe { libc::poll(&mut asked, 1, 0) };
-    let mut ready = Ready::EMPTY;
-    if asked.revents & libc::POLLIN != 0 {
-        ready |= Ready::READABLE;
-    }
-    if asked.revents & libc::POLLOUT != 0 {
-        ready |= Ready::WRITABLE;
-    }
-    ready
 }
 
 impl<T: tress_driver::Source + fmt::Debug> fmt::Debug for Source<T> {

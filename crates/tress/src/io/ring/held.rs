@@ -2,7 +2,7 @@ use std::fmt;
 use std::io;
 use std::mem::{self, ManuallyDrop};
 use std::ops::{Deref, DerefMut};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::sync::{Arc, OnceLock};
 use tress_driver::Leftover;
 
@@ -12,7 +12,22 @@ use tress_driver::Leftover;
 pub(crate) struct Held<T> {
     inner: ManuallyDrop<T>,
     /// Owns the descriptor once it is lent. From then on `inner` only names it.
-    lent: OnceLock<Arc<Lent>>,
+    loan: Loan,
+}
+
+/// What a driver knows an object by.
+pub(crate) type Name = RawFd;
+
+/// The part of a `Held` that does not depend on its object.
+pub(crate) struct Loan(OnceLock<Arc<Lent>>);
+
+impl Loan {
+    /// Returns what dropped reads have received, if there is anything to read or to wait for.
+    #[inline]
+    pub(crate) fn leftover(&self) -> Option<&Leftover> {
+        let leftover = self.0.get()?.leftover();
+        (!leftover.is_empty()).then_some(leftover)
+    }
 }
 
 /// A descriptor that operations share, with the bytes that dropped reads have received from it.
@@ -61,15 +76,13 @@ impl<T> Held<T> {
     pub(crate) fn new(inner: T) -> Held<T> {
         Held {
             inner: ManuallyDrop::new(inner),
-            lent: OnceLock::new(),
+            loan: Loan(OnceLock::new()),
         }
     }
 
-    /// Returns what dropped reads have received, if there is anything to read or to wait for.
     #[inline]
-    pub(crate) fn leftover(&self) -> Option<&Leftover> {
-        let leftover = self.lent.get()?.leftover();
-        (!leftover.is_empty()).then_some(leftover)
+    pub(crate) fn loan(&self) -> &Loan {
+        &self.loan
     }
 
     /// Returns the object.
@@ -77,7 +90,7 @@ impl<T> Held<T> {
     /// # Panics
     /// Panics if it was lent: see `reclaim`.
     pub(crate) fn into_inner(mut self) -> T {
-        assert!(self.lent.get().is_none(), "it is lent");
+        assert!(self.loan.0.get().is_none(), "it is lent");
         // SAFETY: it is not used again, and not dropped: `self` is forgotten and has nothing else to drop.
         let inner = unsafe { ManuallyDrop::take(&mut self.inner) };
         mem::forget(self);
@@ -85,10 +98,17 @@ impl<T> Held<T> {
     }
 }
 
+impl<T: AsRawFd> Held<T> {
+    #[inline]
+    pub(crate) fn name(&self) -> Name {
+        self.inner.as_raw_fd()
+    }
+}
+
 impl<T: Descriptor> Held<T> {
     /// Returns the descriptor, for an operation to keep open.
     pub(crate) fn lend(&self) -> Arc<Lent> {
-        let lent = self.lent.get_or_init(|| {
+        let lent = self.loan.0.get_or_init(|| {
             Arc::new(Lent {
                 // SAFETY: the descriptor is open, and owned by this from now on: `inner` is not dropped any
                 // more.
@@ -104,10 +124,10 @@ impl<T: Descriptor> Held<T> {
     /// # Errors
     /// No duplicate can be made, or a dropped read has received bytes that have not been read.
     pub(crate) fn reclaim(mut self) -> io::Result<T> {
-        if let Some(lent) = self.lent.get() {
+        if let Some(lent) = self.loan.0.get() {
             lent.leftover.conclude()?;
         }
-        match self.lent.take().map(Arc::try_unwrap) {
+        match self.loan.0.take().map(Arc::try_unwrap) {
             None => {}
             // `inner` is the owner again.
             Some(Ok(only)) => drop(only.fd.into_raw_fd()),
@@ -139,7 +159,7 @@ impl<T> DerefMut for Held<T> {
 
 impl<T> Drop for Held<T> {
     fn drop(&mut self) {
-        if self.lent.get().is_none() {
+        if self.loan.0.get().is_none() {
             // SAFETY: it is dropped only here, and owns its descriptor.
             unsafe { ManuallyDrop::drop(&mut self.inner) };
         }

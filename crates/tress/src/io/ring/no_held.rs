@@ -9,6 +9,18 @@ use tress_driver::Leftover;
 #[derive(Debug)]
 pub(crate) struct Held<T>(T);
 
+/// What a driver would need to know an object by. Each is registered when it is made.
+pub(crate) type Name = ();
+
+/// What operations would have received.
+pub(crate) struct Loan;
+
+impl Loan {
+    pub(crate) fn leftover(&self) -> Option<&Leftover> {
+        None
+    }
+}
+
 /// What operations would share.
 #[derive(Debug)]
 pub(crate) struct Lent(Leftover);
@@ -33,8 +45,10 @@ impl<T> Held<T> {
         self.0
     }
 
-    pub(crate) fn leftover(&self) -> Option<&Leftover> {
-        None
+    pub(crate) fn name(&self) -> Name {}
+
+    pub(crate) fn loan(&self) -> &Loan {
+        &Loan
     }
 
     /// Returns what an operation would keep, if one was supported.
