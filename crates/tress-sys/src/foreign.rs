@@ -1,5 +1,6 @@
 //! Code that is not ours: hooks, callbacks, wakers and the destructors of what others left with us.
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Panics of payloads' destructors that are followed before the last of them is left alone.
@@ -7,19 +8,25 @@ const PAYLOADS: usize = 4;
 
 /// Runs foreign code. A panic has been reported by the panic hook and ends here; then there is no result.
 pub fn guarded<R>(foreign: impl FnOnce() -> R) -> Option<R> {
-    let mut payload = match catch_unwind(AssertUnwindSafe(foreign)) {
-        Ok(value) => return Some(value),
-        Err(payload) => payload,
-    };
-    // The payload's destructor may panic too, and so on. At some point we give up on the memory.
+    match catch_unwind(AssertUnwindSafe(foreign)) {
+        Ok(value) => Some(value),
+        Err(payload) => {
+            bury(payload);
+            None
+        }
+    }
+}
+
+/// Drops a payload, whose destructor may panic too, and so on. At some point we give up on the memory.
+#[cold]
+fn bury(mut payload: Box<dyn Any + Send>) {
     for _ in 0..PAYLOADS {
         match catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-            Ok(()) => return None,
+            Ok(()) => return,
             Err(next) => payload = next,
         }
     }
     std::mem::forget(payload);
-    None
 }
 
 #[cfg(all(test, not(loom)))]
