@@ -439,7 +439,7 @@ impl<J: Job> Inner<J> {
         let inside = own_slot.is_some();
         let parker = Arc::new(Parker::new());
         let mut state = self.lock();
-        if let Some(slot) = own_slot.and_then(|id| state.slots.get_mut(&id)) {
+        if let Some(slot) = own_slot.and_then(|id| state.slots.get_mut(id)) {
             slot.excused = true;
             // One more excused thread may be all that others inside the pool are waiting for.
             for closer in &state.closers {

@@ -3,6 +3,7 @@
 mod id;
 mod label;
 mod name;
+pub(crate) mod order;
 
 pub use id::Id;
 

@@ -4,6 +4,7 @@
 //! for moments; if one cannot be had in 256 attempts the dump says so and goes on.
 
 use super::Shared;
+use crate::identity::order;
 use crate::scheduler::{Current, Loop, Multi, Scheduler, Station};
 use crate::task::{TaskRef, task_id};
 use crate::trace::EventKind;
@@ -160,8 +161,8 @@ impl Shared {
         let tracer = &self.config().tracer;
         let ms_since = |then| tracer.ms_since(then);
         let described = tasks.iter().map(|task| task.describe(&ms_since));
-        let mut alive: Vec<_> = described.filter(|task| !task.is_complete()).collect();
-        alive.sort_by_key(|task| task.id());
+        let alive = described.filter(|task| !task.is_complete()).collect();
+        let alive = order::by_key(alive, |task| task.id().get());
         writeln!(out, "tasks: {}", alive.len())?;
         for task in alive.iter().take(MOST_TASKS) {
             writeln!(out, "  {task}")?;

@@ -21,11 +21,10 @@ use crate::runtime::Shared;
 use crate::sys::atomic::Ordering;
 use crate::sys::plain::AtomicBool;
 use crate::sys::{Counter, Mutex, thread};
-use crate::task::{self, Id, Ready, Woken};
+use crate::task::{self, Doomed, Ready, Woken};
 use crate::timer::{Clock, Timers};
 use beside::CoreSlot;
 use drive::Core;
-use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::ptr;
 use std::sync::Arc;
@@ -201,10 +200,10 @@ impl Current {
     fn drop_tasks(&self, core: &Core) {
         // Tasks that wake each other while they are dropped must not queue locally.
         while self.alive() > 0 {
-            let queued = |ready: &mut BTreeMap<Id, Ready>| {
+            let queued = |doomed: &mut Doomed<Ready>| {
                 let local = std::mem::take(&mut *core.queue.borrow_mut());
                 for task in local.into_iter().chain(iter::from_fn(|| self.inject.pop())) {
-                    ready.insert(task.header().id(), task);
+                    doomed.add(task.header().id(), task);
                 }
             };
             // SAFETY: no thread drives the runtime, so this one may drop the tasks; those that are not `Send` belong to

@@ -15,7 +15,7 @@ use super::coop;
 use super::error::JoinError;
 use super::join::JoinHandle;
 use super::local_set::LocalSet;
-use crate::identity::Id;
+use crate::identity::{Id, order};
 use crate::runtime::Handle;
 use crate::sys::plain;
 use finished::{Entry, Finished};
@@ -600,10 +600,8 @@ fn abort_in_order<T>(slots: &[Slot<T>]) {
         Slot::Task(task) => Some(task),
         Slot::Vacant(_) | Slot::Output(..) => None,
     });
-    let mut tasks: Vec<&JoinHandle<T>> = tasks.collect();
     // A place that became vacant was given again.
-    tasks.sort_by_key(|task| task.id());
-    for task in tasks {
+    for task in order::by_key(tasks.collect(), |task| task.id().get()) {
         task.abort();
     }
 }

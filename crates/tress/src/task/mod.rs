@@ -70,7 +70,7 @@ pub use yield_now::{YieldNow, yield_now};
 
 pub(crate) use cell::Source;
 pub(crate) use counted::Counted;
-pub(crate) use doomed::drop_in_order;
+pub(crate) use doomed::{Doomed, drop_in_order};
 pub(crate) use header::{Header, Origin};
 pub(crate) use home::Home;
 pub(crate) use hooks::Hooks;

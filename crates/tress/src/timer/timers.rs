@@ -17,6 +17,7 @@
 
 use super::clock::Clock;
 use super::wheel::{Expiry, Node, Wheel};
+use crate::identity::order;
 use crate::sys::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::sys::{Counter, Mutex, UnsafeCell, clock, guarded, prefetch};
 use std::marker::PhantomPinned;
@@ -273,7 +274,7 @@ impl Timers {
         });
         drop(inner);
         let len = all.len();
-        all.sort_by_key(|timer| timer.in_ms);
+        let mut all = order::by_key(all, |timer| timer.in_ms);
         all.truncate(most);
         Some((all, len))
     }

@@ -2,7 +2,7 @@
 
 use super::event::{Event, What};
 use super::ring::Ring;
-use crate::identity::{Id, Label};
+use crate::identity::{Id, Label, order};
 use crate::sys::CachePadded;
 use crate::sys::atomic::Ordering;
 use crate::sys::clock::{self, Clock, Scale};
@@ -148,10 +148,11 @@ impl Tracer {
             let ring = track.ring.get().into_iter();
             // SAFETY: from a ring of this runtime; the rest is the caller's promise.
             let event = |words| unsafe { Event::read(index, words, &scale) };
-            let mut events: Vec<Event> = ring.flat_map(Ring::snapshot).filter_map(event).collect();
+            let events = ring.flat_map(Ring::snapshot).filter_map(event).collect();
             // Slices are written when they end.
-            events.sort_by_key(|event| event.at);
-            all.extend(events);
+            all.extend(order::by_key(events, |event: &Event| {
+                event.at.as_nanos() as u64
+            }));
         }
         all
     }

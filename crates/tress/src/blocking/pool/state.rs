@@ -1,7 +1,7 @@
 //! What the pool's decisions are based on, and the decisions: plain data behind the pool's lock.
 
 use crate::sys::{Arc, Parker, clock, thread};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::time::Instant;
 
 type JoinHandle = thread::JoinHandle<()>;
@@ -21,7 +21,7 @@ pub(super) struct State<J> {
     /// Callers of `spawn` that wait to know whether the only thread starts.
     pub(super) undecided: Vec<Arc<Parker>>,
     next_id: u64,
-    pub(super) slots: BTreeMap<u64, Slot>,
+    pub(super) slots: Slots,
     /// The handle of the thread that ended last; it has joined the one before.
     pub(super) ended: Option<JoinHandle>,
     /// Callers of `shutdown` that wait for threads to end.
@@ -69,6 +69,39 @@ pub(super) enum Summons {
     Start(u64),
 }
 
+/// The slots of the threads, by id. Few, and each new one has the largest id.
+pub(super) struct Slots(Vec<(u64, Slot)>);
+
+impl Slots {
+    fn add(&mut self, id: u64, slot: Slot) {
+        self.0.push((id, slot));
+    }
+
+    fn find(&self, id: u64) -> Option<usize> {
+        self.0.binary_search_by_key(&id, |(id, _)| *id).ok()
+    }
+
+    pub(super) fn get_mut(&mut self, id: u64) -> Option<&mut Slot> {
+        let at = self.find(id)?;
+        Some(&mut self.0[at].1)
+    }
+
+    fn remove(&mut self, id: u64) {
+        if let Some(at) = self.find(id) {
+            self.0.remove(at);
+        }
+    }
+
+    fn values(&self) -> impl Iterator<Item = &Slot> {
+        self.0.iter().map(|(_, slot)| slot)
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
 impl<J> State<J> {
     pub(super) fn new() -> State<J> {
         State {
@@ -81,7 +114,7 @@ impl<J> State<J> {
             called_at: None,
             undecided: Vec::new(),
             next_id: 1,
-            slots: BTreeMap::new(),
+            slots: Slots(Vec::new()),
             ended: None,
             closers: Vec::new(),
             peak_threads: 0,
@@ -125,7 +158,7 @@ impl<J> State<J> {
         self.next_id += 1;
         self.threads += 1;
         self.coming = Coming::Starting(id);
-        self.slots.insert(
+        self.slots.add(
             id,
             Slot {
                 handle: Handle::Awaited,
@@ -185,7 +218,7 @@ impl<J> State<J> {
     pub(super) fn store_handle(&mut self, id: u64, handle: JoinHandle) -> Option<JoinHandle> {
         let slot = self
             .slots
-            .get_mut(&id)
+            .get_mut(id)
             .expect("a slot outlives the start of its thread");
         if matches!(slot.handle, Handle::TooLate) {
             return self.end(id, handle);
@@ -196,7 +229,7 @@ impl<J> State<J> {
 
     /// Ends the slot of a thread that has nothing left to do. Returns the handle to join.
     pub(super) fn retire(&mut self, id: u64) -> Option<JoinHandle> {
-        let slot = self.slots.get_mut(&id).expect("a thread retires once");
+        let slot = self.slots.get_mut(id).expect("a thread retires once");
         match std::mem::replace(&mut slot.handle, Handle::TooLate) {
             Handle::Here(handle) => self.end(id, handle),
             _ => None,
@@ -209,7 +242,7 @@ impl<J> State<J> {
     }
 
     pub(super) fn vacate(&mut self, id: u64) {
-        self.slots.remove(&id);
+        self.slots.remove(id);
         for parker in &self.closers {
             parker.unpark();
         }

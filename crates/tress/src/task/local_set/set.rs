@@ -18,10 +18,10 @@ use crate::sys::atomic::Ordering;
 use crate::sys::plain::AtomicBool;
 use crate::task::home::Home;
 use crate::task::ready::LocalReady;
-use crate::task::{self, Id, JoinHandle, Origin, Owner, Parent, Ran, Slab, Source, Woken};
+use crate::task::{self, Doomed, Id, JoinHandle, Origin, Owner, Parent, Ran, Slab, Source, Woken};
 use crate::words;
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::panic::Location;
@@ -288,10 +288,12 @@ impl Set {
         let local = self.local();
         local.closed.set(true);
         while local.alive.get() > 0 {
-            let queued = |ready: &mut BTreeMap<Id, LocalReady>| {
+            let queued = |doomed: &mut Doomed<LocalReady>| {
                 let mut queue = std::mem::take(&mut *local.queue.borrow_mut());
                 self.remote.drain_into(&mut queue);
-                ready.extend(queue.into_iter().map(|task| (task.header().id(), task)));
+                for task in queue {
+                    doomed.add(task.header().id(), task);
+                }
             };
             let mut live = self.owner.live_tasks();
             live.retain(|task| !task.is_complete());
