@@ -34,6 +34,8 @@
 //! | Feature | Adds |
 //! |---|---|
 //! | `fs`, `net`, `process`, `signal` | the modules of these names; on by default |
+//! | `extra` | the modules `channel`, `dispatch`, `future` and `shutdown`, [`task::scope`](task::scope()), [`sync::CancellationToken`], sockets for sequenced packets, many datagrams in one call; on by default |
+//! | `pooled` | `net::Pooled`; on by default |
 //! | `macros` | `#[tress::main]` and `#[tress::test]`; on by default |
 //! | `coroutine` | the module `coroutine`, on Unix |
 //! | `driver` | `io::AsyncFd`; implied by `fs`, `net`, `process` and `signal` |
@@ -60,24 +62,30 @@
 
 #![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 #![warn(missing_docs, missing_debug_implementations, rust_2018_idioms)]
+#![cfg_attr(
+    not(feature = "extra"),
+    allow(dead_code, unused_imports, reason = "parts that only its modules use")
+)]
 
 mod blocking;
-#[cfg(feature = "net")]
+#[cfg(feature = "pooled")]
 mod buffers;
 // The part of it that has models, which need no I/O.
-#[cfg(all(test, loom, not(feature = "net")))]
+#[cfg(all(test, loom, not(feature = "pooled")))]
 mod buffers {
     #[allow(dead_code, reason = "buffers are filled by what is not modelled")]
     mod shelf;
 }
+#[cfg(feature = "extra")]
 pub mod channel;
 mod context;
 #[cfg(all(feature = "coroutine", unix, not(loom)))]
 pub mod coroutine;
-#[cfg(not(loom))]
+#[cfg(all(feature = "extra", not(loom)))]
 pub mod dispatch;
 #[cfg(feature = "fs")]
 pub mod fs;
+#[cfg(feature = "extra")]
 pub mod future;
 mod identity;
 pub mod io;
@@ -93,7 +101,9 @@ pub mod process;
 mod queue;
 pub mod runtime;
 mod scheduler;
+#[cfg(feature = "extra")]
 mod scope;
+#[cfg(feature = "extra")]
 pub mod shutdown;
 #[cfg(all(any(unix, windows), feature = "signal"))]
 pub mod signal;

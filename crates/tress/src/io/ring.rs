@@ -9,16 +9,16 @@ mod held;
 #[path = "ring/no_held.rs"]
 mod held;
 mod reading;
-#[cfg(feature = "net")]
+#[cfg(feature = "pooled")]
 mod receive;
 
 use held::Lent;
 pub(crate) use held::{Descriptor, Held, Loan, Name};
 use reading::Reading;
-#[cfg(feature = "net")]
+#[cfg(feature = "pooled")]
 pub(crate) use receive::{Next, Receive};
 pub(crate) use tress_driver::Leftover;
-#[cfg(feature = "net")]
+#[cfg(feature = "pooled")]
 pub(crate) use tress_driver::PoolBuffer;
 
 use super::owned::Refused;

@@ -67,6 +67,7 @@ mod halves;
 mod messages;
 mod options;
 mod patience;
+#[cfg(feature = "pooled")]
 pub(crate) mod pooled;
 mod readiness;
 pub mod tcp;
@@ -78,6 +79,7 @@ pub mod unix;
 pub mod windows;
 
 pub use addr::{ToSocketAddrs, lookup_host};
+#[cfg(feature = "pooled")]
 pub use pooled::{Pooled, PooledBuf, PooledSource};
 #[doc(inline)]
 pub use tcp::{TcpListener, TcpSocket, TcpStream};
@@ -86,6 +88,9 @@ pub use udp::UdpSocket;
 #[cfg(unix)]
 #[doc(inline)]
 pub use unix::{UnixDatagram, UnixListener, UnixSocket, UnixStream};
-#[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
+#[cfg(all(
+    feature = "extra",
+    any(target_os = "linux", target_os = "android", target_os = "freebsd")
+))]
 #[doc(inline)]
 pub use unix::{UnixSeqpacket, UnixSeqpacketListener};

@@ -190,7 +190,7 @@ impl Builder {
     ///
     /// # Examples
     /// ```
-    /// # #[cfg(feature = "net")] {
+    /// # #[cfg(feature = "pooled")] {
     /// let rt = tress::runtime::Builder::new_current_thread().enable_io().build()?;
     /// let socket = rt.block_on(tress::net::UdpSocket::bind("127.0.0.1:0"))?;
     /// # drop(socket);
@@ -290,7 +290,7 @@ impl Builder {
     /// assert!(Builder::new_multi_thread().enable_all().io_pool(100, 1).build().is_err());
     /// # Ok::<(), std::io::Error>(())
     /// ```
-    #[cfg(feature = "net")]
+    #[cfg(feature = "pooled")]
     pub fn io_pool(&mut self, buffers: u16, bytes: usize) -> &mut Self {
         self.io.pool = crate::buffers::Sizes { buffers, bytes };
         self
@@ -1007,7 +1007,7 @@ impl Builder {
                 "unhandled_panic(ShutdownRuntime) needs a current-thread runtime".into(),
             ));
         }
-        #[cfg(feature = "net")]
+        #[cfg(feature = "pooled")]
         self.io.pool.check().map_err(invalid)?;
         Ok(())
     }
@@ -1020,7 +1020,7 @@ impl Builder {
     fn new_io(&self) -> Io {
         Io::new(
             self.io.enabled.then(|| self.io.config.clone()),
-            #[cfg(feature = "net")]
+            #[cfg(feature = "pooled")]
             self.io.pool,
         )
     }

@@ -18,7 +18,7 @@ pub(super) struct Options {
     /// Sockets are registered when they are made, on a current-thread runtime.
     pub(super) early: bool,
     pub(super) config: Config,
-    #[cfg(feature = "net")]
+    #[cfg(feature = "pooled")]
     pub(super) pool: crate::buffers::Sizes,
 }
 
@@ -92,7 +92,7 @@ impl IoHandle {
     }
 }
 
-#[cfg(feature = "net")]
+#[cfg(feature = "pooled")]
 impl IoHandle {
     /// Calls `f` with the pool of this thread's worker or of the one that looks after its I/O, or of another one in
     /// turn.

@@ -149,7 +149,7 @@ impl Scheduler {
     }
 
     /// As `with_io`, but uses the keeper's if that worker has lent its driver.
-    #[cfg(feature = "net")]
+    #[cfg(feature = "pooled")]
     pub(crate) fn with_kept_io<R>(
         &self,
         shared: &Shared,

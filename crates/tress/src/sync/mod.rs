@@ -57,6 +57,7 @@ macro_rules! const_fn {
 }
 
 mod barrier;
+#[cfg(feature = "extra")]
 pub mod cancellation;
 mod contention;
 mod kept;
@@ -76,6 +77,7 @@ pub mod oneshot;
 pub mod watch;
 
 pub use barrier::{Barrier, BarrierWaitResult};
+#[cfg(feature = "extra")]
 pub use cancellation::CancellationToken;
 pub use mutex::{
     MappedMutexGuard, Mutex, MutexGuard, OwnedMappedMutexGuard, OwnedMutexGuard, TryLockError,

@@ -63,6 +63,7 @@ pub use join::JoinHandle;
 pub use join_set::JoinSet;
 pub use local::{AccessError, LocalKey, futures};
 pub use local_set::{LocalEnterGuard, LocalSet, RunUntil, spawn_local};
+#[cfg(feature = "extra")]
 pub use scope::scope;
 pub use shield::{Shield, shield};
 pub use spawn::{block_in_place, spawn, spawn_blocking};
@@ -83,6 +84,7 @@ pub(crate) use slab::Slab;
 pub(crate) use waker::task_id;
 
 /// Structured scopes: tasks that end before the code that started them goes on.
+#[cfg(feature = "extra")]
 pub mod scope {
     pub use crate::scope::{Builder, Error, Scope, scope};
 }

@@ -3,12 +3,14 @@
 //! - [`UdpSocket`] sends and receives datagrams. It is also in [`net`](crate::net).
 //! - [`Datagram`] and [`ReceivedDatagram`] are for [`UdpSocket::send_many`] and [`UdpSocket::recv_many`].
 
+#[cfg(feature = "extra")]
 mod many;
 mod options;
 mod peek;
 mod receive;
 mod send;
 
+#[cfg(feature = "extra")]
 pub use many::{Datagram, ReceivedDatagram};
 
 use crate::io::source::Source;

@@ -19,7 +19,10 @@ mod addr;
 pub mod datagram;
 mod listener;
 pub mod pipe;
-#[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
+#[cfg(all(
+    feature = "extra",
+    any(target_os = "linux", target_os = "android", target_os = "freebsd")
+))]
 mod seqpacket;
 mod socket;
 mod split;
@@ -29,7 +32,10 @@ mod ucred;
 pub use addr::SocketAddr;
 pub use datagram::UnixDatagram;
 pub use listener::UnixListener;
-#[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
+#[cfg(all(
+    feature = "extra",
+    any(target_os = "linux", target_os = "android", target_os = "freebsd")
+))]
 pub use seqpacket::{UnixSeqpacket, UnixSeqpacketListener};
 pub use socket::UnixSocket;
 pub use split::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, WriteHalf};

@@ -4,7 +4,7 @@
 //! one of them is never dropped, as what a coroutine has on a stack that cannot be unwound, the descriptors are
 //! closed all the same.
 
-#[cfg(feature = "net")]
+#[cfg(feature = "pooled")]
 use crate::buffers::{Pool, Sizes};
 use crate::sys::atomic::Ordering;
 use crate::sys::plain::AtomicBool;
@@ -28,7 +28,7 @@ pub(crate) struct Io {
     /// There is a driver, or was one. Without it nobody takes the lock.
     was_made: AtomicBool,
     state: Mutex<State>,
-    #[cfg(feature = "net")]
+    #[cfg(feature = "pooled")]
     sizes: Sizes,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Io {
 #[derive(Debug, Default)]
 struct State {
     driver: Option<Arc<Driver>>,
-    #[cfg(feature = "net")]
+    #[cfg(feature = "pooled")]
     pool: Option<Arc<Pool>>,
     /// None may be made any more.
     closed: bool,
@@ -45,13 +45,13 @@ struct State {
 }
 
 impl Io {
-    pub(crate) fn new(config: Option<Config>, #[cfg(feature = "net")] sizes: Sizes) -> Io {
+    pub(crate) fn new(config: Option<Config>, #[cfg(feature = "pooled")] sizes: Sizes) -> Io {
         Io {
             parker: Arc::new(Parker::new()),
             config,
             was_made: AtomicBool::new(false),
             state: Mutex::new(State::default()),
-            #[cfg(feature = "net")]
+            #[cfg(feature = "pooled")]
             sizes,
         }
     }
@@ -81,7 +81,7 @@ impl Io {
     }
 
     /// The pool that goes with the driver; both are made now if need be.
-    #[cfg(feature = "net")]
+    #[cfg(feature = "pooled")]
     pub(crate) fn pool(&self) -> io::Result<Arc<Pool>> {
         let mut state = self.state.lock();
         let driver = self.driver_of(&mut state)?;
@@ -153,7 +153,7 @@ impl Io {
 
     /// Buffers of the pool that are neither free nor the kernel's.
     pub(crate) fn pool_taken(&self) -> usize {
-        #[cfg(feature = "net")]
+        #[cfg(feature = "pooled")]
         if self.was_made() {
             if let Some(pool) = &self.state.lock().pool {
                 return usize::from(self.sizes.buffers) - pool.available();
