@@ -1,21 +1,30 @@
 //! Sorting by a number. The sorting itself is one function for all kinds of items: it is long, and would be compiled
 //! anew for each of them.
 
-/// Returns the items in order of their keys. Items with the same key keep their order.
-pub(crate) fn by_key<T>(items: Vec<T>, key: impl Fn(&T) -> u64) -> Vec<T> {
-    let places = places(items.iter().map(key).collect());
-    let mut items: Vec<Option<T>> = items.into_iter().map(Some).collect();
-    places
-        .into_iter()
-        .filter_map(|place| items[place].take())
-        .collect()
+/// Sorts the items by their keys. Items with the same key keep their order.
+pub(crate) fn by_key<T>(items: &mut [T], key: impl Fn(&T) -> u64) {
+    let mut keys = Vec::with_capacity(items.len());
+    for item in &*items {
+        keys.push((key(item), keys.len()));
+    }
+    arrange(keys, &mut |a, b| items.swap(a, b));
 }
 
-/// Returns where the smallest key is, the next one, and so on.
-fn places(keys: Vec<u64>) -> Vec<usize> {
-    let mut numbered: Vec<(u64, usize)> = keys.into_iter().zip(0..).collect();
-    numbered.sort_unstable();
-    numbered.into_iter().map(|(_, place)| place).collect()
+/// Sorts keys that know their places, and lets `swap` do the same to the items.
+fn arrange(mut keys: Vec<(u64, usize)>, swap: &mut dyn FnMut(usize, usize)) {
+    keys.sort_unstable();
+    let mut target = vec![0; keys.len()];
+    for (to, (_, from)) in keys.into_iter().enumerate() {
+        target[from] = to;
+    }
+    for place in 0..target.len() {
+        // Each swap brings one item to where it stays.
+        while target[place] != place {
+            let to = target[place];
+            swap(place, to);
+            target.swap(place, to);
+        }
+    }
 }
 
 #[cfg(all(test, not(loom)))]
@@ -24,10 +33,13 @@ mod tests {
 
     #[test]
     fn items_come_in_order_and_equals_as_they_were() {
-        let items = vec![(3, 'a'), (1, 'b'), (3, 'c'), (0, 'd'), (1, 'e')];
-        let sorted = by_key(items, |(key, _)| *key);
-        let letters: String = sorted.into_iter().map(|(_, letter)| letter).collect();
+        let mut items = vec![(3, 'a'), (1, 'b'), (3, 'c'), (0, 'd'), (1, 'e')];
+        by_key(&mut items, |(key, _)| *key);
+        let letters: String = items.into_iter().map(|(_, letter)| letter).collect();
         assert_eq!(letters, "dbeac");
-        assert!(by_key(Vec::<u64>::new(), |key| *key).is_empty());
+        let mut many: Vec<u64> = (0..1000).map(|n| n * 389 % 1000).collect();
+        by_key(&mut many, |key| *key);
+        assert!(many.is_sorted());
+        by_key(&mut [], |key| *key);
     }
 }

@@ -161,8 +161,8 @@ impl Shared {
         let tracer = &self.config().tracer;
         let ms_since = |then| tracer.ms_since(then);
         let described = tasks.iter().map(|task| task.describe(&ms_since));
-        let alive = described.filter(|task| !task.is_complete()).collect();
-        let alive = order::by_key(alive, |task| task.id().get());
+        let mut alive: Vec<_> = described.filter(|task| !task.is_complete()).collect();
+        order::by_key(&mut alive, |task| task.id().get());
         writeln!(out, "tasks: {}", alive.len())?;
         for task in alive.iter().take(MOST_TASKS) {
             writeln!(out, "  {task}")?;

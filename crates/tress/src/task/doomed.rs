@@ -6,10 +6,8 @@ use crate::identity::{Id, order};
 
 /// The tasks that are about to be dropped, and what was found of them in queues.
 pub(crate) struct Doomed<Q> {
-    /// In order of their ids.
-    ids: Vec<Id>,
-    /// For each of them the entry of a queue, until it is dropped.
-    ready: Vec<Option<Q>>,
+    /// Each with the entry of a queue, until that is dropped, in order of their ids.
+    known: Vec<(Id, Option<Q>)>,
     /// Entries of those that came into being since the list was made, in order of their ids.
     late: Vec<(Id, Q)>,
 }
@@ -17,8 +15,8 @@ pub(crate) struct Doomed<Q> {
 impl<Q> Doomed<Q> {
     /// Adds what a queue had.
     pub(crate) fn add(&mut self, id: Id, entry: Q) {
-        match self.ids.binary_search(&id) {
-            Ok(at) => self.ready[at] = Some(entry),
+        match self.known.binary_search_by_key(&id, |(id, _)| *id) {
+            Ok(at) => self.known[at].1 = Some(entry),
             Err(_) => {
                 let at = self.late.partition_point(|(other, _)| *other < id);
                 self.late.insert(at, (id, entry));
@@ -36,20 +34,22 @@ impl<Q> Doomed<Q> {
 /// # Safety
 /// The futures may be dropped on this thread.
 pub(crate) unsafe fn drop_in_order<Q>(
-    live: Vec<TaskRef>,
+    mut live: Vec<TaskRef>,
     mut queued: impl FnMut(&mut Doomed<Q>),
     refuse: impl Fn(Q),
 ) -> usize {
-    let live = order::by_key(live, |task| task.header().id().get());
+    order::by_key(&mut live, |task| task.header().id().get());
     let mut doomed = Doomed {
-        ids: live.iter().map(|task| task.header().id()).collect(),
-        ready: live.iter().map(|_| None).collect(),
+        known: Vec::with_capacity(live.len()),
         late: Vec::new(),
     };
+    for task in &live {
+        doomed.known.push((task.header().id(), None));
+    }
     let mut completed = 0;
     for (at, task) in live.into_iter().enumerate() {
         queued(&mut doomed);
-        let done = match doomed.ready[at].take() {
+        let done = match doomed.known[at].1.take() {
             Some(task) => {
                 refuse(task);
                 true
@@ -60,9 +60,11 @@ pub(crate) unsafe fn drop_in_order<Q>(
         completed += usize::from(done);
     }
     queued(&mut doomed);
-    // A task that was there may have come back to a queue, if another thread had it.
-    let again = doomed.ready.into_iter().flatten();
-    for entry in again.chain(doomed.late.into_iter().map(|(_, entry)| entry)) {
+    // One that another thread had may have come to a queue since.
+    for (_, entry) in doomed.known {
+        completed += entry.map(&refuse).map_or(0, |()| 1);
+    }
+    for (_, entry) in doomed.late {
         refuse(entry);
         completed += 1;
     }

@@ -600,8 +600,10 @@ fn abort_in_order<T>(slots: &[Slot<T>]) {
         Slot::Task(task) => Some(task),
         Slot::Vacant(_) | Slot::Output(..) => None,
     });
+    let mut tasks: Vec<&JoinHandle<T>> = tasks.collect();
     // A place that became vacant was given again.
-    for task in order::by_key(tasks.collect(), |task| task.id().get()) {
+    order::by_key(&mut tasks, |task| task.id().get());
+    for task in tasks {
         task.abort();
     }
 }

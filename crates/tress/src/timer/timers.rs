@@ -274,7 +274,7 @@ impl Timers {
         });
         drop(inner);
         let len = all.len();
-        let mut all = order::by_key(all, |timer| timer.in_ms);
+        order::by_key(&mut all, |timer| timer.in_ms);
         all.truncate(most);
         Some((all, len))
     }

@@ -148,11 +148,10 @@ impl Tracer {
             let ring = track.ring.get().into_iter();
             // SAFETY: from a ring of this runtime; the rest is the caller's promise.
             let event = |words| unsafe { Event::read(index, words, &scale) };
-            let events = ring.flat_map(Ring::snapshot).filter_map(event).collect();
+            let mut events: Vec<Event> = ring.flat_map(Ring::snapshot).filter_map(event).collect();
             // Slices are written when they end.
-            all.extend(order::by_key(events, |event: &Event| {
-                event.at.as_nanos() as u64
-            }));
+            order::by_key(&mut events, |event| event.at.as_nanos() as u64);
+            all.extend(events);
         }
         all
     }
