@@ -457,14 +457,18 @@ where
         let companion = (!accompanied).then(|| self.cell.op.companion()).flatten();
         self.cell.run();
         let mut is_asleep = false;
-        self.key = ring.start(&self.cell, entry, || is_asleep = self.driver.is_asleep());
+        self.key = ring.start(self.cell.clone(), entry, &mut || {
+            is_asleep = self.driver.is_asleep()
+        });
         if self.key.is_none() {
             return Err(Gone.into());
         }
         if let Some(entry) = companion {
             self.cell.accompany();
             let companion = Arc::new(Watch(Arc::clone(&self.cell)));
-            self.companion = ring.start(&companion, entry, || is_asleep |= self.driver.is_asleep());
+            self.companion = ring.start(companion, entry, &mut || {
+                is_asleep |= self.driver.is_asleep()
+            });
         }
         if is_asleep {
             self.driver.summon();

@@ -214,9 +214,9 @@ impl Ring {
     /// next `flush`.
     pub(crate) fn start(
         &self,
-        operation: &Arc<impl Completion + 'static>,
+        operation: Arc<dyn Completion>,
         entry: Entry,
-        queued: impl FnOnce(),
+        queued: &mut dyn FnMut(),
     ) -> Option<Key> {
         let mut state = self.state.lock();
         if state.closed {
@@ -232,7 +232,6 @@ impl Ring {
         // Under the same lock: a cancellation, which finds the operation in the table, comes after it in the
         // queue.
         self.push_operation(&mut state.queue, operation.as_ref(), key, &entry);
-        let operation = Arc::clone(operation) as Arc<dyn Completion>;
         state.table.fill(key, UnderWay { operation, entry });
         queued();
         Some(key)

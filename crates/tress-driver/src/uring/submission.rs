@@ -8,6 +8,7 @@ use super::table::Key;
 use crate::driver::Driver;
 use crate::gone::Gone;
 use crate::wakers::Wakers;
+use io_uring::squeue::Entry;
 use std::fmt;
 use std::future::Future;
 use std::io;
@@ -59,28 +60,20 @@ impl<O: Operation> Unpin for Submission<O> {}
 
 impl<O: Operation> Submission<O> {
     pub(crate) fn start(driver: &Arc<Driver>, op: O) -> Submission<O> {
-        let Some(ring) = &driver.ring else {
-            return Submission::refused(op, unsupported("the driver has no ring"));
+        let ring = match ring_of(driver, O::OPCODE) {
+            Ok(ring) => ring,
+            Err(error) => return Submission::refused(op, error),
         };
-        if !ring.supports(O::OPCODE) {
-            return Submission::refused(op, unsupported("this kernel's io_uring cannot do it"));
-        }
         let cell = spare::cell(op);
         // SAFETY: it was not submitted yet.
         let entry = unsafe { cell.with_op(Prepare::entry) };
         let entry = entry.expect("the operation is there until it is taken");
-        let mut is_asleep = false;
-        match ring.start(&cell, entry, || is_asleep = driver.is_asleep()) {
-            Some(key) => {
-                if is_asleep {
-                    driver.summon();
-                }
-                Submission(State::UnderWay {
-                    cell,
-                    driver: Arc::clone(driver),
-                    key,
-                })
-            }
+        match launch(driver, ring, cell.clone(), entry) {
+            Some(key) => Submission(State::UnderWay {
+                cell,
+                driver: Arc::clone(driver),
+                key,
+            }),
             None => {
                 let op = Arc::into_inner(cell).and_then(OpCell::into_op);
                 Submission::refused(op.expect("nobody else has it"), Gone.into())
@@ -107,6 +100,27 @@ impl<O: Operation> Submission<O> {
     fn refused(op: O, error: io::Error) -> Submission<O> {
         Submission(State::Refused(Box::new((op, error))))
     }
+}
+
+/// Returns the ring of the driver, if it can do the operation.
+fn ring_of(driver: &Driver, opcode: u8) -> io::Result<&Ring> {
+    let Some(ring) = &driver.ring else {
+        return Err(unsupported("the driver has no ring"));
+    };
+    if !ring.supports(opcode) {
+        return Err(unsupported("this kernel's io_uring cannot do it"));
+    }
+    Ok(ring)
+}
+
+/// Starts an operation, and wakes the thread that has to submit it. Returns `None` if the ring is closed.
+fn launch(driver: &Driver, ring: &Ring, cell: Arc<dyn Completion>, entry: Entry) -> Option<Key> {
+    let mut is_asleep = false;
+    let key = ring.start(cell, entry, &mut || is_asleep = driver.is_asleep())?;
+    if is_asleep {
+        driver.summon();
+    }
+    Some(key)
 }
 
 fn unsupported(why: &str) -> io::Error {
