@@ -8,15 +8,26 @@
 //!
 //! This module knows nothing of the runtime. Its recorder of events is another thing: [`trace`](crate::trace).
 
+#[cfg(all(feature = "tracing", not(loom)))]
+mod lock;
 #[cfg(not(all(feature = "tracing", not(loom))))]
 mod off;
+#[cfg(all(feature = "tracing", not(loom)))]
+mod op;
+#[cfg(all(feature = "tracing", not(loom)))]
+mod resource;
 #[cfg(all(feature = "tracing", not(loom)))]
 mod task;
 
 #[cfg(not(all(feature = "tracing", not(loom))))]
-pub(crate) use off::{TaskSpan, What, in_block_on};
+pub(crate) use off::{Lock, Oneshot, Op, Resource, Tally, TaskSpan, What, in_block_on};
 #[cfg(all(feature = "tracing", not(loom)))]
-pub(crate) use task::{TaskSpan, What, in_block_on};
+pub(crate) use {
+    lock::{Lock, Tally},
+    op::Op,
+    resource::{Oneshot, Resource},
+    task::{TaskSpan, What, in_block_on},
+};
 
 /// What is done with a task's waker.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,8 @@
 use super::notify::Notify;
+use crate::spans::Resource;
 use crate::sys::atomic::{AtomicU64, Ordering};
 use crate::task::consume_budget;
+use std::fmt;
 
 #[cfg(all(test, loom))]
 mod model;
@@ -35,12 +37,23 @@ mod model;
 /// assert_eq!(leaders, 1);
 /// # });
 /// ```
-#[derive(Debug)]
 pub struct Barrier {
+    /// What subscribers see of it.
+    seen: Resource,
     /// The round in the upper half, and the number of tasks that have arrived in the lower.
     word: AtomicU64,
     opened: Notify,
     n: u32,
+}
+
+impl fmt::Debug for Barrier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Barrier")
+            .field("word", &self.word)
+            .field("opened", &self.opened)
+            .field("n", &self.n)
+            .finish()
+    }
 }
 
 const ROUND: u64 = 1 << 32;
@@ -65,8 +78,10 @@ impl Barrier {
     /// assert!(barrier.wait().await.is_leader());
     /// # });
     /// ```
+    #[track_caller]
     pub fn new(n: usize) -> Barrier {
         Barrier {
+            seen: Resource::barrier(n.max(1)),
             word: AtomicU64::new(0),
             opened: Notify::new(),
             // More waiters than that do not fit into memory.
@@ -98,15 +113,23 @@ impl Barrier {
     /// # });
     /// ```
     pub async fn wait(&self) -> BarrierWaitResult {
+        let pass = || self.pass();
+        self.seen.run("Barrier::wait", "poll", pass).await
+    }
+
+    async fn pass(&self) -> BarrierWaitResult {
         consume_budget().await;
         if self.n == 1 {
             // There is no other task to wait for or to wake.
+            self.seen.arrived(true);
             return BarrierWaitResult(true);
         }
         let Some(arrival) = self.arrive() else {
             self.opened.notify_waiters();
+            self.seen.arrived(true);
             return BarrierWaitResult(true);
         };
+        self.seen.arrived(false);
         loop {
             // Created before the look: an opening after the look finds the future.
             let opened = self.opened.notified();

@@ -1,5 +1,6 @@
 use super::permits::{Closed, Permits};
 use crate::runtime::block_thread::{self, cannot_block};
+use crate::spans::Lock;
 use crate::words;
 use std::cell::UnsafeCell;
 use std::error::Error;
@@ -77,9 +78,10 @@ impl<T> Mutex<T> {
     /// let mutex = tress::sync::Mutex::new(5);
     /// assert_eq!(mutex.into_inner(), 5);
     /// ```
+    #[track_caller]
     pub fn new(data: T) -> Self {
         Mutex {
-            permits: Permits::new(1),
+            permits: Permits::new(1).seen_as(Lock::mutex()),
             data: UnsafeCell::new(data),
         }
     }
@@ -138,9 +140,11 @@ impl<T: ?Sized> Mutex<T> {
     /// ```
     #[inline]
     pub fn lock(&self) -> impl Future<Output = MutexGuard<'_, T>> {
-        self.permits.take(1).then(move |taken| {
-            never_closed(taken);
-            MutexGuard::new(self)
+        self.permits.seen.run("Mutex::lock", false, move || {
+            self.permits.take(1).then(move |taken| {
+                never_closed(taken);
+                MutexGuard::new(self)
+            })
         })
     }
 
@@ -165,7 +169,9 @@ impl<T: ?Sized> Mutex<T> {
     /// # });
     /// ```
     pub async fn lock_owned(self: Arc<Self>) -> OwnedMutexGuard<T> {
-        never_closed(self.permits.take(1).await);
+        let seen = &self.permits.seen;
+        let take = seen.run("Mutex::lock_owned", false, || self.permits.take(1));
+        never_closed(take.await);
         OwnedMutexGuard::new(self)
     }
 
@@ -284,6 +290,7 @@ impl<T: ?Sized> Mutex<T> {
     #[inline(always)]
     fn unlock(&self) {
         self.permits.give_back_only();
+        self.permits.seen.unlocked();
     }
 }
 

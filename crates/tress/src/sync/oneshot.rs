@@ -59,6 +59,7 @@ use self::cell::Cell;
 use self::error::{RecvError, TryRecvError};
 use self::state::{Side, Snapshot};
 use crate::runtime::block_thread::{self, cannot_block};
+use crate::spans::{Oneshot, Op, Resource};
 use crate::task::coop;
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -80,15 +81,20 @@ use std::task::{Context, Poll, ready};
 /// assert_eq!(rx.blocking_recv(), Ok("done"));
 /// ```
 #[inline]
+#[track_caller]
 pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
+    let (seen, op) = Resource::oneshot();
     let cell = Cell::allocate();
     (
         Sender {
             cell,
+            seen: seen.clone(),
             _value: PhantomData,
         },
         Receiver {
             cell: Some(cell),
+            seen,
+            op,
             _value: PhantomData,
         },
     )
@@ -110,6 +116,8 @@ pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
 /// ```
 pub struct Sender<T> {
     cell: NonNull<Cell<T>>,
+    /// What subscribers see of the channel.
+    seen: Resource,
     _value: PhantomData<T>,
 }
 
@@ -139,6 +147,9 @@ pub struct Sender<T> {
 pub struct Receiver<T> {
     /// `None` once the outcome has been returned.
     cell: Option<NonNull<Cell<T>>>,
+    /// What subscribers see of the channel, and of the receiver as a future.
+    seen: Resource,
+    op: Op,
     _value: PhantomData<T>,
 }
 
@@ -185,16 +196,18 @@ impl<T> Sender<T> {
     /// assert_eq!(tx.send(5), Err(5));
     /// ```
     #[inline]
-    pub fn send(self, value: T) -> Result<(), T> {
+    pub fn send(mut self, value: T) -> Result<(), T> {
         // SAFETY: a sender has not announced a value before.
         unsafe { self.cell().put(value) };
         match self.cell().state.send() {
             Ok(duties) => {
+                let seen = self.seen.take();
                 let this = ManuallyDrop::new(self);
                 if !duties.left() {
                     // SAFETY: the sender has not left, and is forgotten.
                     unsafe { leave_sender(this.cell, duties) };
                 }
+                seen.happened(Oneshot::Sent);
                 Ok(())
             }
             // SAFETY: put there just now and not announced.
@@ -238,7 +251,11 @@ impl<T> Sender<T> {
     /// # });
     /// ```
     pub async fn closed(&mut self) {
-        poll_fn(|cx| self.poll_closed(cx)).await
+        let seen = self.seen.clone();
+        seen.run("Sender::closed", "poll_closed", || {
+            poll_fn(|cx| self.poll_closed(cx))
+        })
+        .await
     }
 
     /// Polls for the receiver to be dropped or to [close](Receiver::close) the channel.
@@ -298,6 +315,7 @@ impl<T> Drop for Sender<T> {
             // SAFETY: the sender is being dropped.
             unsafe { leave_sender(self.cell, duties) };
         }
+        self.seen.happened(Oneshot::SenderDropped);
     }
 }
 
@@ -327,6 +345,7 @@ impl<T> Receiver<T> {
                 // SAFETY: the transition made the sender's waker ours.
                 unsafe { cell.tx_waker.take() }.wake();
             }
+            self.seen.happened(Oneshot::ReceiverDropped);
         }
     }
 
@@ -391,7 +410,9 @@ impl<T> Receiver<T> {
         };
         let state = cell.state.load();
         if state.is_tx_done() || state.is_rx_closed() {
-            self.finish(state).ok_or(TryRecvError::Closed)
+            let value = finish(&mut self.cell, state).ok_or(TryRecvError::Closed)?;
+            self.seen.happened(Oneshot::Received);
+            Ok(value)
         } else {
             Err(TryRecvError::Empty)
         }
@@ -419,26 +440,26 @@ impl<T> Receiver<T> {
     pub fn blocking_recv(self) -> Result<T, RecvError> {
         block_thread::block_on(cannot_block!("oneshot::Receiver::blocking_recv"), self)
     }
+}
 
-    /// Takes the value, if there is one, and leaves the cell. The outcome is settled in `state`:
-    /// the sender is done or the channel closed.
-    #[inline(always)]
-    fn finish(&mut self, state: Snapshot) -> Option<T> {
-        let cell = self.cell.take()?;
-        // SAFETY: the pointer was given up just now, so nothing is done twice.
-        unsafe {
-            if state.is_tx_gone() {
-                let value = state.has_value().then(|| cell.as_ref().take());
-                Cell::free(cell);
-                value
-            } else {
-                finish_with_sender(cell, state)
-            }
+/// Takes the value, if there is one, and leaves the cell, for the receiver that holds it. The outcome is settled in
+/// `state`: the sender is done or the channel closed.
+#[inline(always)]
+fn finish<T>(cell: &mut Option<NonNull<Cell<T>>>, state: Snapshot) -> Option<T> {
+    let cell = cell.take()?;
+    // SAFETY: the pointer was given up just now, so nothing is done twice.
+    unsafe {
+        if state.is_tx_gone() {
+            let value = state.has_value().then(|| cell.as_ref().take());
+            Cell::free(cell);
+            value
+        } else {
+            finish_with_sender(cell, state)
         }
     }
 }
 
-/// Does what `Receiver::finish` does, while the sender has not left yet.
+/// Does what `finish` does, while the sender has not left yet.
 ///
 /// # Safety
 /// The receiver has not left, is not used again, and has not taken the value. Only a settled
@@ -499,15 +520,20 @@ impl<T> Future for Receiver<T> {
 
     /// # Panics
     /// If polled again after it returned the value or the error.
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        let _resource = this.seen.enter();
+        let _op = this.op.enter();
         let proceed = ready!(coop::poll_proceed(cx));
-        let Some(cell) = self.cell() else {
+        let Some(cell) = this.cell else {
             panic!("oneshot::Receiver polled after it returned its outcome");
         };
-        // SAFETY: this is the receiver.
-        let state = ready!(unsafe { cell.poll(Side::Receiver, cx.waker()) });
+        // SAFETY: this is the receiver, which has not left: the cell is alive.
+        let polled = unsafe { cell.as_ref().poll(Side::Receiver, cx.waker()) };
+        this.op.tell_poll("poll_recv", polled.is_ready());
+        let state = ready!(polled);
         proceed.made_progress();
-        Poll::Ready(self.finish(state).ok_or(RecvError(())))
+        Poll::Ready(finish(&mut this.cell, state).ok_or(RecvError(())))
     }
 }
 
@@ -517,6 +543,7 @@ impl<T> Drop for Receiver<T> {
         if let Some(cell) = self.cell.take() {
             // SAFETY: the receiver is being dropped and has not returned the outcome.
             drop(unsafe { abandon_receiver(cell) });
+            self.seen.happened(Oneshot::ReceiverDropped);
         }
     }
 }

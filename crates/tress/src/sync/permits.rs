@@ -42,6 +42,7 @@
 //! queue are published by its lock and by the outcome stored into the waiter.
 
 use super::contention::SpinWorth;
+use crate::spans::{Lock, Op, Tally};
 use crate::sys::atomic::{AtomicUsize, Ordering};
 use crate::sys::{Mutex, MutexGuard, thread};
 use crate::task::coop;
@@ -74,6 +75,8 @@ const GRANTED: u32 = FIRST_OUTCOME;
 const REFUSED: u32 = FIRST_OUTCOME + 1;
 
 pub(crate) struct Permits {
+    /// What subscribers see of it.
+    pub(super) seen: Lock,
     word: AtomicUsize,
     queue: Mutex<WaitList<Request>>,
     worth: SpinWorth,
@@ -111,6 +114,7 @@ impl Permits {
                 "{}", words::TOO_MANY_PERMITS
             );
             Permits {
+                seen: Lock::unseen(),
                 word: AtomicUsize::new(permits << SHIFT),
                 queue: Mutex::new(WaitList::new()),
                 worth: SpinWorth::new(),
@@ -121,11 +125,19 @@ impl Permits {
     const_fn! {
         pub(crate) fn new_closed() -> Self {
             Permits {
+                seen: Lock::unseen(),
                 word: AtomicUsize::new(CLOSED),
                 queue: Mutex::new(WaitList::new()),
                 worth: SpinWorth::new(),
             }
         }
+    }
+
+    /// Lets subscribers see the counter, as part of a lock.
+    #[inline]
+    pub(super) fn seen_as(mut self, lock: Lock) -> Self {
+        self.seen = lock;
+        self
     }
 
     pub(crate) fn available(&self) -> usize {
@@ -203,6 +215,7 @@ impl Permits {
             permits: self,
             n,
             waiter: Waiter::new(),
+            op: self.seen.acquire(n),
         }
     }
 
@@ -215,6 +228,8 @@ impl Permits {
         }
         if word & WAITERS != 0 {
             self.hand_out(0);
+        } else {
+            self.seen.came(n);
         }
     }
 
@@ -229,6 +244,8 @@ impl Permits {
                 .is_err()
         {
             self.hand_out(1);
+        } else {
+            self.seen.came(1);
         }
     }
 
@@ -255,7 +272,7 @@ impl Permits {
                 Ordering::Release,
                 Ordering::Relaxed,
             ) {
-                Ok(_) => return,
+                Ok(_) => return self.seen.came(n),
                 Err(actual) => word = actual,
             }
         }
@@ -288,6 +305,7 @@ impl Permits {
     /// Closes the counter: refuses all requests from now on, those in the queue included.
     pub(crate) fn close(&self) {
         let mut batch = WakeBatch::new();
+        let mut came = Tally::default();
         let mut queue = self.queue.lock();
         let mut word = self.word.fetch_or(CLOSED, Ordering::AcqRel);
         // Read the flag anew after each batch: other threads may cancel, or close as well.
@@ -301,12 +319,14 @@ impl Permits {
                 batch.push(waker);
             }
             self.return_closed(&queue, gathered);
+            came.add(gathered);
             drop(queue);
             batch.wake_all();
             queue = self.queue.lock();
             word = self.word.load(Ordering::Relaxed);
         }
         drop(queue);
+        self.seen.came_in_all(came);
         batch.finish();
     }
 
@@ -329,26 +349,36 @@ impl Permits {
     #[inline]
     fn hand_out_locked<'a>(&'a self, mut queue: MutexGuard<'a, WaitList<Request>>, mut n: usize) {
         let mut batch = WakeBatch::new();
-        while !self.serve(&mut queue, &mut n, &mut batch) {
+        let mut came = Tally::default();
+        while !self.serve(&mut queue, &mut n, &mut batch, &mut came) {
             drop(queue);
             batch.wake_all();
             queue = self.queue.lock();
         }
         drop(queue);
+        self.seen.came_in_all(came);
         batch.finish();
     }
 
     /// Serves waiters from the head, with the lock held. Returns `false` if the batch is full: the caller
     /// wakes it and calls again.
     #[inline]
-    fn serve(&self, queue: &mut WaitList<Request>, n: &mut usize, batch: &mut WakeBatch) -> bool {
+    fn serve(
+        &self,
+        queue: &mut WaitList<Request>,
+        n: &mut usize,
+        batch: &mut WakeBatch,
+        came: &mut Tally,
+    ) -> bool {
         let word = self.word.load(Ordering::Relaxed);
         if word & CLOSED != 0 {
+            came.add(*n);
             self.return_closed(queue, mem::take(n));
             return true;
         }
         if word & WAITERS == 0 {
             if *n != 0 {
+                came.add(*n);
                 self.word
                     .fetch_add(mem::take(n) << SHIFT, Ordering::Release);
             }
@@ -369,6 +399,7 @@ impl Permits {
                 Some(request.missing == 0)
             }) else {
                 // The queue is empty: what remains is available to all, and the flag goes.
+                came.add(*n);
                 let remaining = mem::take(n) << SHIFT;
                 self.word
                     .fetch_add(remaining.wrapping_sub(WAITERS), Ordering::AcqRel);
@@ -433,7 +464,8 @@ impl Permits {
         };
         // SAFETY: by the caller's promise; this is the lock that guards the queue.
         unsafe { queue.push_back(waiter, Some(waker), request) };
-        Ok(Enqueued::InLine)
+        drop(queue);
+        Ok(Enqueued::InLine { gathered })
     }
 }
 
@@ -459,7 +491,10 @@ fn too_many() -> ! {
 }
 
 enum Enqueued {
-    InLine,
+    /// With the permits that there were.
+    InLine {
+        gathered: usize,
+    },
     Taken,
 }
 
@@ -469,6 +504,7 @@ pub(crate) struct Take<'a> {
     permits: &'a Permits,
     n: usize,
     waiter: Waiter<Request>,
+    op: Op,
 }
 
 impl Future for Take<'_> {
@@ -477,6 +513,7 @@ impl Future for Take<'_> {
     #[inline(always)]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.as_ref().get_ref();
+        let _entered = this.op.enter();
         if this.waiter.phase() == IDLE && this.permits.try_take(this.n).is_ok() {
             return this.taken(cx);
         }
@@ -500,15 +537,20 @@ impl<'a> Take<'a> {
     /// Completes a poll that has taken the permits, unless the task's budget is used up.
     #[inline(always)]
     fn taken(&self, cx: &mut Context<'_>) -> Poll<Result<(), Closed>> {
+        let undo = || self.permits.give_back(self.n);
+        let left = || self.permits.seen.left(self.n);
+        self.op.obtained(self.n, left, undo);
         match coop::poll_proceed(cx) {
             Poll::Ready(progress) => {
                 progress.made_progress();
+                self.op.acquired(undo);
                 Poll::Ready(Ok(()))
             }
             Poll::Pending => {
                 // A task that may not go on yet leaves the permits to others. If it kept them while it
                 // pauses, all others would queue up behind it.
                 self.permits.give_back(self.n);
+                self.op.waits();
                 Poll::Pending
             }
         }
@@ -522,7 +564,13 @@ impl<'a> Take<'a> {
     fn poll_slow(&self, cx: &mut Context<'_>) -> Poll<Result<(), Closed>> {
         let outcome = match self.waiter.phase() {
             IDLE => return self.poll_first(cx),
-            WAITING => ready!(self.poll_in_line(cx)),
+            WAITING => match self.poll_in_line(cx) {
+                Poll::Ready(outcome) => outcome,
+                Poll::Pending => {
+                    self.op.waits();
+                    return Poll::Pending;
+                }
+            },
             outcome => outcome,
         };
         ready!(coop::poll_proceed(cx)).made_progress();
@@ -535,6 +583,9 @@ impl<'a> Take<'a> {
             self.permits.give_back(self.n);
             return Poll::Ready(Err(Closed));
         }
+        let undo = || self.permits.give_back(self.n);
+        self.op.obtained(self.n, || (), undo);
+        self.op.acquired(undo);
         Poll::Ready(Ok(()))
     }
 
@@ -546,7 +597,14 @@ impl<'a> Take<'a> {
         // SAFETY: the waiter is not linked. It is pinned with this future, whose destructor takes
         // it out of the queue.
         match unsafe { self.permits.enqueue(&self.waiter, self.n, waker) } {
-            Ok(Enqueued::InLine) => Poll::Pending,
+            Ok(Enqueued::InLine { gathered }) => {
+                // If a subscriber panics the future is dropped, and leaves the queue.
+                if gathered > 0 {
+                    self.permits.seen.left(gathered);
+                }
+                self.op.waits();
+                Poll::Pending
+            }
             Ok(Enqueued::Taken) => self.taken(cx),
             Err(Closed) => {
                 self.waiter.set_phase(REFUSED);

@@ -1,6 +1,7 @@
 use super::mutex::{TryLockError, never_closed};
 use super::permits::Permits;
 use crate::runtime::block_thread::{self, cannot_block};
+use crate::spans::Lock;
 use crate::words;
 use std::cell::UnsafeCell;
 use std::fmt;
@@ -78,10 +79,11 @@ impl<T> RwLock<T> {
     /// let lock = tress::sync::RwLock::new(5);
     /// assert_eq!(lock.into_inner(), 5);
     /// ```
+    #[track_caller]
     pub fn new(data: T) -> Self {
         RwLock {
             max_readers: MAX_READERS,
-            permits: Permits::new(MAX_READERS as usize),
+            permits: Permits::new(MAX_READERS as usize).seen_as(Lock::rwlock(MAX_READERS)),
             data: UnsafeCell::new(data),
         }
     }
@@ -104,7 +106,7 @@ impl<T> RwLock<T> {
         check_max_readers(max_readers);
         RwLock {
             max_readers,
-            permits: Permits::new(max_readers as usize),
+            permits: Permits::new(max_readers as usize).seen_as(Lock::rwlock(max_readers)),
             data: UnsafeCell::new(data),
         }
     }
@@ -202,9 +204,11 @@ impl<T: ?Sized> RwLock<T> {
     /// ```
     #[inline]
     pub fn read(&self) -> impl Future<Output = RwLockReadGuard<'_, T>> {
-        self.permits.take(1).then(move |taken| {
-            never_closed(taken);
-            RwLockReadGuard::new(self)
+        self.permits.seen.run("RwLock::read", false, move || {
+            self.permits.take(1).then(move |taken| {
+                never_closed(taken);
+                RwLockReadGuard::new(self)
+            })
         })
     }
 
@@ -228,7 +232,9 @@ impl<T: ?Sized> RwLock<T> {
     /// # });
     /// ```
     pub async fn read_owned(self: Arc<Self>) -> OwnedRwLockReadGuard<T> {
-        never_closed(self.permits.take(1).await);
+        let seen = &self.permits.seen;
+        let take = seen.run("RwLock::read_owned", false, || self.permits.take(1));
+        never_closed(take.await);
         OwnedRwLockReadGuard::new(self)
     }
 
@@ -309,9 +315,11 @@ impl<T: ?Sized> RwLock<T> {
     /// ```
     #[inline]
     pub fn write(&self) -> impl Future<Output = RwLockWriteGuard<'_, T>> {
-        self.permits.take(self.all()).then(move |taken| {
-            never_closed(taken);
-            RwLockWriteGuard::new(self)
+        self.permits.seen.run("RwLock::write", false, move || {
+            self.permits.take(self.all()).then(move |taken| {
+                never_closed(taken);
+                RwLockWriteGuard::new(self)
+            })
         })
     }
 
@@ -336,7 +344,9 @@ impl<T: ?Sized> RwLock<T> {
     /// # });
     /// ```
     pub async fn write_owned(self: Arc<Self>) -> OwnedRwLockWriteGuard<T> {
-        never_closed(self.permits.take(self.all()).await);
+        let (seen, all) = (&self.permits.seen, self.all());
+        let take = seen.run("RwLock::write_owned", false, || self.permits.take(all));
+        never_closed(take.await);
         OwnedRwLockWriteGuard::new(self)
     }
 

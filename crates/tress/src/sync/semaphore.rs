@@ -1,5 +1,6 @@
 use super::permits::{Closed, Permits, Refusal};
 use crate::runtime::block_thread::{self, cannot_block};
+use crate::spans::Lock;
 use crate::words;
 use std::error::Error;
 use std::fmt;
@@ -87,7 +88,7 @@ impl Semaphore {
     #[track_caller]
     pub fn new(permits: usize) -> Self {
         Semaphore {
-            permits: Permits::new(permits),
+            permits: Permits::new(permits).seen_as(Lock::semaphore(permits)),
         }
     }
 
@@ -186,7 +187,7 @@ impl Semaphore {
     /// ```
     #[inline]
     pub fn acquire(&self) -> impl Future<Output = Result<SemaphorePermit<'_>, AcquireError>> {
-        self.acquire_n(1)
+        self.acquire_n(1, "Semaphore::acquire")
     }
 
     /// Acquires `n` permits at once, waiting until there are enough.
@@ -220,17 +221,20 @@ impl Semaphore {
         &self,
         n: u32,
     ) -> impl Future<Output = Result<SemaphorePermit<'_>, AcquireError>> {
-        self.acquire_n(n as usize)
+        self.acquire_n(n as usize, "Semaphore::acquire_many")
     }
 
     #[inline]
     fn acquire_n(
         &self,
         n: usize,
+        source: &'static str,
     ) -> impl Future<Output = Result<SemaphorePermit<'_>, AcquireError>> {
-        self.permits.take(n).then(move |taken| {
-            taken?;
-            Ok(SemaphorePermit::new(self, n))
+        self.permits.seen.run(source, true, move || {
+            self.permits.take(n).then(move |taken| {
+                taken?;
+                Ok(SemaphorePermit::new(self, n))
+            })
         })
     }
 
@@ -298,10 +302,7 @@ impl Semaphore {
     /// ```
     #[track_caller]
     pub fn blocking_acquire(&self) -> Result<SemaphorePermit<'_>, AcquireError> {
-        block_thread::block_on(
-            cannot_block!("Semaphore::blocking_acquire"),
-            self.acquire_n(1),
-        )
+        block_thread::block_on(cannot_block!("Semaphore::blocking_acquire"), self.acquire())
     }
 
     /// Acquires `n` permits at once, blocking the current thread until there are enough.
@@ -325,7 +326,7 @@ impl Semaphore {
     pub fn blocking_acquire_many(&self, n: u32) -> Result<SemaphorePermit<'_>, AcquireError> {
         block_thread::block_on(
             cannot_block!("Semaphore::blocking_acquire_many"),
-            self.acquire_n(n as usize),
+            self.acquire_many(n),
         )
     }
 
@@ -357,7 +358,8 @@ impl Semaphore {
     /// # });
     /// ```
     pub async fn acquire_owned(self: Arc<Self>) -> Result<OwnedSemaphorePermit, AcquireError> {
-        self.acquire_n_owned(1).await
+        let source = "Semaphore::acquire_owned";
+        self.acquire_n_owned(1, source).await
     }
 
     /// Acquires `n` permits at once, and returns them with the `Arc` of the semaphore.
@@ -391,14 +393,17 @@ impl Semaphore {
         self: Arc<Self>,
         n: u32,
     ) -> Result<OwnedSemaphorePermit, AcquireError> {
-        self.acquire_n_owned(n as usize).await
+        let source = "Semaphore::acquire_many_owned";
+        self.acquire_n_owned(n as usize, source).await
     }
 
     async fn acquire_n_owned(
         self: Arc<Self>,
         n: usize,
+        source: &'static str,
     ) -> Result<OwnedSemaphorePermit, AcquireError> {
-        self.permits.take(n).await?;
+        let seen = &self.permits.seen;
+        seen.run(source, true, || self.permits.take(n)).await?;
         Ok(OwnedSemaphorePermit::new(self, n))
     }
 
@@ -471,7 +476,7 @@ impl Semaphore {
     pub fn blocking_acquire_owned(self: Arc<Self>) -> Result<OwnedSemaphorePermit, AcquireError> {
         block_thread::block_on(
             cannot_block!("Semaphore::blocking_acquire_owned"),
-            self.acquire_n_owned(1),
+            self.acquire_owned(),
         )
     }
 
@@ -502,7 +507,7 @@ impl Semaphore {
     ) -> Result<OwnedSemaphorePermit, AcquireError> {
         block_thread::block_on(
             cannot_block!("Semaphore::blocking_acquire_many_owned"),
-            self.acquire_n_owned(n as usize),
+            self.acquire_many_owned(n),
         )
     }
 

@@ -1,5 +1,6 @@
 use super::Instant;
 use super::sleep::Sleep;
+use crate::spans::Resource;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -138,6 +139,8 @@ impl MissedTickBehavior {
 /// # });
 /// ```
 pub struct Interval {
+    /// What subscribers see of it.
+    seen: Resource,
     sleep: Pin<Box<Sleep>>,
     period: Duration,
     missed: MissedTickBehavior,
@@ -151,6 +154,7 @@ impl Interval {
     #[track_caller]
     fn new(start: Instant, period: Duration) -> Interval {
         Interval {
+            seen: Resource::interval(),
             sleep: Box::pin(Sleep::new(start)),
             period,
             missed: MissedTickBehavior::default(),
@@ -179,7 +183,11 @@ impl Interval {
     /// # });
     /// ```
     pub async fn tick(&mut self) -> Instant {
-        poll_fn(|cx| self.poll_tick(cx)).await
+        let seen = self.seen.clone();
+        seen.run("Interval::tick", "poll_tick", || {
+            poll_fn(|cx| self.poll_tick(cx))
+        })
+        .await
     }
 
     /// Polls for the next tick.
@@ -210,7 +218,7 @@ impl Interval {
         } else {
             after(scheduled, self.period)
         };
-        self.sleep.as_mut().reset(next);
+        self.sleep.as_mut().rearm(next);
         Poll::Ready(scheduled)
     }
 

@@ -1,5 +1,6 @@
 use super::Instant;
 use crate::runtime::{self, Late, TimersHandle};
+use crate::spans::Op;
 use crate::task::coop;
 use crate::timer::{Armed, Entry};
 use pin_project_lite::pin_project;
@@ -68,6 +69,9 @@ pub fn sleep_until(deadline: Instant) -> Sleep {
     Sleep::new(deadline)
 }
 
+/// The name of a poll, for subscribers.
+const POLL: &str = "poll_elapsed";
+
 pin_project! {
     /// The future returned by [`sleep`] and [`sleep_until`].
     ///
@@ -102,6 +106,8 @@ pin_project! {
         reset: bool,
         // The runtime in which it was created, if the thread had entered it without driving it.
         bound: Option<TimersHandle>,
+        // What subscribers see of it.
+        op: Op,
         #[pin]
         entry: Entry,
     }
@@ -119,6 +125,7 @@ impl Sleep {
             deadline,
             reset: false,
             bound: runtime::check_time(),
+            op: Op::sleep(),
             entry: Entry::new(),
         }
     }
@@ -177,7 +184,16 @@ impl Sleep {
     /// sleep.await;
     /// # });
     /// ```
-    pub fn reset(self: Pin<&mut Self>, deadline: Instant) {
+    pub fn reset(mut self: Pin<&mut Self>, deadline: Instant) {
+        let this = self.as_mut().project();
+        let bound = this.bound.as_ref();
+        this.op
+            .reset(|| deadline.saturating_duration_since(now(bound)));
+        self.rearm(deadline);
+    }
+
+    /// As `reset`, of which subscribers hear nothing.
+    pub(super) fn rearm(self: Pin<&mut Self>, deadline: Instant) {
         let this = self.project();
         *this.deadline = deadline;
         let entry = this.entry.as_ref();
@@ -200,9 +216,9 @@ impl Sleep {
     ///
     /// A deadline that has passed completes immediately, unless it is `new`: set just now, so that
     /// reading the clock again would be wasted.
-    fn poll_elapsed(self: Pin<&mut Self>, cx: &mut Context<'_>, new: bool) -> Poll<()> {
-        let this = self.project();
-        let entry = this.entry.as_ref();
+    fn poll_elapsed(self: Pin<&Self>, cx: &mut Context<'_>, new: bool) -> Poll<()> {
+        let this = self.project_ref();
+        let entry = this.entry;
         loop {
             if entry.has_fired() {
                 return Poll::Ready(());
@@ -217,6 +233,10 @@ impl Sleep {
                 // It fired in between.
                 continue;
             }
+            this.op.armed(|| {
+                let now = now(this.bound.as_ref());
+                this.deadline.saturating_duration_since(now)
+            });
             // The wheel stands where it was last turned to, and accepts deadlines after that.
             if !new {
                 let now = now(this.bound.as_ref());
@@ -255,11 +275,16 @@ impl Sleep {
         cx: &mut Context<'_>,
         new: bool,
     ) -> Poll<()> {
-        let proceed = ready!(coop::poll_proceed(cx));
-        let polled = self.poll_elapsed(cx, new);
+        let this = self.as_ref().get_ref();
+        let _entered = this.op.enter();
+        let proceed = coop::poll_proceed(cx);
+        this.op.tell_poll(POLL, proceed.is_ready());
+        let proceed = ready!(proceed);
+        let polled = self.as_ref().poll_elapsed(cx, new);
         if polled.is_ready() {
             proceed.made_progress();
         }
+        this.op.tell_poll(POLL, polled.is_ready());
         polled
     }
 }
@@ -281,4 +306,4 @@ impl fmt::Debug for Sleep {
     }
 }
 
-const _: () = assert!(size_of::<Sleep>() <= 96 || cfg!(loom));
+const _: () = assert!(size_of::<Sleep>() <= 96 || cfg!(any(loom, feature = "tracing")));

@@ -33,10 +33,12 @@ impl<'a, T: ?Sized> MutexGuard<'a, T> {
     /// Creates the guard. The caller has the mutex's permit.
     #[inline(always)]
     pub(super) fn new(mutex: &'a Mutex<T>) -> Self {
-        MutexGuard {
+        let guard = MutexGuard {
             mutex,
             _data: PhantomData,
-        }
+        };
+        mutex.permits.seen.locked();
+        guard
     }
 
     /// Makes a [`MappedMutexGuard`] for a component of the data.
@@ -176,6 +178,7 @@ impl Drop for Held<'_> {
     #[inline]
     fn drop(&mut self) {
         self.0.give_back_only();
+        self.0.seen.unlocked();
     }
 }
 

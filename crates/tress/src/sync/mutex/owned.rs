@@ -44,10 +44,12 @@ impl<T: ?Sized> OwnedMutexGuard<T> {
     /// Creates the guard. The caller has the mutex's permit.
     #[inline]
     pub(super) fn new(mutex: Arc<Mutex<T>>) -> Self {
-        OwnedMutexGuard {
+        let guard = OwnedMutexGuard {
             held: Held(mutex),
             _data: PhantomData,
-        }
+        };
+        guard.held.0.permits.seen.locked();
+        guard
     }
 
     /// Makes an [`OwnedMappedMutexGuard`] for a component of the data.

@@ -11,6 +11,7 @@ impl<T: ?Sized> Drop for Held<T> {
     #[inline]
     fn drop(&mut self) {
         self.0.permits.give_back(1);
+        self.0.permits.seen.read_unlocked();
     }
 }
 
@@ -54,7 +55,9 @@ impl<T: ?Sized> OwnedRwLockReadGuard<T> {
     pub(super) fn new(lock: Arc<RwLock<T>>) -> Self {
         // SAFETY: the cell is not at address zero.
         let data = unsafe { NonNull::new_unchecked(lock.data.get()) };
-        Self::from_parts(Held(lock), data)
+        let guard = Self::from_parts(Held(lock), data);
+        guard.held.0.permits.seen.read_locked();
+        guard
     }
 }
 

@@ -19,6 +19,8 @@ impl<T: ?Sized> Held<T> {
         if n > 1 {
             held.0.permits.give_back(n - 1);
         }
+        held.0.permits.seen.write_unlocked();
+        held.0.permits.seen.read_locked();
         held
     }
 }
@@ -27,6 +29,7 @@ impl<T: ?Sized> Drop for Held<T> {
     #[inline]
     fn drop(&mut self) {
         self.0.permits.give_back(self.0.all());
+        self.0.permits.seen.write_unlocked();
     }
 }
 
@@ -59,10 +62,12 @@ impl<T: ?Sized> OwnedRwLockWriteGuard<T> {
     /// Creates the guard. The caller has all permits of the lock.
     #[inline]
     pub(super) fn new(lock: Arc<RwLock<T>>) -> Self {
-        OwnedRwLockWriteGuard {
+        let guard = OwnedRwLockWriteGuard {
             held: Held(lock),
             _data: PhantomData,
-        }
+        };
+        guard.held.0.permits.seen.write_locked();
+        guard
     }
 
     /// Makes an [`OwnedRwLockMappedWriteGuard`] for a component of the data.

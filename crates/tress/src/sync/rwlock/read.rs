@@ -12,6 +12,7 @@ impl Drop for Held<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         self.0.give_back(1);
+        self.0.seen.read_unlocked();
     }
 }
 
@@ -48,7 +49,9 @@ impl<'a, T: ?Sized> RwLockReadGuard<'a, T> {
     pub(super) fn new(lock: &'a RwLock<T>) -> Self {
         // SAFETY: the cell is not at address zero.
         let data = unsafe { NonNull::new_unchecked(lock.data.get()) };
-        Self::from_parts(Held(&lock.permits), data)
+        let guard = Self::from_parts(Held(&lock.permits), data);
+        lock.permits.seen.read_locked();
+        guard
     }
 
     #[inline(always)]

@@ -22,6 +22,8 @@ impl<'a> Held<'a> {
         if n > 1 {
             permits.give_back(n - 1);
         }
+        permits.seen.write_unlocked();
+        permits.seen.read_locked();
         held
     }
 }
@@ -30,6 +32,7 @@ impl Drop for Held<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         self.permits.give_back(self.n);
+        self.permits.seen.write_unlocked();
     }
 }
 
@@ -66,7 +69,7 @@ impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
     /// Creates the guard. The caller has all permits of the lock.
     #[inline(always)]
     pub(super) fn new(lock: &'a RwLock<T>) -> Self {
-        RwLockWriteGuard {
+        let guard = RwLockWriteGuard {
             held: Held {
                 permits: &lock.permits,
                 n: lock.all(),
@@ -74,7 +77,9 @@ impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
             // SAFETY: the cell is not at address zero.
             data: unsafe { NonNull::new_unchecked(lock.data.get()) },
             _data: PhantomData,
-        }
+        };
+        lock.permits.seen.write_locked();
+        guard
     }
 
     /// Makes a [`RwLockMappedWriteGuard`] for a component of the data.
