@@ -460,3 +460,25 @@ fn a_child_is_started_by_the_function_that_is_given() {
         let _ = Command::new("true").spawn_with(|_| panic!("it was called"));
     });
 }
+
+#[test]
+fn the_worker_of_a_current_thread_runtime_counts_what_it_queues() {
+    let rt = Builder::new_current_thread().enable_all().build().unwrap();
+    let metrics = rt.metrics();
+    rt.block_on(async {
+        for _ in 0..5 {
+            tokio::spawn(async {});
+        }
+        // Also before its loop has had a turn.
+        assert_eq!(metrics.worker_local_queue_depth(0), 5);
+        assert_eq!(metrics.worker_local_schedule_count(0), 5);
+        task::yield_now().await;
+        assert_eq!(metrics.worker_local_queue_depth(0), 0);
+    });
+    assert_eq!(metrics.remote_schedule_count(), 0);
+    // The first park counts as well, if nothing was polled before.
+    let rt = Builder::new_current_thread().enable_all().build().unwrap();
+    let metrics = rt.metrics();
+    rt.block_on(async { tokio::time::sleep(std::time::Duration::from_millis(1)).await });
+    assert!(metrics.worker_noop_count(0) >= 1);
+}

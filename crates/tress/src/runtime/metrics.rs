@@ -691,7 +691,8 @@ impl RuntimeMetrics {
         self.stats(worker).0.steals.get()
     }
 
-    /// Returns the number of times that a worker woke up and parked again without polling a task.
+    /// Returns the number of times that a worker parked without having polled a task since it parked last, or since it
+    /// started.
     ///
     /// # Panics
     /// If there are not that many workers.

@@ -186,6 +186,17 @@ impl Current {
         }
     }
 
+    /// Returns how many tasks are queued, if this thread drives the runtime.
+    fn queued_here(&self) -> Option<usize> {
+        let driving = context::with(|cx| cx.driving.get());
+        // SAFETY: as in `driving`.
+        let driving = unsafe { driving.as_ref() }?;
+        // SAFETY: whoever drives a runtime holds it.
+        let is_this = ptr::eq(unsafe { (*driving.shared).current() }, self);
+        let queue = is_this.then(|| driving.core().queue.try_borrow().ok())??;
+        Some(queue.len())
+    }
+
     /// Refuses new tasks and drops all existing ones, on this thread.
     fn close(&self) {
         if !self.begin_closing() {
@@ -236,7 +247,9 @@ impl Loop for Current {
     }
 
     fn queue_depth(&self, _: usize) -> usize {
-        self.queue_depth.get() as usize
+        // The count is that of the last look at the driver. The driving thread itself can tell.
+        self.queued_here()
+            .unwrap_or_else(|| self.queue_depth.get() as usize)
     }
 
     fn is_awake(&self, _: usize) -> bool {
@@ -255,6 +268,7 @@ impl Loop for Current {
         match driving(shared) {
             Some(driving) => {
                 self.station.stats.spawned.add(tasks as u64);
+                self.station.stats.local_schedules.add(tasks as u64);
                 Place::driving(&self.station.owner, driving)
             }
             None => self.place_outside(tasks),

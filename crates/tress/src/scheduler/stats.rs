@@ -19,7 +19,7 @@ pub(crate) struct WorkerStats {
     pub(crate) parked: Counter,
     /// Parks and unparks: odd while parked.
     pub(crate) park_unpark: Counter,
-    /// Parks after which no task was polled until the next one, and the polls by the last park.
+    /// Parks before which no task was polled since the last one or the start, and the polls by the last park.
     pub(crate) idle_parks: Counter,
     polled_at_park: Counter,
     pub(crate) lifo_hits: Counter,
@@ -63,7 +63,7 @@ impl WorkerStats {
     /// Counts a park, for the worker.
     pub(crate) fn count_park(&self) {
         let polled = self.polled.get();
-        if self.parked.get() > 0 && polled == self.polled_at_park.get() {
+        if polled == self.polled_at_park.get() {
             self.idle_parks.bump();
         }
         self.polled_at_park.set(polled);
