@@ -14,7 +14,19 @@ mod local;
 mod runtime;
 mod seed;
 
+#[cfg(feature = "taskdump")]
+pub mod dump {
+    //! Dumps of tasks: where each task of a runtime waits; see [`tress::runtime::task_dump`].
+
+    pub use tress::runtime::task_dump::{
+        Backtrace, BacktraceFrame, BacktraceSymbol, Dump, Root, Task, Tasks, Trace, TraceMeta,
+        trace_with,
+    };
+}
+
 pub use builder::Builder;
+#[cfg(feature = "taskdump")]
+pub use dump::Dump;
 pub use local::LocalRuntime;
 pub use runtime::Runtime;
 pub use seed::RngSeed;

@@ -31,6 +31,8 @@ pub(crate) mod park_thread;
 mod runtime;
 pub(crate) mod section;
 mod shutdown;
+#[cfg(all(feature = "taskdump", not(loom)))]
+pub mod task_dump;
 pub(crate) mod trace;
 
 pub use crate::task::hooks::TaskMeta;

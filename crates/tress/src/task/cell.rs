@@ -2,6 +2,7 @@
 
 use super::error::JoinError;
 use super::header::{Header, Origin, VTable};
+use super::leaf;
 use super::owner::AnyOwner;
 use super::slab::Class;
 use super::state::State;
@@ -177,7 +178,7 @@ unsafe fn poll<F: Future>(task: NonNull<Header>, cx: &mut Context<'_>) -> bool {
                 let polled = {
                     let span = task.as_ref().origin.span();
                     let _entered = span.and_then(|span| span.enter());
-                    Pin::new_unchecked(&mut **future).poll(cx)
+                    leaf::poll_root(Pin::new_unchecked(&mut **future), cx)
                 };
                 std::mem::forget(unwinding);
                 if let Poll::Ready(output) = polled {

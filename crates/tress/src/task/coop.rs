@@ -8,10 +8,12 @@
 //! its queue. Futures of your own take part by calling [`poll_proceed`] or [`consume_budget`];
 //! [`unconstrained`] opts out.
 
+use super::leaf;
 use crate::context;
 use crate::scheduler;
 use pin_project_lite::pin_project;
 use std::cell::Cell;
+use std::ffi::c_void;
 use std::future::{Future, poll_fn};
 use std::marker::PhantomData;
 use std::pin::Pin;
@@ -23,6 +25,9 @@ pub(crate) struct Budget(u8);
 
 impl Budget {
     pub(crate) const UNCONSTRAINED: Budget = Budget(u8::MAX);
+    /// Nothing is left, so operations do not begin.
+    #[cfg(all(feature = "taskdump", not(loom)))]
+    const NONE: Budget = Budget(0);
     /// Operations per poll.
     pub(crate) const DEFAULT: Budget = Budget(128);
     /// The largest budget that can be asked for.
@@ -59,12 +64,24 @@ fn with_budget<R>(budget: Budget, f: impl FnOnce() -> R) -> R {
 
 #[inline]
 pub(crate) fn with_fresh_budget<R>(f: impl FnOnce() -> R) -> R {
+    if leaf::is_tracing() {
+        return f();
+    }
     with_budget(context::full_budget(), f)
 }
 
-/// Runs `f` without a budget.
+/// Runs `f` without a budget, unless it is traced.
 pub(crate) fn with_unconstrained<R>(f: impl FnOnce() -> R) -> R {
+    if leaf::is_tracing() {
+        return f();
+    }
     with_budget(Budget::UNCONSTRAINED, f)
+}
+
+/// Runs `f` with the budget of a trace, in which no operation begins.
+#[cfg(all(feature = "taskdump", not(loom)))]
+pub(super) fn with_budget_of_trace<R>(f: impl FnOnce() -> R) -> R {
+    with_budget(Budget::NONE, f)
 }
 
 /// Lifts the budget for the rest of the poll, and returns it. For `block_in_place`.
@@ -113,8 +130,14 @@ pub fn poll_proceed(cx: &mut Context<'_>) -> Poll<RestoreOnPending> {
     }
 }
 
+/// Lets an operation wait for the next poll, or tells the trace about it.
 #[cold]
-fn forced_yield(cx: &mut Context<'_>) {
+#[inline(never)]
+pub(super) fn forced_yield(cx: &mut Context<'_>) {
+    let here: fn(&mut Context<'_>) = forced_yield;
+    if leaf::reached(cx, here as *const c_void) {
+        return;
+    }
     crate::runtime::count_forced_yield();
     if !give_way(cx) {
         cx.waker().wake_by_ref();
@@ -214,7 +237,8 @@ impl Drop for RestoreOnPending {
 /// # });
 /// ```
 pub fn has_budget_remaining() -> bool {
-    context::with(|cx| cx.budget.get().take_one().is_some())
+    // In a trace it is the operations that have to be reached.
+    leaf::is_tracing() || context::with(|cx| cx.budget.get().take_one().is_some())
 }
 
 /// Checks for combinators whether any budget is left, without taking a unit; if not, asks to be polled again.

@@ -36,6 +36,11 @@ pub(crate) mod hooks;
 mod id;
 mod join;
 pub mod join_set;
+#[cfg(all(feature = "taskdump", not(loom)))]
+pub(crate) mod leaf;
+#[cfg(not(all(feature = "taskdump", not(loom))))]
+#[path = "no_leaf.rs"]
+pub(crate) mod leaf;
 mod local;
 mod local_set;
 mod owner;
@@ -135,6 +140,12 @@ pub(crate) fn requeue_after_poll() {
             cx.yielded.set(true);
         }
     });
+}
+
+/// Returns whether this thread runs or drops a task.
+#[cfg(all(feature = "taskdump", not(loom)))]
+fn is_in_task() -> bool {
+    crate::context::with(|cx| cx.task.get().is_some())
 }
 
 /// # Safety

@@ -1,7 +1,7 @@
 //! What happens between taking a task out of a queue and giving it up.
 
-use super::coop;
 use super::header::Header;
+use super::leaf;
 use super::owner::AnyOwner;
 use super::ready::Ready;
 use super::state::{Complete, Park, ShutDown, Start, Wake};
@@ -43,14 +43,15 @@ impl Ready {
                     let waker = waker::borrowed(task);
                     let mut cx = Context::from_waker(&waker);
                     header.polling.store(true, Ordering::Relaxed);
-                    let ready = coop::with_fresh_budget(|| (header.vtable.poll)(task, &mut cx));
+                    let poll = || (header.vtable.poll)(task, &mut cx);
+                    let (ready, traced) = leaf::poll_task(header.id(), poll);
                     header.polling.store(false, Ordering::Relaxed);
                     if ready {
                         complete(task);
                         return Ran::Complete;
                     }
                     let yielded = context::with(|cx| cx.yielded.get());
-                    match header.state.park(yielded) {
+                    match header.state.park(yielded || traced) {
                         Park::Idle => Ran::Idle,
                         Park::Requeue => Ran::Requeue(Ready::from_raw(task)),
                         Park::Cancel => {
@@ -94,11 +95,13 @@ unsafe fn complete(task: NonNull<Header>) {
     // kept the task's own reference for us.
     unsafe {
         let header = task.as_ptr();
+        let id = (*header).id;
         let mut owed = (*header).state.complete(false);
         if owed == Complete::DropOutput {
             ((*header).vtable.drop_output)(task);
             owed = (*header).state.complete(true);
         }
+        leaf::finished(id);
         match owed {
             Complete::Done => {}
             Complete::Free => super::free(task),

@@ -1,4 +1,4 @@
-use super::waker;
+use super::{coop, leaf, waker};
 use crate::context;
 use crate::scheduler;
 use crate::spans::WakerOp;
@@ -50,6 +50,10 @@ impl Future for YieldNow {
     // D-TASK-07
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if leaf::is_tracing() {
+            coop::forced_yield(cx);
+            return Poll::Pending;
+        }
         if self.yielded {
             return Poll::Ready(());
         }

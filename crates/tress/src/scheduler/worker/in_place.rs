@@ -3,7 +3,7 @@
 use super::Worker;
 use crate::context::{self, Enter, Held};
 use crate::sys::atomic::Ordering;
-use crate::task::coop;
+use crate::task::{coop, leaf};
 use crate::words;
 
 /// Runs a blocking function on this thread, letting another one take over its worker meanwhile.
@@ -76,5 +76,6 @@ pub(crate) fn block_in_place<R>(f: impl FnOnce() -> R) -> R {
         lost,
     };
     context::with(|cx| cx.set_enter(Enter::No));
+    let _in_place = leaf::InPlace::enter();
     context::hold(Held::InPlace, f)
 }
