@@ -1,0 +1,4 @@
+//! What the tests of HTTP share.
+
+pub mod client;
+pub mod tls;
