@@ -1,1 +1,1 @@
-
+//! Nothing but tests, in `tests/`.
