@@ -12,8 +12,8 @@
 //! items are re-exports of tress, and documented there. Only what Tokio's contract defines
 //! differently is defined here, such as [`runtime::Runtime`] and [`runtime::Builder`].
 //!
-//! `docs/TOKIO.md` in the repository describes how to make sure that the patch is used, what is not
-//! there yet, and what is different on purpose.
+//! `docs/TOKIO.md` in the repository describes how to make sure that the patch is used, and
+//! `docs/TOKIO-DIFFERENCES.md` what is different.
 //!
 //! - [`runtime`]: runtimes and their builder.
 //! - [`task`]: tasks, sets of tasks, cooperative scheduling.

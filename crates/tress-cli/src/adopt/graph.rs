@@ -215,12 +215,12 @@ fn obstacle(user: &Package, wish: &Dependency, tokio: &Package, facade: &Known) 
     let is_local = user.source.is_none();
     if let Some(source) = wish.source.as_deref().filter(|source| !is_registry(source)) {
         return Some(format!(
-            "{who} takes tokio from {source}, which a patch of crates.io does not replace: let it ask for `tokio = \"1\"`"
+            "{who} takes tokio from {source}, which a patch of the registry does not replace: let it ask for `tokio = \"1\"`"
         ));
     }
     if wish.source.is_none() {
         return Some(format!(
-            "{who} takes tokio from a folder, which a patch of crates.io does not replace: let it ask for `tokio = \"1\"`"
+            "{who} takes tokio from a folder, which a patch of the registry does not replace: let it ask for `tokio = \"1\"`"
         ));
     }
     let asks = format!("{who} asks for tokio {}", wish.req);
