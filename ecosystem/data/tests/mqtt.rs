@@ -17,10 +17,10 @@ fn connect(name: &str, port: u16) -> (AsyncClient, EventLoop) {
 async fn until<T>(events: &mut EventLoop, step: &str, wanted: impl Fn(Packet) -> Option<T>) -> T {
     within(step, async {
         loop {
-            if let Event::Incoming(packet) = events.poll().await.unwrap() {
-                if let Some(found) = wanted(packet) {
-                    return found;
-                }
+            if let Event::Incoming(packet) = events.poll().await.unwrap()
+                && let Some(found) = wanted(packet)
+            {
+                return found;
             }
         }
     })
@@ -43,9 +43,9 @@ fn publisher(port: u16, name: usize, quality: QoS, count: usize) -> JoinHandle<u
         });
         let mut taken = 0;
         while taken < count {
-            match events.poll().await.unwrap() {
-                Event::Incoming(Packet::PubAck(_) | Packet::PubComp(_)) => taken += 1,
-                _ => {}
+            let event = events.poll().await.unwrap();
+            if let Event::Incoming(Packet::PubAck(_) | Packet::PubComp(_)) = event {
+                taken += 1;
             }
         }
         let client = send.await.unwrap();
