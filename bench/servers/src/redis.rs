@@ -58,8 +58,11 @@ async fn serve(mut stream: TcpStream, store: &Store) -> std::io::Result<()> {
     Ok(())
 }
 
+/// The command and its arguments.
+type Request<'a> = Vec<&'a [u8]>;
+
 /// Returns the first request and the number of its bytes, or `None` if it is not complete.
-fn parse(bytes: &[u8]) -> Result<Option<(Vec<&[u8]>, usize)>, &'static str> {
+fn parse(bytes: &[u8]) -> Result<Option<(Request<'_>, usize)>, &'static str> {
     let Some((count, mut at)) = header(bytes, b'*', MAX_ARGUMENTS)? else {
         return Ok(None);
     };
