@@ -124,6 +124,7 @@ impl TcpStream {
         }
     }
 
+    #[cfg(feature = "pooled")]
     pub(in crate::net) fn io(&self) -> &Source<mio::net::TcpStream> {
         &self.io
     }

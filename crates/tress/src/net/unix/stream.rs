@@ -107,6 +107,7 @@ impl UnixStream {
         }
     }
 
+    #[cfg(feature = "pooled")]
     pub(in crate::net) fn io(&self) -> &Source<mio::net::UnixStream> {
         &self.io
     }
