@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 const _: () = tokio::__tress;
 
 /// Connects, and returns what happens to the connection.
-async fn connect(server: &Server) -> (Client, mpsc::UnboundedReceiver<Event>) {
+async fn connect(port: u16) -> (Client, mpsc::UnboundedReceiver<Event>) {
     let (send, events) = mpsc::unbounded_channel();
     let options = ConnectOptions::new()
         .reconnect_delay_callback(|_| Duration::from_millis(20))
@@ -20,7 +20,7 @@ async fn connect(server: &Server) -> (Client, mpsc::UnboundedReceiver<Event>) {
                 let _ = send.send(event);
             }
         });
-    let client = options.connect(url(server.port)).await.unwrap();
+    let client = options.connect(url(port)).await.unwrap();
     (client, events)
 }
 
@@ -37,7 +37,7 @@ async fn until(events: &mut mpsc::UnboundedReceiver<Event>, wanted: Event) {
 fn requests_and_replies_under_load() {
     run(|| async {
         let server = Server::start(Kind::Nats);
-        let (service, _) = connect(&server).await;
+        let (service, mut events) = connect(server.port).await;
         let requests = service
             .queue_subscribe("double", "workers".to_string())
             .await
@@ -65,9 +65,9 @@ fn requests_and_replies_under_load() {
             }
         });
         crowd(50, |n| {
-            let port = server.port;
+            let connecting = connect(server.port);
             async move {
-                let client = async_nats::connect(url(port)).await.unwrap();
+                let (client, mut events) = connecting.await;
                 for round in 0..50u64 {
                     let value = 1000 * n as u64 + round;
                     let reply = client
@@ -77,11 +77,14 @@ fn requests_and_replies_under_load() {
                     assert_eq!(reply.payload, (2 * value).to_string());
                 }
                 client.drain().await.unwrap();
+                until(&mut events, Event::Closed).await;
             }
         })
         .await;
         assert_eq!(within("the service", served).await.unwrap(), 2500);
+        // A connection that loses its server before it has drained would connect again and again.
         service.drain().await.unwrap();
+        until(&mut events, Event::Closed).await;
     });
 }
 
@@ -89,7 +92,7 @@ fn requests_and_replies_under_load() {
 fn messages_reach_every_subscriber_in_order() {
     run(|| async {
         let server = Server::start(Kind::Nats);
-        let (client, mut events) = connect(&server).await;
+        let (client, mut events) = connect(server.port).await;
         let mut subscribers = Vec::new();
         for _ in 0..20 {
             subscribers.push(client.subscribe("news.*").await.unwrap());
@@ -124,7 +127,7 @@ fn messages_reach_every_subscriber_in_order() {
 fn a_subscription_outlives_the_server() {
     run(|| async {
         let mut server = Server::start(Kind::Nats);
-        let (client, mut events) = connect(&server).await;
+        let (client, mut events) = connect(server.port).await;
         let mut messages = client.subscribe("news").await.unwrap();
         client.publish("news", "before".into()).await.unwrap();
         let message = within("a message", messages.next()).await.unwrap();
