@@ -6,7 +6,7 @@ use super::local_runtime::{LocalOptions, LocalRuntime};
 use super::metrics::histogram::{Histogram, HistogramConfiguration};
 use super::runtime::Runtime;
 use super::section::Sections;
-use super::{Shared, shutdown};
+use super::{Maker, Shared, shutdown};
 use crate::blocking;
 use crate::context;
 use crate::identity::Names;
@@ -1134,6 +1134,9 @@ impl Builder {
             home,
         });
         let _ = place.set(Arc::downgrade(&shared));
+        if self.enable_time {
+            Maker::list(&shared);
+        }
         self.start(&shared, &diagnostics)?;
         if self.start_paused {
             // This is the zero of the wheel too: sleeps of whole milliseconds then end exactly on time.

@@ -95,6 +95,12 @@ impl Id {
         let n = NEXT.fetch_add(1, Ordering::Relaxed);
         Id(NonZeroU64::new(n).expect("2^64 runtimes cannot have been built"))
     }
+
+    /// Returns the low half of the number.
+    #[inline]
+    pub(super) fn low_half(self) -> u32 {
+        self.0.get() as u32
+    }
 }
 
 impl fmt::Display for Id {

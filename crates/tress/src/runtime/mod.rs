@@ -25,6 +25,7 @@ pub(crate) mod driver;
 mod dump;
 mod handle;
 pub(crate) mod local_runtime;
+mod maker;
 pub(crate) mod metrics;
 pub(crate) mod park_thread;
 #[allow(clippy::module_inception)]
@@ -53,6 +54,7 @@ pub use tress_driver::{Choice as IoBackend, Metrics as IoMetrics};
 pub(crate) use blocking_task::Busy;
 pub use blocking_task::SpawnBlockingError;
 pub(crate) use blocking_task::{AtShutdown, BlockingTask};
+pub(crate) use maker::Maker;
 
 use crate::blocking::Pool;
 use crate::context::{self, Enter};
@@ -482,14 +484,23 @@ pub(crate) fn panic_shut_down() -> ! {
     )
 }
 
-/// Panics unless there is a runtime with timers here.
+/// Returns the runtime here. Panics unless there is one with timers.
 #[track_caller]
 #[inline]
-pub(crate) fn check_time_is_enabled() {
-    match context::with_runtime(|shared| shared.time_enabled) {
-        Some(true) => {}
-        Some(false) => no_time(),
+pub(crate) fn check_time_is_enabled() -> Maker {
+    match context::with_runtime(|shared| (shared.time_enabled, Maker::of(shared))) {
+        Some((true, maker)) => maker,
+        Some((false, _)) => no_time(),
         None => no_runtime("a timer"),
+    }
+}
+
+/// Returns the runtime in which a timer was made, if this thread is in none.
+#[inline]
+pub(crate) fn timers_of_maker(maker: Maker) -> Option<TimersHandle> {
+    match context::with_runtime(|_| ()) {
+        Some(()) => None,
+        None => Some(maker.find().unwrap_or_else(|| panic_shut_down())),
     }
 }
 
@@ -499,12 +510,10 @@ pub(crate) fn has_timers() -> bool {
     context::with_runtime(|shared| shared.time_enabled) == Some(true)
 }
 
-/// As `check_time_is_enabled`. Returns a handle to keep to a thread that entered the runtime without driving it,
-/// since it may poll its futures after it has left.
-#[track_caller]
+/// Returns a handle to keep to a thread that entered a runtime without driving it, since it may poll its futures after it
+/// has left.
 #[inline]
-pub(crate) fn check_time() -> Option<TimersHandle> {
-    check_time_is_enabled();
+pub(crate) fn timers_to_keep() -> Option<TimersHandle> {
     if context::with(|cx| cx.enter() == Enter::No) {
         context::runtime().map(TimersHandle)
     } else {

@@ -1,5 +1,5 @@
 use super::Instant;
-use crate::runtime::{self, Late, TimersHandle};
+use crate::runtime::{self, Late, Maker, TimersHandle};
 use crate::spans::Op;
 use crate::task::coop;
 use crate::timer::{Armed, Entry};
@@ -104,7 +104,9 @@ pin_project! {
         deadline: Instant,
         // Whether it was reset since it was last armed: the new deadline counts even before the next poll.
         reset: bool,
-        // The runtime in which it was created, if the thread had entered it without driving it.
+        // The runtime in which it was made.
+        maker: Maker,
+        // The same, if the thread had entered it without driving it, or is in no runtime when it polls.
         bound: Option<TimersHandle>,
         // What subscribers see of it.
         op: Op,
@@ -121,10 +123,17 @@ fn now(bound: Option<&TimersHandle>) -> Instant {
 impl Sleep {
     #[track_caller]
     pub(crate) fn new(deadline: Instant) -> Sleep {
+        Sleep::of(runtime::check_time_is_enabled(), deadline)
+    }
+
+    /// Creates one that counts as made in that runtime.
+    #[track_caller]
+    pub(super) fn of(maker: Maker, deadline: Instant) -> Sleep {
         Sleep {
             deadline,
             reset: false,
-            bound: runtime::check_time(),
+            maker,
+            bound: runtime::timers_to_keep(),
             op: Op::sleep(),
             entry: Entry::new(),
         }
@@ -271,10 +280,14 @@ impl Sleep {
 
     /// Polls within the budget. `poll_elapsed` explains `new`.
     pub(super) fn poll_in_budget(
-        self: Pin<&mut Self>,
+        mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         new: bool,
     ) -> Poll<()> {
+        if self.bound.is_none() && !self.entry.is_armed() && !self.entry.has_fired() {
+            let this = self.as_mut().project();
+            *this.bound = runtime::timers_of_maker(*this.maker);
+        }
         let this = self.as_ref().get_ref();
         let _entered = this.op.enter();
         let proceed = coop::poll_proceed(cx);

@@ -1,7 +1,7 @@
 use super::Instant;
 use super::error::Elapsed;
 use super::sleep::Sleep;
-use crate::runtime;
+use crate::runtime::{self, Maker};
 use crate::task::coop;
 use crate::timer::Entry;
 use pin_project_lite::pin_project;
@@ -46,10 +46,10 @@ mod tests;
 /// ```
 #[track_caller]
 pub fn timeout<F: IntoFuture>(duration: Duration, future: F) -> Timeout<F::IntoFuture> {
-    runtime::check_time_is_enabled();
+    let maker = runtime::check_time_is_enabled();
     Timeout {
         value: future.into_future(),
-        delay: Delay::For { duration },
+        delay: Delay::For { duration, maker },
     }
 }
 
@@ -116,7 +116,7 @@ pin_project! {
     #[derive(Debug)]
     enum Delay {
         // Until the inner future has been pending once.
-        For { duration: Duration },
+        For { duration: Duration, maker: Maker },
         // If it was first polled on a worker: the time counts from the worker's next reading of the clock.
         Counting { #[pin] entry: Entry },
         Until { #[pin] sleep: Sleep },
@@ -188,7 +188,7 @@ impl<T> Timeout<T> {
     /// ```
     pub fn remaining(&self) -> Duration {
         match &self.delay {
-            Delay::For { duration } => *duration,
+            Delay::For { duration, .. } => *duration,
             Delay::Counting { entry } => entry.remaining(Instant::now().into_std()),
             Delay::Until { sleep } => sleep.deadline().saturating_duration_since(Instant::now()),
         }
@@ -225,7 +225,7 @@ impl<T> Timeout<T> {
     /// ```
     pub fn extend(mut self: Pin<&mut Self>, more: Duration) {
         let deadline = match self.as_mut().project().delay.project() {
-            DelayProjection::For { duration } => {
+            DelayProjection::For { duration, .. } => {
                 *duration = duration.saturating_add(more);
                 return;
             }
@@ -266,7 +266,11 @@ impl<T> Timeout<T> {
         match delay.as_mut().project() {
             DelayProjection::Until { sleep } => sleep.reset(deadline),
             DelayProjection::Counting { entry } if entry.as_ref().move_to(deadline.into_std()) => {}
-            _ => delay.set(Delay::Until {
+            DelayProjection::For { maker, .. } => {
+                let sleep = Sleep::of(*maker, deadline);
+                delay.set(Delay::Until { sleep });
+            }
+            DelayProjection::Counting { .. } => delay.set(Delay::Until {
                 sleep: Sleep::new(deadline),
             }),
         }
@@ -284,8 +288,8 @@ impl<T: Future> Future for Timeout<T> {
             return Poll::Ready(Ok(value));
         }
         let mut new = false;
-        if let DelayProjection::For { duration } = this.delay.as_mut().project() {
-            let duration = *duration;
+        if let DelayProjection::For { duration, maker } = this.delay.as_mut().project() {
+            let (duration, maker) = (*duration, *maker);
             new = !duration.is_zero();
             let counting = new
                 && runtime::with_own_timers(|timers| {
@@ -301,7 +305,7 @@ impl<T: Future> Future for Timeout<T> {
                 return Poll::Pending;
             }
             let deadline = Instant::now().checked_add(duration);
-            let sleep = Sleep::new(deadline.unwrap_or_else(Instant::far_future));
+            let sleep = Sleep::of(maker, deadline.unwrap_or_else(Instant::far_future));
             this.delay.set(Delay::Until { sleep });
         }
         let poll_delay = || match this.delay.project() {

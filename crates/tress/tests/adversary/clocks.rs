@@ -4,6 +4,7 @@ mod shields;
 
 use crate::child;
 use std::future::{Future, pending, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -448,5 +449,52 @@ fn meddling_wakers() {
         // The meddler has no runtime to use from here on.
         let _entered = rt.enter();
         drop(left);
+    }
+}
+
+/// A timer that was made in a runtime belongs to it where a thread that is in none polls it.
+#[test]
+fn timers_are_polled_outside_of_every_runtime() {
+    const FAR: Duration = Duration::from_secs(3600);
+    for rt in [current_thread(), multi_thread()] {
+        let (sleep, limit, mut ticks) = rt.block_on(async {
+            let made = task::spawn(async {
+                let ticks = time::interval_at(Instant::now() + FAR, FAR);
+                (time::sleep(FAR), time::timeout(FAR, pending::<()>()), ticks)
+            });
+            made.await.unwrap()
+        });
+        let (mut sleep, mut limit) = (pin!(sleep), pin!(limit));
+        let (count, waker) = counting();
+        assert!(poll(sleep.as_mut(), &waker).is_pending());
+        assert!(poll(limit.as_mut(), &waker).is_pending());
+        let mut cx = Context::from_waker(&waker);
+        assert!(ticks.poll_tick(&mut cx).is_pending());
+        // They are armed: their runtime wakes us, also if the deadline was changed in another one.
+        let other = Builder::new_current_thread().build().unwrap();
+        other.block_on(async {
+            let soon = Instant::now() + Duration::from_millis(1);
+            sleep.as_mut().reset(soon);
+            limit.as_mut().reset(soon);
+            ticks.reset_at(soon);
+        });
+        rt.block_on(poll_fn(|cx| {
+            cx.waker().wake_by_ref();
+            match count.0.load(SeqCst) {
+                0..3 => Poll::Pending,
+                _ => Poll::Ready(()),
+            }
+        }));
+        assert!(poll(sleep.as_mut(), &waker).is_ready());
+        assert!(poll(limit.as_mut(), &waker).is_ready());
+        assert!(ticks.poll_tick(&mut cx).is_ready());
+        // What is over stays so without its runtime. What was never polled says that its runtime is gone.
+        let mut never = rt.block_on(async { Box::pin(time::sleep(FAR)) });
+        drop(rt);
+        assert!(poll(sleep.as_mut(), &waker).is_ready());
+        let polled = catch_unwind(AssertUnwindSafe(|| poll(never.as_mut(), &waker)));
+        let payload = polled.unwrap_err();
+        let message = payload.downcast_ref::<String>().unwrap();
+        assert!(message.contains("outlive"), "{message}");
     }
 }
