@@ -1,6 +1,7 @@
 //! Mutexes, read-write locks and semaphores, each with the counter of permits inside of it.
 
 use super::op::{self, Op, Spans};
+use super::task::What;
 use crate::sys::guarded;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, Location, RefUnwindSafe, UnwindSafe};
@@ -254,12 +255,13 @@ impl Lock {
 const POLL: &str = "poll_acquire";
 
 impl Op {
-    /// Tells that the operation has got its permits. If a subscriber panics, `undo` gives them back.
+    /// Tells that the operation has got its permits, also those of a lock that is older than the subscriber. If a subscriber panics, `undo` gives them back.
     #[inline]
     pub(crate) fn obtained(&self, n: usize, tell_more: impl FnOnce(), undo: impl FnOnce()) {
-        if let Some(spans) = self.spans() {
+        if What::may_be_told() {
             or_undo(undo, || {
                 tell_more();
+                let Some(spans) = self.spans() else { return };
                 spans.op.in_scope(|| {
                     trace!(
                         target: "runtime::resource::async_op::state_update",
