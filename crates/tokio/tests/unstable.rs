@@ -482,3 +482,21 @@ fn the_worker_of_a_current_thread_runtime_counts_what_it_queues() {
     rt.block_on(async { tokio::time::sleep(std::time::Duration::from_millis(1)).await });
     assert!(metrics.worker_noop_count(0) >= 1);
 }
+
+#[test]
+fn the_task_in_the_lifo_slot_is_not_in_the_queue() {
+    let rt = Builder::new_multi_thread()
+        .worker_threads(1)
+        .build()
+        .unwrap();
+    let metrics = rt.metrics();
+    rt.block_on(async move {
+        let counted = tokio::spawn(async move {
+            for _ in 0..3 {
+                tokio::spawn(async {});
+            }
+            metrics.worker_local_queue_depth(0)
+        });
+        assert_eq!(counted.await.unwrap(), 2);
+    });
+}

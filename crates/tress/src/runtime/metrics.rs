@@ -240,7 +240,8 @@ impl RuntimeMetrics {
     /// ```
     #[track_caller]
     pub fn worker(&self, worker: usize) -> WorkerMetrics {
-        let (stats, depth) = self.stats(worker);
+        let stats = self.stats(worker);
+        let depth = self.shared.scheduler.queue_depth(worker);
         WorkerMetrics::read(stats, depth, self.io_of(worker))
     }
 
@@ -249,17 +250,13 @@ impl RuntimeMetrics {
     }
 
     #[track_caller]
-    fn stats(&self, worker: usize) -> (&WorkerStats, usize) {
+    fn stats(&self, worker: usize) -> &WorkerStats {
         let n = self.num_workers();
         assert!(
             worker < n,
             "there is no worker {worker}: the runtime has {n}"
         );
-        let scheduler = &self.shared.scheduler;
-        (
-            &scheduler.station(worker).stats,
-            scheduler.queue_depth(worker),
-        )
+        &self.shared.scheduler.station(worker).stats
     }
 
     fn workers(&self) -> impl Iterator<Item = WorkerMetrics> {
@@ -587,7 +584,7 @@ impl RuntimeMetrics {
     /// ```
     #[track_caller]
     pub fn worker_park_count(&self, worker: usize) -> u64 {
-        self.stats(worker).0.parked.get()
+        self.stats(worker).parked.get()
     }
 
     /// Returns the number of times that a worker parked or unparked, which is odd while it is parked.
@@ -605,7 +602,7 @@ impl RuntimeMetrics {
     /// ```
     #[track_caller]
     pub fn worker_park_unpark_count(&self, worker: usize) -> u64 {
-        self.stats(worker).0.park_unpark.get()
+        self.stats(worker).park_unpark.get()
     }
 
     /// Returns the time that a worker has spent running tasks.
@@ -634,7 +631,7 @@ impl RuntimeMetrics {
     /// If there are not that many workers.
     #[track_caller]
     pub fn worker_poll_count(&self, worker: usize) -> u64 {
-        self.stats(worker).0.polled.get()
+        self.stats(worker).polled.get()
     }
 
     /// Returns the moving average of the time that a poll of a worker takes.
@@ -643,16 +640,19 @@ impl RuntimeMetrics {
     /// If there are not that many workers.
     #[track_caller]
     pub fn worker_mean_poll_time(&self, worker: usize) -> Duration {
-        Duration::from_nanos(self.stats(worker).0.mean_poll_ns.get())
+        Duration::from_nanos(self.stats(worker).mean_poll_ns.get())
     }
 
-    /// Returns the number of tasks in the queue of a worker now.
+    /// Returns the number of tasks in the queue of a worker now, without the one in its LIFO slot.
+    ///
+    /// [`WorkerMetrics::queue_depth`] counts that one, too.
     ///
     /// # Panics
     /// If there are not that many workers.
     #[track_caller]
     pub fn worker_local_queue_depth(&self, worker: usize) -> usize {
-        self.stats(worker).1
+        let _ = self.stats(worker);
+        self.shared.scheduler.local_queue_depth(worker)
     }
 
     /// Returns the number of tasks that a worker has queued on itself.
@@ -661,7 +661,7 @@ impl RuntimeMetrics {
     /// If there are not that many workers.
     #[track_caller]
     pub fn worker_local_schedule_count(&self, worker: usize) -> u64 {
-        self.stats(worker).0.local_schedules.get()
+        self.stats(worker).local_schedules.get()
     }
 
     /// Returns the number of times that the queue of a worker overflowed into the global one.
@@ -670,7 +670,7 @@ impl RuntimeMetrics {
     /// If there are not that many workers.
     #[track_caller]
     pub fn worker_overflow_count(&self, worker: usize) -> u64 {
-        self.stats(worker).0.overflows.get()
+        self.stats(worker).overflows.get()
     }
 
     /// Returns the number of tasks that a worker has taken from others.
@@ -679,7 +679,7 @@ impl RuntimeMetrics {
     /// If there are not that many workers.
     #[track_caller]
     pub fn worker_steal_count(&self, worker: usize) -> u64 {
-        self.stats(worker).0.stolen.get()
+        self.stats(worker).stolen.get()
     }
 
     /// Returns the number of times that a worker has taken tasks from another one, one or many at a time.
@@ -688,7 +688,7 @@ impl RuntimeMetrics {
     /// If there are not that many workers.
     #[track_caller]
     pub fn worker_steal_operations(&self, worker: usize) -> u64 {
-        self.stats(worker).0.steals.get()
+        self.stats(worker).steals.get()
     }
 
     /// Returns the number of times that a worker parked without having polled a task since it parked last, or since it
@@ -698,7 +698,7 @@ impl RuntimeMetrics {
     /// If there are not that many workers.
     #[track_caller]
     pub fn worker_noop_count(&self, worker: usize) -> u64 {
-        self.stats(worker).0.idle_parks.get()
+        self.stats(worker).idle_parks.get()
     }
 
     /// Returns whether the workers [time every poll](crate::runtime::Builder::enable_metrics_poll_time_histogram).
@@ -737,7 +737,7 @@ impl RuntimeMetrics {
 
     #[track_caller]
     fn poll_times(&self, worker: usize) -> Option<&Histogram> {
-        self.stats(worker).0.poll_times.get()
+        self.stats(worker).poll_times.get()
     }
 
     /// Returns whether the workers
@@ -778,7 +778,7 @@ impl RuntimeMetrics {
 
     #[track_caller]
     fn latencies(&self, worker: usize) -> Option<&Histogram> {
-        self.stats(worker).0.schedule_latencies.get()
+        self.stats(worker).schedule_latencies.get()
     }
 
     /// An older name.

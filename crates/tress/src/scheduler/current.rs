@@ -252,6 +252,10 @@ impl Loop for Current {
             .unwrap_or_else(|| self.queue_depth.get() as usize)
     }
 
+    fn local_queue_depth(&self, worker: usize) -> usize {
+        self.queue_depth(worker)
+    }
+
     fn is_awake(&self, _: usize) -> bool {
         self.station.stats.park_unpark.get() & 1 == 0
     }

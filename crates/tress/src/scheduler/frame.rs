@@ -164,6 +164,9 @@ pub(crate) trait Loop {
     /// Returns how many ready tasks a worker has queued for itself.
     fn queue_depth(&self, worker: usize) -> usize;
 
+    /// Returns how many of them are not in the LIFO slot.
+    fn local_queue_depth(&self, worker: usize) -> usize;
+
     fn is_awake(&self, worker: usize) -> bool;
 
     /// Returns whether no worker is awake, for the monitor.

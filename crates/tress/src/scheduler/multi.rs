@@ -89,7 +89,12 @@ impl Remote {
 
     /// Returns how many tasks are in the worker's queues.
     pub(crate) fn queue_depth(&self) -> usize {
-        self.steal.len() as usize + usize::from(!self.lifo.is_empty()) + self.pinned_depth()
+        self.local_queue_depth() + usize::from(!self.lifo.is_empty())
+    }
+
+    /// Returns how many of them are not in the LIFO slot.
+    fn local_queue_depth(&self) -> usize {
+        self.steal.len() as usize + self.pinned_depth()
     }
 
     /// Returns how many of them are pinned to the worker, queued by itself or by others.
@@ -316,6 +321,10 @@ impl Loop for Multi {
 
     fn queue_depth(&self, worker: usize) -> usize {
         self.remotes[worker].queue_depth()
+    }
+
+    fn local_queue_depth(&self, worker: usize) -> usize {
+        self.remotes[worker].local_queue_depth()
     }
 
     fn is_awake(&self, worker: usize) -> bool {
