@@ -370,6 +370,7 @@ impl<T: tress_driver::Source> Source<T> {
 ///
 /// # Cancel safety
 /// `f` is called only in a poll that returns its result at once, or would block.
+#[cfg(unix)]
 pub(super) fn attempts<R>(
     registration: &Registration,
     interest: Interest,

@@ -489,7 +489,7 @@ fn timers_are_polled_outside_of_every_runtime() {
         assert!(poll(limit.as_mut(), &waker).is_ready());
         assert!(ticks.poll_tick(&mut cx).is_ready());
         // What is over stays so without its runtime. What was never polled says that its runtime is gone.
-        let mut never = rt.block_on(async { Box::pin(time::sleep(FAR)) });
+        let (mut never,) = rt.block_on(async { (Box::pin(time::sleep(FAR)),) });
         drop(rt);
         assert!(poll(sleep.as_mut(), &waker).is_ready());
         let polled = catch_unwind(AssertUnwindSafe(|| poll(never.as_mut(), &waker)));

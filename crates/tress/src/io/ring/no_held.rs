@@ -10,7 +10,8 @@ use tress_driver::Leftover;
 pub(crate) struct Held<T>(T);
 
 /// What a driver would need to know an object by. Each is registered when it is made.
-pub(crate) type Name = ();
+#[derive(Clone, Copy)]
+pub(crate) struct Name;
 
 /// What operations would have received.
 pub(crate) struct Loan;
@@ -45,7 +46,9 @@ impl<T> Held<T> {
         self.0
     }
 
-    pub(crate) fn name(&self) -> Name {}
+    pub(crate) fn name(&self) -> Name {
+        Name
+    }
 
     pub(crate) fn loan(&self) -> &Loan {
         &Loan

@@ -340,6 +340,7 @@ impl<'a> Attempts<'a> {
     }
 
     /// Begins with waiting. The budget of the first attempt has been taken.
+    #[cfg(unix)]
     pub(super) fn of_registered(
         registration: &'a Registration,
         interest: Interest,
