@@ -6,9 +6,6 @@ pub use tress::task::{
     futures, id, join_set, spawn, spawn_blocking, spawn_local, try_id,
 };
 
-#[cfg(not(feature = "taskdump"))]
-pub use tress::task::yield_now;
-
 #[cfg(feature = "rt-multi-thread")]
 pub use tress::task::block_in_place;
 
@@ -22,7 +19,13 @@ pub use coop::{Unconstrained, consume_budget, unconstrained};
 ///
 /// # Cancel safety
 /// This function is cancel safe. Dropping the future loses nothing.
-#[cfg(feature = "taskdump")]
+///
+/// # Examples
+/// ```
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// tokio::task::yield_now().await;
+/// # });
+/// ```
 pub async fn yield_now() {
     tress::task::yield_now().await;
 }
