@@ -67,6 +67,7 @@ pub(crate) fn with_stats_here(shared: *const Shared, f: impl FnOnce(&WorkerStats
 }
 
 /// A scheduler, by its loop. What all of them can answer is in the [`Loop`] that this derefs to.
+#[allow(clippy::large_enum_variant, reason = "there is one for each runtime")]
 pub(crate) enum Scheduler {
     Multi(Multi),
     Current(Current),
