@@ -337,3 +337,27 @@ fn blocking_in_place_is_not_traced() {
     }));
     assert_eq!(answer.unwrap(), 7);
 }
+
+/// A trace that stayed with its thread while a coroutine is suspended would trace others, and outlive its stack.
+#[cfg(all(feature = "coroutine", unix))]
+#[test]
+fn a_coroutine_cannot_suspend_in_a_trace() {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    let rt = tress::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    rt.block_on(async {
+        let refused = tress::coroutine::spawn(|| {
+            let traced = catch_unwind(AssertUnwindSafe(|| {
+                tress::runtime::task_dump::Trace::capture(tress::coroutine::yield_now)
+            }));
+            *traced.unwrap_err().downcast::<String>().unwrap()
+        });
+        let message = refused.await.unwrap();
+        assert!(message.contains("cannot suspend"), "{message}");
+        // The thread does not trace any more.
+        tress::task::yield_now().await;
+        assert!(!tress::runtime::Handle::is_tracing());
+    });
+}

@@ -11,6 +11,7 @@
 
 use super::coop;
 use super::run::TaskRef;
+use crate::context::{self, Held};
 use crate::identity::Id;
 use crate::runtime::task_dump;
 use crate::scheduler;
@@ -75,7 +76,7 @@ pub(crate) fn is_tracing() -> bool {
 /// control again, so the future has to be polled outside of this function afterwards. A future that is polled only
 /// inside makes no progress, and is woken again and again.
 ///
-/// Calls nest: the innermost `trace_leaf` is called.
+/// Calls nest: the innermost `trace_leaf` is called. A coroutine that calls this cannot suspend in `f`.
 ///
 /// # Examples
 /// ```
@@ -102,7 +103,8 @@ where
     let leaf =
         unsafe { mem::transmute::<NonNull<dyn FnMut(&TraceMeta) + '_>, NonNull<LeafFn>>(leaf) };
     let _leaf = Restore::replacing(&LEAF, Some(leaf));
-    coop::with_budget_of_trace(f)
+    // A coroutine that suspended here would leave the pointer to others on this thread.
+    context::hold(Held::Polling, || coop::with_budget_of_trace(f))
 }
 
 /// Tells the trace of a leaf operation. Returns false if this thread does not trace. `above` is the function that was
