@@ -17,6 +17,10 @@ use std::time::Duration;
 /// that of [`shutdown_timeout`](Runtime::shutdown_timeout). See the [module documentation](super) for the
 /// kinds of runtimes.
 ///
+/// On Windows it must not be dropped by the destructor of a thread-local variable: no thread can end while such a
+/// destructor runs, so that the drop would wait for ever. [`shutdown_background`](Runtime::shutdown_background) does not
+/// wait.
+///
 /// # Panics
 /// Dropping a runtime in asynchronous code panics, because waiting would block the tasks of that thread;
 /// [`shutdown_background`](Runtime::shutdown_background) is for such code.

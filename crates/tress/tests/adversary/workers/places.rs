@@ -17,13 +17,17 @@ fn odd_places_hang_nobody() {
         "end in start",
         "end in park",
         "end in unpark",
-        "end in thread local",
-        "end in thread local of the pool",
         "use in hooks",
         "forgotten guards",
         "extremes",
     ] {
         child::passes("workers::places::odd_places", case);
+    }
+    // Windows runs these destructors under a lock without which no thread can end, so that none can be waited for.
+    if cfg!(not(windows)) {
+        for case in ["end in thread local", "end in thread local of the pool"] {
+            child::passes("workers::places::odd_places", case);
+        }
     }
 }
 
