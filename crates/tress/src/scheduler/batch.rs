@@ -1,15 +1,14 @@
 //! Queues many tasks at once, under one lock, and wakes one worker for them.
 
+use super::multi::{Multi, Remote};
 use super::queue::CAPACITY;
-use super::worker::{Core, Worker};
+use super::worker::Core;
 use crate::task::Ready;
 
 impl Core {
     /// Queues new tasks on this worker, oldest first; those that would fill more than half of its ring go to the
     /// global queue.
-    pub(super) fn schedule_batch(&self, worker: &Worker, tasks: &mut Vec<Ready>) {
-        let multi = worker.multi();
-        let remote = &multi.remotes[self.index()];
+    pub(super) fn schedule_batch(&self, multi: &Multi, remote: &Remote, tasks: &mut Vec<Ready>) {
         remote.stats.local_schedules.add(tasks.len() as u64);
         let near = self.ring().room().saturating_sub(CAPACITY / 2);
         for task in tasks.drain(..near.min(tasks.len())) {

@@ -89,10 +89,20 @@ impl Parent for Scheduler {
 
     #[inline]
     fn schedule(task: Woken<Scheduler>) {
-        match task.parent().scheduler {
-            Scheduler::Multi(_) => multi::schedule(task),
-            Scheduler::Current(_) => current::schedule(task),
+        // Asked first: whoever has a core here knows that the scheduler is a `Multi`.
+        match multi::core_here(task.parent()) {
+            Some((worker, core)) => multi::schedule_here(worker, core, task),
+            None => schedule_elsewhere(task),
         }
+    }
+}
+
+/// Queues a task that was woken, on a thread that has no core of its runtime.
+#[inline(never)]
+fn schedule_elsewhere(task: Woken<Scheduler>) {
+    match task.parent().scheduler {
+        Scheduler::Multi(_) => multi::schedule_outside(task),
+        Scheduler::Current(_) => current::schedule(task),
     }
 }
 
@@ -126,11 +136,20 @@ impl Scheduler {
         shared: &Shared,
         f: impl FnOnce(&Arc<Timers>) -> Armed,
     ) -> Armed {
-        let seat = self.seat(shared).unwrap_or_else(|e| panic!("{e}"));
-        let armed = f(&seat.station.timers);
-        // A worker looks at its timers before it parks.
-        if armed == Armed::First && !seat.is_here {
-            seat.station.rest.unpark();
+        let station = match self {
+            Scheduler::Multi(multi) => {
+                let seat = multi.seat(shared).unwrap_or_else(|e| panic!("{e}"));
+                if seat.is_here {
+                    // A worker looks at its timers before it parks.
+                    return f(&seat.station.timers);
+                }
+                seat.station
+            }
+            Scheduler::Current(current) => current.station(0),
+        };
+        let armed = f(&station.timers);
+        if armed == Armed::First && !self.runs_here(shared) {
+            station.rest.unpark();
         }
         armed
     }

@@ -117,22 +117,31 @@ impl Remote {
     }
 }
 
-/// Queues a task that was woken, on this thread's worker if that may run it.
+/// Queues a task that was woken, on the worker that this thread is, if that may run it.
 #[inline]
-pub(super) fn schedule(task: Woken<Scheduler>) {
-    let pinned = task.header().pinned();
-    match current_worker(task.parent()).and_then(|worker| Some((worker, worker.core()?))) {
-        Some((worker, core)) if pinned.is_none() => core.schedule(worker, task.into_ready()),
-        Some((worker, core)) if pinned == Some(core.index()) => {
-            core.schedule_pinned(&worker.multi().remotes[core.index()], task.into_ready());
-        }
-        _ => {
-            // Subtle: as soon as the task is in the queue it can run, finish, and take the runtime's last
-            // reference with it, while we still have to wake a worker.
-            let shared = task.hold();
-            shared.multi().push_outside(task.into_ready());
-        }
+pub(super) fn schedule_here(worker: &Worker, core: &Core, task: Woken<Scheduler>) {
+    let multi = worker.multi();
+    let remote = &multi.remotes[core.index()];
+    match task.header().pinned() {
+        None => core.schedule(multi, remote, task.into_ready()),
+        Some(index) if index == core.index() => core.schedule_pinned(remote, task.into_ready()),
+        Some(_) => schedule_outside(task),
     }
+}
+
+/// Queues a task that was woken, on a thread that may not run it.
+pub(super) fn schedule_outside(task: Woken<Scheduler>) {
+    // Subtle: as soon as the task is in the queue it can run, finish, and take the runtime's last
+    // reference with it, while we still have to wake a worker.
+    let shared = task.hold();
+    shared.multi().push_outside(task.into_ready());
+}
+
+/// Returns the calling thread's worker and core, if they are of this runtime.
+#[inline]
+pub(super) fn core_here<'a>(shared: *const Shared) -> Option<(&'a Worker, &'a Core)> {
+    let worker = current_worker(shared)?;
+    Some((worker, worker.core()?))
 }
 
 /// Returns the calling thread's worker, if it is one of this runtime.
@@ -341,13 +350,11 @@ impl Loop for Multi {
 
     #[inline]
     fn place<'a>(&'a self, shared: &Shared, tasks: usize) -> Place<'a> {
-        if let Some(worker) = current_worker(shared) {
-            if let Some(core) = worker.core() {
-                if !self.is_closing() {
-                    let remote = &self.remotes[core.index()];
-                    remote.stats.spawned.add(tasks as u64);
-                    return Place::on_core(&remote.owner, worker, core);
-                }
+        if let Some((_, core)) = core_here(shared) {
+            if !self.is_closing() {
+                let remote = &self.remotes[core.index()];
+                remote.stats.spawned.add(tasks as u64);
+                return Place::on_core(self, remote, core);
             }
         }
         self.place_outside(tasks)
@@ -361,8 +368,7 @@ impl Loop for Multi {
 
     #[cfg(all(feature = "coroutine", unix, not(loom)))]
     fn place_bound<'a>(&'a self, shared: &Shared) -> Option<(Place<'a>, Option<Pinned>)> {
-        let worker = current_worker(shared)?;
-        let core = worker.core()?;
+        let (worker, core) = core_here(shared)?;
         let remote = &self.remotes[core.index()];
         remote.stats.spawned.bump();
         let place = Place::bound_to(&remote.owner, worker, core);

@@ -2,8 +2,11 @@
 
 use super::current::Driving;
 use super::frame::Loop;
+use super::multi::{Multi, Remote};
 use super::outside::Door;
-use super::worker::{Core, Worker};
+use super::worker::Core;
+#[cfg(all(feature = "coroutine", unix, not(loom)))]
+use super::worker::Worker;
 #[cfg(not(loom))]
 use crate::task::Ran;
 use crate::task::{AnyOwner, Ready, Source};
@@ -17,9 +20,11 @@ pub(crate) struct Place<'a> {
     to: To<'a>,
 }
 
+// With a tag of its own: one in what the door has no use for would take longer to read.
+#[repr(u8)]
 enum To<'a> {
     /// This thread is that worker.
-    Core(&'a Worker, &'a Core),
+    Core(&'a Multi, &'a Remote, &'a Core),
     /// As `Core`, for a task that stays there.
     #[cfg(all(feature = "coroutine", unix, not(loom)))]
     Bound(&'a Worker, &'a Core),
@@ -31,11 +36,11 @@ enum To<'a> {
 
 impl<'a> Place<'a> {
     #[inline]
-    pub(super) fn on_core(owner: &'a AnyOwner, worker: &'a Worker, core: &'a Core) -> Place<'a> {
+    pub(super) fn on_core(multi: &'a Multi, remote: &'a Remote, core: &'a Core) -> Place<'a> {
         Place {
-            owner,
+            owner: &remote.owner,
             source: Source::Page,
-            to: To::Core(worker, core),
+            to: To::Core(multi, remote, core),
         }
     }
 
@@ -76,24 +81,21 @@ impl<'a> Place<'a> {
 
     /// Queues the task that was made here. If the scheduler is closing the task is cancelled: its future may be
     /// dropped on the thread that it came from.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn queue(self, task: Ready) {
         match self.to {
-            To::Core(worker, core) => core.schedule(worker, task),
+            To::Core(multi, remote, core) => core.schedule_new(multi, remote, task),
             #[cfg(all(feature = "coroutine", unix, not(loom)))]
             To::Bound(worker, core) => core.schedule_bound(worker, task),
             To::Driving(driving) => driving.queue(task),
-            To::Outside(door, scheduler) => match door.leave() {
-                true => scheduler.push_outside(task),
-                false => task.refuse(),
-            },
+            To::Outside(door, scheduler) => queue_outside(door, scheduler, task),
         }
     }
 
     /// As `queue`, for all tasks that were made here, oldest first.
     pub(crate) fn queue_all(self, tasks: &mut Vec<Ready>) {
         match self.to {
-            To::Core(worker, core) => core.schedule_batch(worker, tasks),
+            To::Core(multi, remote, core) => core.schedule_batch(multi, remote, tasks),
             #[cfg(all(feature = "coroutine", unix, not(loom)))]
             To::Bound(worker, core) => {
                 tasks
@@ -122,5 +124,13 @@ impl<'a> Place<'a> {
             Ran::Complete => scheduler.frame().outside_completed.add_shared(1),
             Ran::Requeue(task) => scheduler.push_outside(task),
         }
+    }
+}
+
+#[inline(never)]
+fn queue_outside(door: Door<'_>, scheduler: &dyn Loop, task: Ready) {
+    match door.leave() {
+        true => scheduler.push_outside(task),
+        false => task.refuse(),
     }
 }

@@ -405,12 +405,15 @@ impl<T> Receiver<T> {
     /// ```
     #[inline]
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
-        let Some(cell) = self.cell() else {
+        let Some(cell) = self.cell else {
             return Err(TryRecvError::Closed);
         };
-        let state = cell.state.load();
+        // SAFETY: the receiver has not left, so the cell is alive.
+        let state = unsafe { cell.as_ref() }.state.load();
         if state.is_tx_done() || state.is_rx_closed() {
-            let value = finish(&mut self.cell, state).ok_or(TryRecvError::Closed)?;
+            self.cell = None;
+            // SAFETY: the pointer was given up just now.
+            let value = unsafe { finish(cell, state) }.ok_or(TryRecvError::Closed)?;
             self.seen.happened(Oneshot::Received);
             Ok(value)
         } else {
@@ -442,12 +445,14 @@ impl<T> Receiver<T> {
     }
 }
 
-/// Takes the value, if there is one, and leaves the cell, for the receiver that holds it. The outcome is settled in
+/// Takes the value, if there is one, and leaves the cell, for the receiver that held it. The outcome is settled in
 /// `state`: the sender is done or the channel closed.
+///
+/// # Safety
+/// The receiver has not left and is not used again.
 #[inline(always)]
-fn finish<T>(cell: &mut Option<NonNull<Cell<T>>>, state: Snapshot) -> Option<T> {
-    let cell = cell.take()?;
-    // SAFETY: the pointer was given up just now, so nothing is done twice.
+unsafe fn finish<T>(cell: NonNull<Cell<T>>, state: Snapshot) -> Option<T> {
+    // SAFETY: by the caller's promise nothing is done twice.
     unsafe {
         if state.is_tx_gone() {
             let value = state.has_value().then(|| cell.as_ref().take());
@@ -533,7 +538,9 @@ impl<T> Future for Receiver<T> {
         this.op.tell_poll("poll_recv", polled.is_ready());
         let state = ready!(polled);
         proceed.made_progress();
-        Poll::Ready(finish(&mut this.cell, state).ok_or(RecvError(())))
+        this.cell = None;
+        // SAFETY: the pointer was given up just now.
+        Poll::Ready(unsafe { finish(cell, state) }.ok_or(RecvError(())))
     }
 }
 

@@ -11,6 +11,7 @@ use crate::sys::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sys::plain::{AtomicU16, AtomicU32};
 use crate::sys::{UnsafeCell, guarded};
 use std::alloc::Layout;
+use std::any::Any;
 use std::future::Future;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -162,6 +163,14 @@ unsafe fn leave_span(task: NonNull<Header>) {
     }
 }
 
+/// Notes that a poll has panicked, and returns what its handle gets. Out of line, and the same for each type of future.
+#[cold]
+#[inline(never)]
+fn panicked(task: &Header, payload: Box<dyn Any + Send>) -> JoinError {
+    task.note_panic();
+    JoinError::panic(task.id, payload)
+}
+
 /// # Safety
 /// The caller runs the task.
 unsafe fn poll<F: Future>(task: NonNull<Header>, cx: &mut Context<'_>) -> bool {
@@ -193,8 +202,7 @@ unsafe fn poll<F: Future>(task: NonNull<Header>, cx: &mut Context<'_>) -> bool {
                 (Ok(()), Some(output)) => Ok(output),
                 (Err(payload), unused) => {
                     guarded(|| drop(unused));
-                    task.as_ref().note_panic();
-                    Err(JoinError::panic(task.as_ref().id, payload))
+                    Err(panicked(task.as_ref(), payload))
                 }
             };
             leave_span(task);

@@ -265,9 +265,27 @@ impl fmt::Debug for State {
     }
 }
 
-/// What a failed assertion says: a transition was asked for that the state does not allow.
-const OUT_OF_TURN: &str = "a bug in tress: a task's state was changed out of turn";
-const MISCOUNTED: &str = "a bug in tress: a task's references are miscounted";
+// Macros, not constants: what formats its message would cost the functions below a frame on the stack.
+
+/// Asserts that the state allows the transition that was asked for.
+macro_rules! in_turn {
+    ($allowed:expr) => {
+        assert!(
+            $allowed,
+            "a bug in tress: a task's state was changed out of turn"
+        )
+    };
+}
+
+/// Asserts that the caller's reference is counted.
+macro_rules! counted {
+    ($counted:expr) => {
+        assert!(
+            $counted,
+            "a bug in tress: a task's references are miscounted"
+        )
+    };
+}
 
 impl State {
     /// A task on its way into its first queue: READY, with the task's own reference and the
@@ -312,7 +330,7 @@ impl State {
     #[inline]
     pub(crate) fn start(&self) -> Start {
         let mut s = self.load();
-        assert!(s.lifecycle() == READY, "{OUT_OF_TURN}");
+        in_turn!(s.lifecycle() == READY);
         if s.0 & NOTIFIED != 0 {
             s = Snapshot(self.0.fetch_and(!NOTIFIED, Ordering::AcqRel));
         }
@@ -328,7 +346,7 @@ impl State {
     #[inline]
     pub(crate) fn park(&self, requeue: bool) -> Park {
         self.update(|s| {
-            assert!(s.lifecycle() == READY, "{OUT_OF_TURN}");
+            in_turn!(s.lifecycle() == READY);
             if s.cancel_is_effective() {
                 (Park::Cancel, None)
             } else if s.0 & NOTIFIED != 0 || requeue {
@@ -357,7 +375,7 @@ impl State {
             let next = match s.lifecycle() {
                 IDLE => {
                     // Not COMPLETE, so the task's own reference is still there.
-                    assert!(s.ref_count() >= 2, "{MISCOUNTED}");
+                    counted!(s.ref_count() >= 2);
                     return (Wake::Submit, Some(s.with_lifecycle(READY) - REF_ONE));
                 }
                 READY => s.0 | NOTIFIED,
@@ -425,7 +443,7 @@ impl State {
     #[inline]
     pub(crate) fn complete(&self, output_dropped: bool) -> Complete {
         self.update(|s| {
-            assert!(s.lifecycle() == READY, "{OUT_OF_TURN}");
+            in_turn!(s.lifecycle() == READY);
             if !s.has_join_interest() && !output_dropped {
                 return (Complete::DropOutput, None);
             }
@@ -447,10 +465,7 @@ impl State {
     /// the caller's.
     pub(crate) fn set_join_waker(&self) -> bool {
         self.update(|s| {
-            assert!(
-                s.has_join_interest() && !s.has_join_waker(),
-                "{OUT_OF_TURN}"
-            );
+            in_turn!(s.has_join_interest() && !s.has_join_waker());
             if s.is_complete() {
                 (false, None)
             } else {
@@ -462,7 +477,7 @@ impl State {
     /// Takes the join waker's slot back. Returns false if the task is COMPLETE: the completer has it.
     pub(crate) fn unset_join_waker(&self) -> bool {
         self.update(|s| {
-            assert!(s.has_join_interest() && s.has_join_waker(), "{OUT_OF_TURN}");
+            in_turn!(s.has_join_interest() && s.has_join_waker());
             if s.is_complete() {
                 (false, None)
             } else {
@@ -475,7 +490,7 @@ impl State {
     #[inline]
     pub(crate) fn drop_join(&self) -> DropJoin {
         self.update(|s| {
-            assert!(s.has_join_interest(), "{OUT_OF_TURN}");
+            in_turn!(s.has_join_interest());
             if s.is_complete() {
                 return (DropJoin::DropOutput, None);
             }
@@ -522,7 +537,7 @@ impl State {
     #[must_use]
     pub(crate) fn ref_dec(&self) -> bool {
         let prev = Snapshot(self.0.fetch_sub(REF_ONE, Ordering::AcqRel));
-        assert!(prev.ref_count() >= 1, "{MISCOUNTED}");
+        counted!(prev.ref_count() >= 1);
         prev.ref_count() == 1
     }
 

@@ -8,7 +8,7 @@ use crate::identity::Id;
 use crate::spans::WakerOp;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 use std::task::{RawWaker, RawWakerVTable, Waker};
 
 static VTABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, drop);
@@ -36,13 +36,19 @@ pub(super) unsafe fn borrowed(task: NonNull<Header>) -> Borrowed {
 /// Returns true if the waker is this task's own.
 #[inline]
 pub(super) fn is_for(waker: &Waker, task: NonNull<Header>) -> bool {
-    waker.data() == task.as_ptr().cast_const().cast() && waker.vtable() == &VTABLE
+    waker.data() == task.as_ptr().cast_const().cast() && is_ours(waker)
 }
 
 /// Returns the id of the task that a waker wakes, if it is one of ours.
 pub(crate) fn task_id(waker: &Waker) -> Option<Id> {
     // SAFETY: a waker of ours holds a reference to its task.
-    (waker.vtable() == &VTABLE).then(|| unsafe { header(waker.data()).as_ref() }.id())
+    is_ours(waker).then(|| unsafe { header(waker.data()).as_ref() }.id())
+}
+
+/// Returns whether the waker is one of a task. A comparison of the tables would compare four functions.
+#[inline]
+fn is_ours(waker: &Waker) -> bool {
+    ptr::eq(waker.vtable(), &VTABLE)
 }
 
 fn header(data: *const ()) -> NonNull<Header> {

@@ -229,13 +229,13 @@ impl Sleep {
         let this = self.project_ref();
         let entry = this.entry;
         loop {
-            if entry.has_fired() {
-                return Poll::Ready(());
-            }
-            if entry.is_closed() {
-                runtime::panic_shut_down();
-            }
-            if entry.is_armed() {
+            if !entry.is_unarmed() {
+                if entry.has_fired() {
+                    return Poll::Ready(());
+                }
+                if entry.is_closed() {
+                    runtime::panic_shut_down();
+                }
                 if entry.set_waker(cx.waker()) {
                     return Poll::Pending;
                 }
@@ -284,9 +284,10 @@ impl Sleep {
         cx: &mut Context<'_>,
         new: bool,
     ) -> Poll<()> {
-        if self.bound.is_none() && !self.entry.is_armed() && !self.entry.has_fired() {
-            let this = self.as_mut().project();
-            *this.bound = runtime::timers_of_maker(*this.maker);
+        if self.bound.is_none() && self.entry.is_unarmed() {
+            if let Some(timers) = runtime::timers_of_maker(self.maker) {
+                *self.as_mut().project().bound = Some(timers);
+            }
         }
         let this = self.as_ref().get_ref();
         let _entered = this.op.enter();

@@ -327,6 +327,11 @@ impl Entry {
         }
     }
 
+    /// Returns whether it was neither armed nor has it ended, since it was made or disarmed.
+    pub(crate) fn is_unarmed(&self) -> bool {
+        self.state.load(Ordering::Acquire) == UNARMED
+    }
+
     pub(crate) fn is_armed(&self) -> bool {
         self.state.load(Ordering::Acquire) == ARMED
     }

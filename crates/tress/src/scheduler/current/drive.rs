@@ -35,7 +35,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::ptr::{self, NonNull};
 use std::task::{Context, Poll, Waker};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Maximum number of polls between two looks at timers and I/O, and in a round.
 // D-SCHED-17
@@ -204,14 +204,18 @@ impl Current {
                 false => left,
             };
             let tick = self.run_tick(core, polls)?;
-            if let Some((began, now)) = tick.lasted {
-                if core.timed.get() && now - began >= LONG_TICK {
+            if let Some(span) = tick.lasted.filter(|_| core.timed.get()) {
+                if span.took >= LONG_TICK {
                     core.global.hurry();
                 }
-                let since = *since.get_or_insert(began);
-                if core.timed.get() && now - since >= WAIT {
+                let round = match since {
+                    Some(since) => span.end - since,
+                    None => span.took,
+                };
+                if round >= WAIT {
                     return Some(tick.is_dry);
                 }
+                since.get_or_insert(span.began);
             }
             left -= tick.polls;
             if tick.is_dry || left == 0 {
@@ -295,15 +299,15 @@ impl Current {
         Some(Tick {
             polls,
             is_dry,
-            lasted: began.map(|began| (began, self.note_busy(core, began))),
+            lasted: began.map(|began| self.note_busy(core, began)),
         })
     }
 
-    /// Records that tasks have run since then. Returns the present time.
-    fn note_busy(&self, core: &Core, since: Instant) -> Instant {
-        let now = clock::now();
-        core.ended.set(Some(now));
-        let took = now - since;
+    /// Records that tasks have run since then.
+    fn note_busy(&self, core: &Core, began: Instant) -> Span {
+        let end = clock::now();
+        core.ended.set(Some(end));
+        let took = end - began;
         let ns = took.as_nanos() as u64;
         self.station.stats.busy_ns.add(ns);
         let polled = self.station.stats.polled.get();
@@ -313,7 +317,7 @@ impl Current {
         // The time of one poll, or the mean of several, which the longest of them took at least.
         let mean = if polls > 1 { ns / polls } else { ns };
         self.station.stats.max_poll_ns.raise(mean);
-        now
+        Span { began, end, took }
     }
 
     fn next(&self, core: &Core) -> Option<Ready> {
@@ -385,8 +389,15 @@ struct Tick {
     polls: u32,
     /// No task was left.
     is_dry: bool,
-    /// When it began and ended, if any task has run.
-    lasted: Option<(Instant, Instant)>,
+    /// If any task has run.
+    lasted: Option<Span>,
+}
+
+/// A time in which tasks ran.
+struct Span {
+    began: Instant,
+    end: Instant,
+    took: Duration,
 }
 
 /// Returns whether a tick that began then has lasted long enough.

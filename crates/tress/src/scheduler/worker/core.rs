@@ -1,6 +1,5 @@
 //! The core: what makes a thread a worker, and the order in which it takes tasks out of its queues.
 
-use super::Worker;
 use crate::scheduler::Config;
 use crate::scheduler::adapt::Adapt;
 use crate::scheduler::inject::MIN_BATCH;
@@ -103,18 +102,16 @@ impl Core {
     }
 
     /// Queues a task that is pinned to this worker, whose shared part is `remote`.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn schedule_pinned(&self, remote: &Remote, task: Ready) {
         remote.stats.local_schedules.bump();
         self.recorder.ready(&task);
         self.push_pinned(remote, task);
     }
 
-    /// Queues a task that was spawned or woken, and is not pinned, on this worker.
-    #[inline]
-    pub(crate) fn schedule(&self, worker: &Worker, task: Ready) {
-        let multi = worker.multi();
-        let remote = &multi.remotes[self.index];
+    /// Queues a task that was spawned or woken, and is not pinned, on this worker, whose shared part is `remote`.
+    #[inline(always)]
+    pub(crate) fn schedule(&self, multi: &Multi, remote: &Remote, task: Ready) {
         remote.stats.local_schedules.bump();
         self.recorder.ready(&task);
         // It is the newest, and its data is warm. A push into the empty slot wakes no worker: this one is about to
@@ -134,6 +131,12 @@ impl Core {
             // end notifies.
             multi.notify();
         }
+    }
+
+    /// As `schedule`, out of line: each type of future has its own copy of what spawns it.
+    #[inline(never)]
+    pub(crate) fn schedule_new(&self, multi: &Multi, remote: &Remote, task: Ready) {
+        self.schedule(multi, remote, task);
     }
 
     /// Half of the ring has moved to the global queue.
@@ -266,6 +269,9 @@ impl Core {
     /// could run it. The global queue's turn still has the length of one batch, and where polls are long it lasts a
     /// fixed time (`turn.rs`).
     fn next_global(&self, multi: &Multi, remote: &Remote) -> Option<Ready> {
+        if multi.inject.is_empty() {
+            return None;
+        }
         // All but the first go behind what is in the ring, and wait for it.
         let most = match self.adapt.average() * self.ring.len() <= LONG_TICK {
             true => self.adapt.tick(),

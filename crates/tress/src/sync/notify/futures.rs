@@ -88,6 +88,7 @@ impl<'a> Notified<'a> {
         self.as_ref().poll_with(None).is_ready()
     }
 
+    #[inline(always)]
     fn poll_with(self: Pin<&Self>, waker: Option<&Waker>) -> Poll<()> {
         let this = self.get_ref();
         // SAFETY: the waiter is pinned with us, and we cancel when dropped.
@@ -175,6 +176,7 @@ impl OwnedNotified {
         self.as_ref().poll_with(None).is_ready()
     }
 
+    #[inline(always)]
     fn poll_with(self: Pin<&Self>, waker: Option<&Waker>) -> Poll<()> {
         let this = self.get_ref();
         // SAFETY: the waiter is pinned with us, and we cancel when dropped.
