@@ -6,12 +6,14 @@
 #[path = "../uring/buffer.rs"]
 mod buffer;
 mod leftover;
+#[cfg(feature = "multishot")]
 mod multi;
 pub mod op;
 mod submission;
 
 pub use buffer::{Buffer, BufferMut, Slice};
 pub use leftover::Leftover;
+#[cfg(feature = "multishot")]
 pub use multi::{MultiOperation, Multishot, Pool, PoolBuffer, RecvMulti};
 pub use submission::Submission;
 

@@ -13,8 +13,10 @@ mod cancel;
 mod cell;
 mod finished;
 mod leftover;
+#[cfg(feature = "multishot")]
 mod multi;
 pub mod op;
+#[cfg(feature = "multishot")]
 mod pool;
 mod ring;
 mod spare;
@@ -23,7 +25,9 @@ mod table;
 
 pub use buffer::{Buffer, BufferMut, Slice};
 pub use leftover::Leftover;
+#[cfg(feature = "multishot")]
 pub use multi::{AcceptMulti, MultiOperation, Multishot, RecvMulti};
+#[cfg(feature = "multishot")]
 pub use pool::{Pool, PoolBuffer};
 pub use submission::Submission;
 

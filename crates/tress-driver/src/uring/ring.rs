@@ -5,6 +5,7 @@
 //! foreign code runs: descriptors and buffers are asked once, before an operation is handed over.
 
 use super::finished::Finished;
+#[cfg(feature = "multishot")]
 use super::pool::Groups;
 use super::table::{Key, Table};
 use crate::config::Resolved;
@@ -52,6 +53,10 @@ pub(crate) trait Completion: Send + Sync {
 
 /// A result as it came off the ring.
 #[derive(Debug, Clone, Copy)]
+#[cfg_attr(
+    not(feature = "multishot"),
+    allow(dead_code, reason = "for several results")
+)]
 pub(crate) struct Arrived {
     pub(crate) value: i32,
     pub(crate) flags: u32,
@@ -64,6 +69,10 @@ pub(crate) struct Arrived {
 /// What the ring has to do after a result.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
+#[cfg_attr(
+    not(feature = "multishot"),
+    allow(dead_code, reason = "for several results")
+)]
 pub(crate) enum Next {
     /// Nothing: more results will come.
     Wait,
@@ -82,6 +91,7 @@ pub(crate) struct Ring {
     supported: [bool; 256],
     /// The lock also guards the ring's submission and completion queues.
     state: ManuallyDrop<Mutex<State>>,
+    #[cfg(feature = "multishot")]
     pub(super) groups: Mutex<Groups>,
     started: AtomicU64,
     in_flight: AtomicUsize,
@@ -146,6 +156,7 @@ impl Ring {
                 closed: false,
                 queue: Queue::default(),
             })),
+            #[cfg(feature = "multishot")]
             groups: Mutex::new(Groups::default()),
             started: AtomicU64::new(0),
             in_flight: AtomicUsize::new(0),
@@ -204,6 +215,7 @@ impl Ring {
         self.supported[usize::from(opcode)]
     }
 
+    #[cfg(feature = "multishot")]
     pub(super) fn uring(&self) -> &IoUring {
         &self.uring
     }
@@ -453,6 +465,10 @@ impl Ring {
     }
 
     /// Refuses new operations and asks the kernel to stop those under way. Returns the number of those.
+    #[cfg_attr(
+        not(feature = "multishot"),
+        allow(unused_variables, reason = "for a pool's")
+    )]
     pub(crate) fn close(&self, wakers: &mut Wakers) -> usize {
         let mut state = self.state.lock();
         state.closed = true;
@@ -463,6 +479,7 @@ impl Ring {
             .collect();
         self.push_to(&mut state.queue, &entries);
         drop(state);
+        #[cfg(feature = "multishot")]
         self.wake_starving(wakers);
         entries.len()
     }

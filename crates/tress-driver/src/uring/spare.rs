@@ -5,7 +5,7 @@
 //! ring has let go of it by then, or is about to.
 
 use super::cell::OpCell;
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -18,51 +18,71 @@ const KINDS: usize = 8;
 /// Size in bytes above which a cell is not kept.
 const LARGEST: usize = 512;
 
+/// The cells of one kind.
+struct Kind {
+    /// The type of its cells.
+    of: TypeId,
+    cells: Vec<Kept>,
+}
+
+/// A cell without its type: what keeps them is compiled once, and not for each operation.
+type Kept = Arc<dyn Any + Send + Sync>;
+
 thread_local! {
-    /// A `Vec<Arc<OpCell<O>>>` for each `O`.
-    static SPARE: RefCell<Vec<Box<dyn Any>>> = const { RefCell::new(Vec::new()) };
+    static SPARE: RefCell<Vec<Kind>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Returns a cell for an operation.
 pub(super) fn cell<O: Send + 'static>(op: O) -> Arc<OpCell<O>> {
-    match with(|cells| cells.pop()).flatten() {
-        Some(mut cell) => match Arc::get_mut(&mut cell) {
-            Some(unshared) => {
-                unshared.renew(op);
-                cell
-            }
-            // The ring has not let go of it yet.
-            None => Arc::new(OpCell::new(op)),
-        },
-        None => Arc::new(OpCell::new(op)),
+    let kept = is_kept::<O>().then(|| take(TypeId::of::<OpCell<O>>()));
+    if let Some(Ok(mut cell)) = kept.flatten().map(Arc::downcast::<OpCell<O>>) {
+        // Otherwise the ring has not let go of it yet.
+        if let Some(unshared) = Arc::get_mut(&mut cell) {
+            unshared.renew(op);
+            return cell;
+        }
+    }
+    Arc::new(OpCell::new(op))
+}
+
+/// Keeps the cell of an operation that is over.
+pub(super) fn keep<O: Send + 'static>(cell: Arc<OpCell<O>>) {
+    if is_kept::<O>() {
+        put(TypeId::of::<OpCell<O>>(), cell);
     }
 }
 
-/// Keeps a cell whose operation was taken out.
-pub(super) fn keep<O: Send + 'static>(cell: Arc<OpCell<O>>) {
-    with(|cells| {
+const fn is_kept<O>() -> bool {
+    size_of::<OpCell<O>>() <= LARGEST
+}
+
+fn take(of: TypeId) -> Option<Kept> {
+    with(of, |cells| cells.pop()).flatten()
+}
+
+fn put(of: TypeId, cell: Kept) {
+    with(of, |cells| {
         if cells.len() < CELLS {
             cells.push(cell);
         }
     });
 }
 
-/// Calls `f` with the cells of one kind that this thread keeps; `None` if it keeps none of it. `f` runs no
-/// foreign code.
-fn with<O: Send + 'static, R>(f: impl FnOnce(&mut Vec<Arc<OpCell<O>>>) -> R) -> Option<R> {
-    if size_of::<OpCell<O>>() > LARGEST {
-        return None;
-    }
+/// Calls `f` with this thread's cells of a kind, unless it keeps none of that kind.
+fn with<R>(of: TypeId, f: impl FnOnce(&mut Vec<Kept>) -> R) -> Option<R> {
     let kept = SPARE.try_with(|spare| {
         let mut kinds = spare.borrow_mut();
-        let found = kinds
-            .iter()
-            .position(|kind| kind.is::<Vec<Arc<OpCell<O>>>>());
-        if found.is_none() && kinds.len() < KINDS {
-            kinds.push(Box::new(Vec::<Arc<OpCell<O>>>::new()));
+        if let Some(kind) = kinds.iter_mut().find(|kind| kind.of == of) {
+            return Some(f(&mut kind.cells));
         }
-        let at = found.unwrap_or(kinds.len() - 1);
-        kinds[at].downcast_mut().map(f)
+        if kinds.len() == KINDS {
+            return None;
+        }
+        kinds.push(Kind {
+            of,
+            cells: Vec::new(),
+        });
+        kinds.last_mut().map(|kind| f(&mut kind.cells))
     });
     // An error means that the thread exits.
     kept.ok().flatten()
@@ -81,6 +101,11 @@ mod tests {
         let polled = cell.poll(&mut Context::from_waker(Waker::noop()));
         assert!(matches!(polled, Poll::Ready((0, _))));
         cell
+    }
+
+    /// Returns how many cells of a kind are kept, if there is room for that kind.
+    fn kept<O: Send + 'static>() -> Option<usize> {
+        with(TypeId::of::<OpCell<O>>(), |cells| cells.len())
     }
 
     #[test]
@@ -106,9 +131,9 @@ mod tests {
     fn a_thread_keeps_a_bounded_number() {
         let cells: Vec<_> = (0..CELLS + 10).map(whole).collect();
         cells.into_iter().for_each(keep);
-        assert_eq!(with::<usize, _>(|cells| cells.len()), Some(CELLS));
-        let _large = cell([0_u8; LARGEST]);
-        assert_eq!(with::<[u8; LARGEST], _>(|_| ()), None);
+        assert_eq!(kept::<usize>(), Some(CELLS));
+        keep(whole([0_u8; LARGEST]));
+        assert_eq!(kept::<[u8; LARGEST]>(), Some(0));
     }
 
     #[test]
@@ -117,8 +142,8 @@ mod tests {
             ($($n:literal)*) => { $(keep(whole([0_u8; $n]));)* };
         }
         kinds!(1 2 3 4 5 6 7 8 9 10);
-        assert_eq!(with::<[u8; 8], _>(|cells| cells.len()), Some(1));
-        assert_eq!(with::<[u8; 9], _>(|cells| cells.len()), None);
+        assert_eq!(kept::<[u8; 8]>(), Some(1));
+        assert_eq!(kept::<[u8; 9]>(), None);
         // It works all the same.
         whole([0_u8; 10]);
     }
