@@ -34,6 +34,8 @@ impl Builder {
         self,
         f: impl FnOnce() -> T + Send + 'static,
     ) -> io::Result<JoinHandle<T>> {
+        // Boxed, so that what the standard library does for a thread is compiled for each type of result only.
+        let f: Box<dyn FnOnce() -> T + Send> = Box::new(f);
         self.0.spawn(f).map(JoinHandle)
     }
 }

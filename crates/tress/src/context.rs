@@ -149,7 +149,10 @@ thread_local! {
 
 #[inline(always)]
 pub(crate) fn with<R>(f: impl FnOnce(&Context) -> R) -> R {
-    CONTEXT.with(f)
+    // One closure for all: otherwise each caller would have its own copy of what the key does.
+    let context = CONTEXT.with(ptr::from_ref);
+    // SAFETY: it has no destructor, so it lives as long as this thread, on which `f` is called.
+    f(unsafe { &*context })
 }
 
 /// Marks a task as the running one until dropped.

@@ -1,6 +1,5 @@
 use super::blocking;
-use crate::io::offload::{lost, spawn};
-use crate::task::JoinHandle;
+use crate::io::offload::{Job, lost, spawn};
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fmt;
@@ -84,7 +83,7 @@ pub struct ReadDir(State);
 #[allow(clippy::large_enum_variant)]
 enum State {
     Here(Batch),
-    Fetching(JoinHandle<Batch>),
+    Fetching(Job<Batch>),
 }
 
 #[derive(Debug)]

@@ -40,19 +40,28 @@ impl<O: Operation> Future for UnderWay<O> {
 
 /// Starts an operation, or returns the parts that it would have been made of.
 fn submit<T, O: Operation>(parts: T, make: impl FnOnce(T) -> O) -> Result<UnderWay<O>, T> {
-    let mut parts = Some(parts);
-    let submission = with_current_driver(|driver| {
-        let parts = driver.supports::<O>().then(|| parts.take()).flatten()?;
-        Some(driver.submit(make(parts)))
-    })
-    .flatten();
-    match submission {
-        Some(submission) => Ok(UnderWay {
+    let mut made_of = Some((parts, make));
+    let mut submission = None;
+    with_current_driver(&mut |driver| {
+        if driver.supports::<O>() {
+            submission = made_of
+                .take()
+                .map(|(parts, make)| driver.submit(make(parts)));
+        }
+    });
+    match (submission, made_of) {
+        (Some(submission), _) => Ok(UnderWay {
             submission,
-            _busy: context::runtime().and_then(|runtime| runtime.hold_clock()),
+            _busy: held_clock(),
         }),
-        None => Err(parts.expect("taken only for a submission")),
+        (None, Some((parts, _))) => Err(parts),
+        (None, None) => unreachable!("taken only for a submission"),
     }
+}
+
+/// Keeps the current runtime's clock from being advanced while an operation is under way.
+fn held_clock() -> Option<Busy> {
+    context::runtime().and_then(|runtime| runtime.hold_clock())
 }
 
 /// Returns the path as a C string. `None` if it contains a NUL byte: the standard library reports that.

@@ -98,8 +98,12 @@ impl Names {
 
     /// All names, in order; none if somebody has been changing the table for too long.
     pub(crate) fn all(&self) -> Option<Vec<Arc<Name>>> {
-        let mut names: Vec<_> = self.table.lock_soon()?.values().cloned().collect();
-        names.sort_by(|a, b| a.text.cmp(&b.text));
+        let mut names: Vec<Arc<Name>> = Vec::new();
+        // There are few. A sort of their type would be long, and for this alone.
+        for name in self.table.lock_soon()?.values() {
+            let at = names.partition_point(|other| other.text < name.text);
+            names.insert(at, name.clone());
+        }
         if self.other.submitted.get() > 0 {
             names.push(self.other.clone());
         }

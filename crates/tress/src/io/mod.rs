@@ -203,9 +203,10 @@ pub(crate) fn offered(bufs: &[io::IoSlice<'_>]) -> usize {
 #[cfg(feature = "net")]
 pub(crate) fn uninterrupted<R>(mut call: impl FnMut() -> io::Result<R>) -> io::Result<R> {
     loop {
-        match call() {
-            Err(error) if is_interrupted(&error) => {}
-            result => return result,
+        let result = call();
+        match &result {
+            Err(error) if is_interrupted(error) => {}
+            _ => return result,
         }
     }
 }

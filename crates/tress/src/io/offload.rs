@@ -3,8 +3,14 @@
 use crate::io::is_interrupted;
 use crate::runtime::{AtShutdown, Handle, SpawnBlockingError};
 use crate::task::{JoinError, JoinHandle};
+use std::any::Any;
+use std::fmt;
+use std::future::Future;
 use std::io::{self, Read};
+use std::marker::PhantomData;
 use std::panic::Location;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 
 mod input;
 mod output;
@@ -14,6 +20,36 @@ pub(crate) use output::Output;
 
 /// Maximum number of bytes that are read or written at once.
 const MAX_CHUNK: usize = 2 * 1024 * 1024;
+
+/// A closure on the blocking pool, as a future of its result. Dropping it does not stop the closure.
+pub struct Job<R> {
+    handle: JoinHandle<Erased>,
+    result: PhantomData<fn() -> R>,
+}
+
+/// A closure's result, without its type: all these closures are one type of task, which is compiled once.
+// D-SYS-04
+type Erased = Box<dyn Any + Send>;
+
+impl<R> fmt::Debug for Job<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.handle.fmt(f)
+    }
+}
+
+impl<R: Any> Future for Job<R> {
+    type Output = Result<R, JoinError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<R, JoinError>> {
+        Poll::Ready(match ready!(Pin::new(&mut self.handle).poll(cx)) {
+            Ok(result) => match result.downcast::<R>() {
+                Ok(result) => Ok(*result),
+                Err(_) => unreachable!("a closure's result has its type"),
+            },
+            Err(error) => Err(error),
+        })
+    }
+}
 
 /// Runs a closure on the blocking pool. If the runtime is shut down before a thread gets to it, it is cancelled.
 ///
@@ -25,25 +61,35 @@ const MAX_CHUNK: usize = 2 * 1024 * 1024;
 #[track_caller]
 pub(crate) fn spawn<R: Send + 'static>(
     f: impl FnOnce() -> R + Send + 'static,
-) -> io::Result<JoinHandle<R>> {
-    submit(Box::new(f), AtShutdown::Cancel)
+) -> io::Result<Job<R>> {
+    submit_typed(f, AtShutdown::Cancel)
 }
 
 /// As [`spawn`], but the closure runs even if the runtime is shut down before a thread gets to it.
 #[track_caller]
 pub(crate) fn spawn_mandatory<R: Send + 'static>(
     f: impl FnOnce() -> R + Send + 'static,
-) -> io::Result<JoinHandle<R>> {
-    submit(Box::new(f), AtShutdown::Run)
+) -> io::Result<Job<R>> {
+    submit_typed(f, AtShutdown::Run)
 }
 
-/// The closure is boxed so that tasks are compiled for each type of result, and not for each closure.
-// D-SYS-04
 #[track_caller]
-fn submit<R: Send + 'static>(
-    f: Box<dyn FnOnce() -> R + Send>,
+fn submit_typed<R: Send + 'static>(
+    f: impl FnOnce() -> R + Send + 'static,
     at_shutdown: AtShutdown,
-) -> io::Result<JoinHandle<R>> {
+) -> io::Result<Job<R>> {
+    let handle = submit(Box::new(move || Box::new(f()) as Erased), at_shutdown)?;
+    Ok(Job {
+        handle,
+        result: PhantomData,
+    })
+}
+
+#[track_caller]
+fn submit(
+    f: Box<dyn FnOnce() -> Erased + Send>,
+    at_shutdown: AtShutdown,
+) -> io::Result<JoinHandle<Erased>> {
     let shared = Handle::current().shared;
     let (handle, result) = shared.submit_blocking(f, Location::caller(), at_shutdown);
     result.map(|()| handle).map_err(io::Error::other)

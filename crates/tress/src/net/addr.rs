@@ -1,7 +1,6 @@
 //! Host names and socket addresses.
 
-use crate::io::offload::{lost, spawn};
-use crate::task::JoinHandle;
+use crate::io::offload::{Job, lost, spawn};
 use crate::words;
 use std::future::Future;
 use std::io;
@@ -45,7 +44,7 @@ pub enum Resolving {
     /// Known, or known to be invalid, until polled.
     Known(Option<io::Result<Addresses>>),
     /// A lookup that is under way.
-    Asked(JoinHandle<io::Result<Addresses>>),
+    Asked(Job<io::Result<Addresses>>),
 }
 
 /// Addresses to be tried in order.

@@ -1113,7 +1113,7 @@ impl Builder {
         let shared = Arc::new(Shared {
             scheduler: self.new_scheduler(config, start, &clock, &seeds)?,
             blocking: blocking::Pool::new(self.blocking_config(&place)),
-            #[cfg(not(loom))]
+            #[cfg(all(feature = "extra", not(loom)))]
             views: crate::scheduler::Views::default(),
             clock,
             seeds,

@@ -22,16 +22,22 @@ pub(super) struct Options {
     pub(super) pool: crate::buffers::Sizes,
 }
 
-/// Calls `f` with a driver of the current runtime, as `IoHandle::with_driver` does. Returns `None` if there is no
+/// Calls `f` once with a driver of the current runtime, as `IoHandle::with_driver` does. Does not call it if there is no
 /// current runtime, it was built without I/O, no driver can be made, or it is a current-thread runtime that another
 /// thread would have to drive: perhaps none does.
 #[cfg(all(feature = "fs", target_os = "linux", target_pointer_width = "64"))]
-pub(crate) fn with_current_driver<R>(f: impl FnOnce(&Arc<Driver>) -> R) -> Option<R> {
-    let runtime = context::runtime().filter(|shared| shared.io_enabled)?;
+pub(crate) fn with_current_driver(f: &mut dyn FnMut(&Arc<Driver>)) {
+    let Some(runtime) = context::runtime().filter(|shared| shared.io_enabled) else {
+        return;
+    };
     if runtime.flavor() == RuntimeFlavor::CurrentThread && !runtime.runs_here() {
-        return None;
+        return;
     }
-    IoHandle(runtime).with_driver(|driver| Ok(f(driver))).ok()
+    // An error means that there is no driver: `f` has not been called.
+    let _ = IoHandle(runtime).with_driver(|driver| {
+        f(driver);
+        Ok(())
+    });
 }
 
 /// A runtime with I/O, to find a driver in. What is made in a runtime stays with it, wherever it is polled, unless it

@@ -39,7 +39,7 @@ impl Shared {
             "blocking pool: {} threads, {} of them idle, {} closures waiting",
             pool.threads, pool.idle, pool.queued
         )?;
-        #[cfg(not(loom))]
+        #[cfg(all(feature = "extra", not(loom)))]
         self.dump_views(out)?;
         self.dump_tasks(out)?;
         self.dump_events(out)?;
@@ -136,7 +136,7 @@ impl Shared {
         more(out, "    ", len, waiting.len())
     }
 
-    #[cfg(not(loom))]
+    #[cfg(all(feature = "extra", not(loom)))]
     fn dump_views(&self, out: &mut dyn Write) -> io::Result<()> {
         let Some(views) = self.views.stats() else {
             return writeln!(out, "dispatchers: {BUSY}");
@@ -176,9 +176,12 @@ impl Shared {
 
     /// Adds all tasks of the runtime, blocking closures included. Returns false if some are missing.
     pub(crate) fn try_live_tasks(&self, tasks: &mut Vec<TaskRef>) -> bool {
-        #[cfg_attr(loom, allow(unused_mut))]
+        #[cfg_attr(
+            any(loom, not(feature = "extra")),
+            allow(unused_mut, reason = "nothing is added")
+        )]
         let mut whole = self.scheduler.try_live_tasks(tasks);
-        #[cfg(not(loom))]
+        #[cfg(all(feature = "extra", not(loom)))]
         {
             whole &= self.views.try_live_tasks(tasks);
         }

@@ -280,7 +280,10 @@ impl RuntimeMetrics {
     pub fn dispatchers(&self) -> Vec<DispatcherMetrics> {
         let awake = self.shared.scheduler.awake();
         let completed = self.shared.scheduler.frame().outside_completed.get();
-        #[cfg_attr(loom, allow(unused_mut))]
+        #[cfg_attr(
+            any(loom, not(feature = "extra")),
+            allow(unused_mut, reason = "nothing is added")
+        )]
         let mut all = vec![DispatcherMetrics {
             name: "default".into(),
             parallelism: self.num_workers(),
@@ -291,7 +294,7 @@ impl RuntimeMetrics {
             tasks_completed: completed + self.workers().map(|w| w.tasks_completed).sum::<u64>(),
             tasks_polled: self.total_polled(),
         }];
-        #[cfg(not(loom))]
+        #[cfg(all(feature = "extra", not(loom)))]
         all.extend(
             self.shared
                 .views

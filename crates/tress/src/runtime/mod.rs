@@ -83,7 +83,7 @@ const MAX_RESERVED: usize = 1 << 16;
 pub(crate) struct Shared {
     pub(crate) scheduler: Scheduler,
     pub(crate) blocking: Pool<BlockingTask>,
-    #[cfg(not(loom))]
+    #[cfg(all(feature = "extra", not(loom)))]
     pub(crate) views: crate::scheduler::Views,
     pub(crate) clock: Arc<Clock>,
     pub(crate) seeds: SeedGenerator,
@@ -367,9 +367,12 @@ impl Shared {
     }
 
     pub(crate) fn live_tasks(&self) -> Vec<TaskRef> {
-        #[cfg_attr(loom, allow(unused_mut))]
+        #[cfg_attr(
+            any(loom, not(feature = "extra")),
+            allow(unused_mut, reason = "nothing is added")
+        )]
         let mut tasks = self.scheduler.live_tasks();
-        #[cfg(not(loom))]
+        #[cfg(all(feature = "extra", not(loom)))]
         tasks.extend(self.views.live_tasks());
         tasks
     }

@@ -137,7 +137,7 @@ pub(super) fn run(shared: &Arc<Shared>, timeout: Option<Duration>) -> ShutdownRe
     let deadline = timeout.and_then(|t| clock::now().checked_add(t));
     // The futures dropped here see the runtime they lived in.
     let _entered = context::Within::enter(shared.clone());
-    #[cfg(not(loom))]
+    #[cfg(all(feature = "extra", not(loom)))]
     shared.views.close();
     let stopped = shared.scheduler.stop(shared, deadline);
     let left = || deadline.map(|at| at.saturating_duration_since(clock::now()));

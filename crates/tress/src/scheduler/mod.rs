@@ -22,7 +22,7 @@ pub(crate) mod slow_poll;
 mod spin;
 mod stats;
 mod turn;
-#[cfg(not(loom))]
+#[cfg(all(feature = "extra", not(loom)))]
 mod view;
 // The part of it that has models.
 #[cfg(all(test, loom))]
@@ -45,7 +45,7 @@ pub(crate) use pressure::Crowd;
 pub(crate) use rest::{Io, Rest};
 pub(crate) use spin::Spin;
 pub(crate) use stats::WorkerStats;
-#[cfg(not(loom))]
+#[cfg(all(feature = "extra", not(loom)))]
 pub(crate) use view::{Base, View, Views, none_is_current};
 pub(crate) use worker::{Worker, block_in_place};
 

@@ -9,9 +9,9 @@ use super::way::{OnPool, Way};
 use super::{Memory, Refusal, nowait};
 use crate::fs::ring;
 use crate::io::ReadBuf;
-use crate::io::offload::{lost, read_once, spawn, spawn_mandatory};
+use crate::io::offload::{self, lost, read_once, spawn, spawn_mandatory};
 use crate::runtime::is_shutdown_error;
-use crate::task::{JoinHandle, coop};
+use crate::task::coop;
 use crate::words;
 use std::fs::File;
 use std::future::{Future, poll_fn};
@@ -58,7 +58,7 @@ enum Sharing {
 enum Job {
     /// Holds the memory of `bytes`, as `Write` does.
     Read(Way<ring::Read, Memory>),
-    Write(JoinHandle<(io::Result<()>, Memory)>),
+    Write(offload::Job<(io::Result<()>, Memory)>),
     Seek(OnPool<u64>),
     /// A seek back to the position that the reader sees.
     Back(OnPool<u64>),

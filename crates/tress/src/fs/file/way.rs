@@ -1,7 +1,6 @@
 //! The two ways on which an operation that has to wait is done.
 
-use crate::io::offload::lost;
-use crate::task::JoinHandle;
+use crate::io::offload::{Job, lost};
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
@@ -17,6 +16,7 @@ pub(super) enum Way<R, T> {
 impl<R, T> Future for Way<R, T>
 where
     R: Future<Output = io::Result<T>> + Unpin,
+    T: 'static,
 {
     type Output = io::Result<T>;
 
@@ -30,9 +30,9 @@ where
 
 /// An operation that the blocking pool does.
 #[derive(Debug)]
-pub(super) struct OnPool<T>(pub(super) JoinHandle<io::Result<T>>);
+pub(super) struct OnPool<T>(pub(super) Job<io::Result<T>>);
 
-impl<T> Future for OnPool<T> {
+impl<T: 'static> Future for OnPool<T> {
     type Output = io::Result<T>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<T>> {

@@ -1,6 +1,5 @@
-use super::{MAX_CHUNK, lost, read_once, spawn};
+use super::{Job, MAX_CHUNK, lost, read_once, spawn};
 use crate::io::ReadBuf;
-use crate::task::JoinHandle;
 use std::future::Future;
 use std::io::{self, Read};
 use std::mem;
@@ -14,7 +13,7 @@ pub(crate) struct Input {
     bytes: Vec<u8>,
     start: usize,
     /// A read that is under way, with the memory of `bytes`.
-    job: Option<JoinHandle<io::Result<Vec<u8>>>>,
+    job: Option<Job<io::Result<Vec<u8>>>>,
 }
 
 impl Input {

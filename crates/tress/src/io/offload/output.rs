@@ -1,5 +1,4 @@
-use super::{MAX_CHUNK, lost, spawn_mandatory};
-use crate::task::JoinHandle;
+use super::{Job, MAX_CHUNK, lost, spawn_mandatory};
 use std::future::Future;
 use std::io::{self, Write};
 use std::mem;
@@ -10,7 +9,7 @@ use std::task::{Context, Poll, ready};
 #[derive(Debug, Default)]
 pub(crate) struct Output {
     /// A write or flush that is under way, with the memory of `spare`.
-    job: Option<JoinHandle<(io::Result<()>, Vec<u8>)>>,
+    job: Option<Job<(io::Result<()>, Vec<u8>)>>,
     /// Memory for the bytes of the next write.
     spare: Vec<u8>,
     /// Something was written since the last flush began.
