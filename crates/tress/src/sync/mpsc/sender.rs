@@ -9,6 +9,7 @@ use std::fmt;
 use std::future::poll_fn;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::pin::pin;
+use std::task::{Poll, ready};
 use std::time::Duration;
 
 /// The sending end of a [bounded channel](super::channel()), which can be cloned.
@@ -80,7 +81,13 @@ impl<T> Sender<T> {
     /// ```
     pub async fn send(&self, message: T) -> Result<(), SendError<T>> {
         let mut acquire = pin!(Acquire::new(self.queue(), 1));
-        match coop::cooperative(poll_fn(|cx| acquire.as_mut().poll_spot(cx))).await {
+        let acquired = poll_fn(|cx| {
+            let proceed = ready!(coop::poll_proceed(cx));
+            let acquired = ready!(acquire.as_mut().poll_spot(cx));
+            proceed.made_progress();
+            Poll::Ready(acquired)
+        });
+        match acquired.await {
             Ok(spot) => self.queue().send(spot, message).map_err(SendError),
             Err(Closed) => Err(SendError(message)),
         }
