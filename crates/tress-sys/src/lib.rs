@@ -50,9 +50,12 @@ mod errno;
 mod foreign;
 #[cfg(unix)]
 pub mod handlers;
+mod line;
 mod park;
 pub mod plain;
 mod rand;
+#[cfg(feature = "sim")]
+pub mod sim;
 pub mod thread;
 mod ticker;
 
@@ -63,6 +66,7 @@ pub use cpus::cpus;
 #[cfg(unix)]
 pub use errno::keep_errno;
 pub use foreign::guarded;
+pub use line::take_next;
 pub use park::{Asleep, Begin, Parker};
 pub use rand::{FastRand, SeedGenerator};
 pub use ticker::Ticker;

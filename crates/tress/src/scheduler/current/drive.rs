@@ -26,7 +26,7 @@ use crate::scheduler::recorder::Recorder;
 use crate::scheduler::spin::Spin;
 use crate::scheduler::turn::{GlobalTurn, LONG_TICK};
 use crate::sys::atomic::Ordering;
-use crate::sys::{clock, thread};
+use crate::sys::{clock, take_next, thread};
 use crate::task::coop;
 use crate::task::{Ran, Ready, Slab};
 use std::cell::{Cell, RefCell};
@@ -327,7 +327,7 @@ impl Current {
             }
             core.end_global_turn();
         }
-        let local = core.queue.borrow_mut().pop_front();
+        let local = take_next(&mut core.queue.borrow_mut(), |task| task.header().id().get());
         local.or_else(|| self.inject.pop())
     }
 

@@ -180,6 +180,8 @@ impl Core {
     /// queue. Pinned tasks come before the slot every other time, else after the ring.
     #[inline(always)]
     pub(super) fn next(&self, multi: &Multi, remote: &Remote) -> Option<Ready> {
+        #[cfg(feature = "sim")]
+        self.choose(multi, remote);
         if self.global.is_now() {
             if let Some(task) = self.next_global(multi, remote) {
                 return Some(task);
@@ -225,6 +227,26 @@ impl Core {
         }
         self.let_gather(multi);
         self.next_global(multi, remote)
+    }
+
+    /// Has the simulation that this runs in choose which of the tasks in the slot and the ring is next, and brings that
+    /// one to the front.
+    #[cfg(feature = "sim")]
+    fn choose(&self, multi: &Multi, remote: &Remote) {
+        let slot = usize::from(!remote.lifo.is_empty());
+        let ready = slot + self.ring.len() as usize;
+        if ready == 0 {
+            return;
+        }
+        let chosen = crate::sys::sim::choose(ready, &|_| None);
+        if chosen > 0 {
+            // The one in the slot would be first, and is behind the others now.
+            let displaced = remote.lifo.take_own(multi.remotes.len() == 1);
+            let rest = (slot..chosen).map_while(|_| self.ring.pop());
+            for task in displaced.into_iter().chain(rest) {
+                self.ring.push(task, &multi.inject);
+            }
+        }
     }
 
     /// Wakes no worker: we look there before we park.

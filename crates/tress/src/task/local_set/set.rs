@@ -16,6 +16,7 @@ use crate::context::{self, Enter, Held};
 use crate::spans::What;
 use crate::sys::atomic::Ordering;
 use crate::sys::plain::AtomicBool;
+use crate::sys::take_next;
 use crate::task::home::Home;
 use crate::task::ready::LocalReady;
 use crate::task::{self, Doomed, Id, JoinHandle, Origin, Owner, Parent, Ran, Slab, Source, Woken};
@@ -211,7 +212,7 @@ impl Set {
         let polls = local.polls.get();
         local.polls.set(polls.wrapping_add(1));
         let remote = || self.remote.pop().map(Woken::at_home);
-        let queued = || local.queue.borrow_mut().pop_front();
+        let queued = || take_next(&mut local.queue.borrow_mut(), |task| task.header().id().get());
         if polls % REMOTE_INTERVAL == 0 {
             remote().or_else(queued)
         } else {

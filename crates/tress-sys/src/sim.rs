@@ -1,0 +1,30 @@
+//! What a simulation decides in place of a scheduler.
+
+use crate::plain::AtomicPtr;
+use std::mem;
+use std::ptr;
+use std::sync::atomic::Ordering;
+
+/// Chooses one of that many tasks that are ready, the first in line being 0. The function returns the id of each, where the
+/// scheduler can tell.
+pub type Choose = fn(usize, &dyn Fn(usize) -> Option<u64>) -> usize;
+
+static CHOOSE: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
+
+/// From now on has `choose` decide which task is next, on every thread of this process. It is called before each poll,
+/// also where there is only one.
+pub fn decide_by(choose: Choose) {
+    CHOOSE.store(choose as *mut (), Ordering::Release);
+}
+
+/// Chooses one of that many tasks that are ready: the first in line, unless something else [decides](decide_by).
+#[inline]
+pub fn choose(ready: usize, id: &dyn Fn(usize) -> Option<u64>) -> usize {
+    let choose = CHOOSE.load(Ordering::Acquire);
+    if choose.is_null() {
+        return 0;
+    }
+    // SAFETY: only `decide_by` writes it, and only functions of that type.
+    let choose: Choose = unsafe { mem::transmute(choose) };
+    choose(ready, id).min(ready.saturating_sub(1))
+}
