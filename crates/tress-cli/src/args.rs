@@ -1,6 +1,7 @@
 //! Parsing of the command line.
 
 use crate::adopt::Adopt;
+use crate::sim::Sim;
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::time::Duration;
@@ -21,6 +22,8 @@ pub(crate) enum Command {
     /// Patches tokio by the facade of tress in the workspace of the current folder, sees to it that no other tokio is
     /// linked, runs the repository's own tests on both, prints what differs, and leaves everything as it was.
     Adopt(Box<Adopt>),
+    /// Run tests that are simulations with many seeds, or with those that have failed
+    Sim(Box<Sim>),
     /// Run a mixed load of short tasks, yields, timers and blocking calls, and show the scheduler's
     /// counters per worker
     Demo(Demo),
@@ -135,6 +138,27 @@ mod tests {
             "adopt --rev 1",
             "adopt --path a --git b",
             "adopt x",
+        ] {
+            assert!(parse_words(words).is_err(), "{words}");
+        }
+    }
+
+    #[test]
+    fn sim_has_commands() {
+        for words in [
+            "sim run",
+            "sim run -p app --test t name --num 5 --seed 1 --jobs 2 --check --strict --time-limit 3 -- --features f",
+            "sim replay 17 name --trace f",
+            "sim corpus --list",
+        ] {
+            assert!(parse_words(words).is_ok(), "{words}");
+        }
+        for words in [
+            "sim",
+            "sim replay name",
+            "sim replay 17",
+            "sim run --num x",
+            "sim run a b",
         ] {
             assert!(parse_words(words).is_err(), "{words}");
         }

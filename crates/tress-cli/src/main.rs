@@ -1,8 +1,10 @@
-//! The `tress` command: tries tress in repositories that use Tokio, and demonstrates the runtime.
+//! The `tress` command: tries tress in repositories that use Tokio, runs simulations, and demonstrates the
+//! runtime.
 
 mod adopt;
 mod args;
 mod demo;
+mod sim;
 mod table;
 
 use args::Command;
@@ -16,6 +18,7 @@ fn main() -> ExitCode {
     };
     match command {
         Command::Adopt(options) => adopt::run(&options),
+        Command::Sim(options) => sim::run(&options),
         Command::Demo(options) => match demo::run(&options) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => fail(&error.to_string()),

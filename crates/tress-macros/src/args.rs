@@ -277,7 +277,7 @@ fn integer<S>(token: &Token<S>) -> Result<usize, String> {
 }
 
 /// Reads an integer literal in any radix, without suffix or with `usize`.
-fn parse_integer(text: &str) -> Option<usize> {
+pub(crate) fn parse_integer(text: &str) -> Option<usize> {
     let digits = text.replace('_', "");
     let digits = digits.strip_suffix("usize").unwrap_or(&digits);
     let (digits, radix) = match digits.get(..2) {
@@ -296,20 +296,23 @@ fn path<S>(token: &Token<S>) -> Result<String, String> {
             example("crate")
         ));
     };
-    let path = text.trim();
-    if path
-        .strip_prefix("::")
-        .unwrap_or(path)
-        .split("::")
-        .all(is_identifier)
-    {
-        Ok(path.to_owned())
+    if is_path(text) {
+        Ok(text.trim().to_owned())
     } else {
         Err(format!(
             "`crate` expects a path, as in `{}`, and \"{text}\" is none",
             example("crate")
         ))
     }
+}
+
+/// Returns whether the text is a path without generics.
+pub(crate) fn is_path(text: &str) -> bool {
+    let path = text.trim();
+    path.strip_prefix("::")
+        .unwrap_or(path)
+        .split("::")
+        .all(is_identifier)
 }
 
 fn is_identifier(text: &str) -> bool {
@@ -323,7 +326,7 @@ fn is_identifier(text: &str) -> bool {
 }
 
 /// Returns the text between the quotes, if the token is a string literal.
-fn string<S>(token: &Token<S>) -> Option<&str> {
+pub(crate) fn string<S>(token: &Token<S>) -> Option<&str> {
     match &token.kind {
         Kind::Literal(text) => unquote(text),
         _ => None,

@@ -49,7 +49,7 @@ pub(crate) fn expand(attribute: Attribute, args: TokenStream, item: TokenStream)
 }
 
 /// Returns the tokens of the item, without the invisible group around a `$item:item` of `macro_rules!`.
-fn trees_of(item: TokenStream) -> Vec<TokenTree> {
+pub(crate) fn trees_of(item: TokenStream) -> Vec<TokenTree> {
     let trees: Vec<TokenTree> = item.into_iter().collect();
     match &trees[..] {
         [TokenTree::Group(group)] if group.delimiter() == Delimiter::None => {
@@ -217,14 +217,14 @@ fn open_body(body: &TokenTree) -> (TokenStream, Group) {
     (attributes, rest)
 }
 
-fn braces(span: Span, contents: impl IntoIterator<Item = TokenTree>) -> TokenStream {
+pub(crate) fn braces(span: Span, contents: impl IntoIterator<Item = TokenTree>) -> TokenStream {
     let mut group = Group::new(Delimiter::Brace, contents.into_iter().collect());
     group.set_span(span);
     TokenTree::from(group).into()
 }
 
 /// Parses source text into tokens that all have the same span.
-fn code(source: &str, span: Span) -> TokenStream {
+pub(crate) fn code(source: &str, span: Span) -> TokenStream {
     let tokens: TokenStream = source
         .parse()
         .expect("the generated code is made of valid tokens");
@@ -242,7 +242,7 @@ fn respan(tokens: TokenStream, span: Span) -> TokenStream {
     tokens.into_iter().map(respan_tree).collect()
 }
 
-fn compile_error(error: &Diagnostic<Span>) -> TokenStream {
+pub(crate) fn compile_error(error: &Diagnostic<Span>) -> TokenStream {
     let message = TokenTree::from(Literal::string(&error.message));
     code(
         &format!("::core::compile_error! {{ {message} }}"),

@@ -1,6 +1,7 @@
-//! The attribute macros of `tress`: [`main`](macro@main) and [`test`](macro@test).
+//! The attribute macros of `tress`, [`main`](macro@main) and [`test`](macro@test), and that of `tress-sim`,
+//! [`sim_test`](macro@sim_test).
 //!
-//! Use them through the `tress` crate, which re-exports both. This crate has no dependencies and
+//! Use them through those crates, which re-export them. This crate has no dependencies and
 //! compiles in about a second.
 //!
 //! # How it works
@@ -24,6 +25,7 @@ mod expand;
 mod function;
 #[cfg(test)]
 mod lex;
+mod sim_test;
 mod token;
 
 use proc_macro::TokenStream;
@@ -190,4 +192,43 @@ pub fn main(args: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn test(args: TokenStream, item: TokenStream) -> TokenStream {
     expand::expand(Attribute::Test, args, item)
+}
+
+/// Turns a function into a `#[test]` that runs it with many seeds, each in a process of its own.
+///
+/// The function makes a simulation with `tress_sim::Builder::new()`, which takes the seed of the run. It fails if it panics,
+/// returns an error, takes too much real time or ends its process. Then no further seeds are run, and the test says which one it
+/// was and how to run it again. `#[ignore]` and `#[should_panic]` work as they do for any other test: one that should panic passes if
+/// some run does.
+///
+/// The environment can say which seeds are run and how: see the module `tress_sim::runner`.
+///
+/// # Arguments
+///
+/// | argument | value | default | meaning |
+/// |---|---|---|---|
+/// | `seeds` | an integer of at least 1 | 100 | the number of seeds, from 0 on |
+/// | `sometimes` | `"note"`, `"require"` or `"ignore"` | `"note"` | what becomes of `assert_sometimes!` and `reachable!` anywhere in the program that hold in no run: they are listed, the test fails, or nothing |
+/// | `crate` | a path, in a string | `"::tress_sim"` | where the expansion finds `tress_sim`, should it be renamed or re-exported |
+///
+/// # Examples
+///
+/// ```ignore
+/// use std::time::Duration;
+/// use tress_sim::Builder;
+///
+/// #[tress_sim::test(seeds = 200)]
+/// fn a_day_is_over_at_once() -> tress_sim::Result {
+///     let day = Duration::from_secs(24 * 60 * 60);
+///     let mut sim = Builder::new().simulation_duration(2 * day).build();
+///     sim.client("sleeper", async move {
+///         tokio::time::sleep(day).await;
+///         Ok(())
+///     });
+///     sim.run()
+/// }
+/// ```
+#[proc_macro_attribute]
+pub fn sim_test(args: TokenStream, item: TokenStream) -> TokenStream {
+    sim_test::expand(args, item)
 }

@@ -43,15 +43,16 @@ const EMPTY: u32 = 0;
 const NOTIFIED: u32 = 1;
 
 /// Where a thread sleeps.
+// Numbers that no lock of the standard library waits with: a simulation tells a sleep from a wait for a lock by them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Asleep {
     /// On its parking word; it has no I/O to look after.
-    Futex = 2,
+    Futex = 0x10,
     /// In its driver.
-    Selector = 3,
+    Selector = 0x11,
     /// On its parking word, while another thread looks after its driver.
-    Away = 4,
+    Away = 0x12,
 }
 
 /// What [`Parker::begin`] has found.

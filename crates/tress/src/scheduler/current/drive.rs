@@ -327,7 +327,9 @@ impl Current {
             }
             core.end_global_turn();
         }
-        let local = take_next(&mut core.queue.borrow_mut(), |task| task.header().id().get());
+        let local = take_next(&mut core.queue.borrow_mut(), |task| {
+            task.header().id().get()
+        });
         local.or_else(|| self.inject.pop())
     }
 

@@ -212,7 +212,11 @@ impl Set {
         let polls = local.polls.get();
         local.polls.set(polls.wrapping_add(1));
         let remote = || self.remote.pop().map(Woken::at_home);
-        let queued = || take_next(&mut local.queue.borrow_mut(), |task| task.header().id().get());
+        let queued = || {
+            take_next(&mut local.queue.borrow_mut(), |task| {
+                task.header().id().get()
+            })
+        };
         if polls % REMOTE_INTERVAL == 0 {
             remote().or_else(queued)
         } else {

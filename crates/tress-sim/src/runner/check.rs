@@ -1,0 +1,270 @@
+//! Whether two runs of a seed are the same, and where they are not.
+
+use super::page::{DIGEST_OUTPUT, LOG};
+use super::pool::{Finished, Job, Outcome, Pool};
+use super::{Test, report};
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::io;
+
+/// Runs of which the other one of the same seed is still to come, and the first pair that differs.
+#[derive(Debug, Default)]
+pub(super) struct Pairs {
+    waiting: HashMap<u64, (usize, Finished)>,
+    differing: Option<Pair>,
+}
+
+/// Two runs of a seed that differ.
+#[derive(Debug)]
+pub(super) struct Pair {
+    seed: u64,
+    runs: [Finished; 2],
+}
+
+impl Pairs {
+    /// Takes a run. Returns it if both of its seed have ended, and were the same. A run that took too much time is returned
+    /// as well: how far it got depends on the machine.
+    pub(super) fn add(&mut self, job: Job, finished: Finished) -> Option<Finished> {
+        let Some((copy, other)) = self.waiting.remove(&job.seed) else {
+            self.waiting.insert(job.seed, (job.copy, finished));
+            return None;
+        };
+        if other.outcome == Outcome::TimedOut {
+            return Some(other);
+        }
+        if finished.outcome == Outcome::TimedOut || differences(&other, &finished).is_empty() {
+            return Some(finished);
+        }
+        let runs = if copy < job.copy {
+            [other, finished]
+        } else {
+            [finished, other]
+        };
+        let seed = job.seed;
+        self.differing.get_or_insert(Pair { seed, runs });
+        None
+    }
+
+    /// Returns whether all that were compared were the same.
+    pub(super) fn are_the_same(&self) -> bool {
+        self.differing.is_none()
+    }
+
+    pub(super) fn take_differing(&mut self) -> Option<Pair> {
+        self.differing.take()
+    }
+}
+
+/// Says in what two runs differ.
+fn differences(a: &Finished, b: &Finished) -> Vec<String> {
+    let mut found = Vec::new();
+    if a.outcome != b.outcome {
+        let (a, b) = (report::how(&a.outcome), report::how(&b.outcome));
+        found.push(format!("the first {a}, the second {b}"));
+    }
+    if a.hash != b.hash {
+        let (a, b) = (a.steps, b.steps);
+        found.push(match a == b {
+            true => format!("other steps, {a} in both"),
+            false => format!("other steps, {a} and {b}"),
+        });
+    }
+    for (name, a, b) in [("stdout", &a.out, &b.out), ("stderr", &a.err, &b.err)] {
+        if a != b {
+            found.push(format!("other bytes on {name}: {}", first_line(a, b)));
+        }
+    }
+    found
+}
+
+/// Shows the first line that differs.
+fn first_line(a: &[u8], b: &[u8]) -> String {
+    let (a, b) = (String::from_utf8_lossy(a), String::from_utf8_lossy(b));
+    let (mut a, mut b) = (a.lines(), b.lines());
+    let mut number = 0;
+    loop {
+        number += 1;
+        match (a.next(), b.next()) {
+            (None, None) => return "the ends of lines".to_string(),
+            (a, b) if a != b => {
+                let shown = |line: Option<&str>| {
+                    line.map_or("nothing".to_string(), |line| format!("{line:?}"))
+                };
+                return format!("line {number} is {} and {}", shown(a), shown(b));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Runs a seed whose runs differ again, and says where they do.
+///
+/// # Errors
+/// A server is gone.
+pub(super) fn explain(test: &Test, pool: &mut Pool, pair: Pair) -> io::Result<String> {
+    let Pair { seed, runs: [a, b] } = pair;
+    let mut text = format!("{}: two runs of seed {seed} are not the same\n", test.name);
+    for difference in differences(&a, &b) {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "  {difference}");
+    }
+    if pool.has_random_addresses {
+        text += "  The system does not let processes have the same addresses, so what depends on addresses differs.\n";
+    }
+    let (a, b) = run_twice(pool, seed, 0)?;
+    let Some(step) = first_difference(&a.log, &b.log) else {
+        text += "  Run twice more, with a log of steps, they were the same: it does not differ each time.\n";
+        return Ok(text);
+    };
+    // Other steps before it are the same in both, so that its number is the same.
+    let (a, b) = run_twice(pool, seed, step)?;
+    let again = first_difference(&a.log, &b.log);
+    let (a, b) = (Log::new(&a.log), Log::new(&b.log));
+    let first = again.unwrap_or(step).min(step);
+    let _ = writeln!(text, "The first step that differs is {first}. Before it:");
+    for line in a.before(first) {
+        let _ = writeln!(text, "  {line}");
+    }
+    let backtrace = a.backtrace(first.saturating_sub(1));
+    if !backtrace.is_empty() {
+        let _ = writeln!(
+            text,
+            "The last of these was made here:\n{}",
+            backtrace.join("\n")
+        );
+    }
+    for (name, log) in [("first", &a), ("second", &b)] {
+        let _ = writeln!(
+            text,
+            "In the {name} run:\n  {}",
+            log.step(first).unwrap_or("nothing: it has ended")
+        );
+        let backtrace = log.backtrace(first);
+        if !backtrace.is_empty() {
+            let _ = writeln!(text, "{}", backtrace.join("\n"));
+        }
+    }
+    let _ = write!(
+        text,
+        "Check it again:\nTRESS_SIM_CHECK=1 {}",
+        report::replay(test, seed)
+    );
+    Ok(text)
+}
+
+fn run_twice(pool: &mut Pool, seed: u64, backtrace_at: u64) -> io::Result<(Finished, Finished)> {
+    let flags = DIGEST_OUTPUT | LOG;
+    let mut jobs = (0..2).map(|copy| Job {
+        seed,
+        copy,
+        flags,
+        backtrace_at,
+    });
+    let mut runs = [None, None];
+    pool.run(&mut jobs, &mut || {}, &mut |job, finished| {
+        runs[job.copy] = Some(finished);
+        true
+    })?;
+    let [Some(a), Some(b)] = runs else {
+        unreachable!("both have ended")
+    };
+    Ok((a, b))
+}
+
+/// Returns the first step that differs.
+fn first_difference(a: &[u8], b: &[u8]) -> Option<u64> {
+    let (a, b) = (Log::new(a), Log::new(b));
+    let (mut steps_a, mut steps_b) = (a.steps(), b.steps());
+    loop {
+        match (steps_a.next(), steps_b.next()) {
+            (None, None) => return None,
+            (Some((_, a)), Some((_, b))) if a == b => {}
+            (Some((number, _)), _) | (None, Some((number, _))) => return Some(number),
+        }
+    }
+}
+
+/// A log of steps: a line for each, that starts with its number, and backtraces in between.
+#[derive(Debug)]
+struct Log(String);
+
+/// Number of steps that are shown before one.
+const BEFORE: u64 = 12;
+
+impl Log {
+    fn new(bytes: &[u8]) -> Log {
+        Log(String::from_utf8_lossy(bytes).into_owned())
+    }
+
+    fn steps(&self) -> impl Iterator<Item = (u64, &str)> {
+        self.0
+            .lines()
+            .filter_map(|line| Some((step_of(line)?, line)))
+    }
+
+    fn step(&self, number: u64) -> Option<&str> {
+        self.steps()
+            .find(|(at, _)| *at == number)
+            .map(|(_, line)| line)
+    }
+
+    fn before(&self, number: u64) -> Vec<&str> {
+        let shown = self
+            .steps()
+            .filter(|(at, _)| *at < number && at + BEFORE >= number);
+        shown.map(|(_, line)| line).collect()
+    }
+
+    /// The lines of the backtrace of a step, without those of the simulation and of the runtime.
+    fn backtrace(&self, number: u64) -> Vec<&str> {
+        let lines = self
+            .0
+            .lines()
+            .skip_while(|line| step_of(line) != Some(number))
+            .skip(1);
+        let lines: Vec<_> = lines.take_while(|line| step_of(line).is_none()).collect();
+        report::useful_frames(&lines)
+    }
+}
+
+/// The number of the step that a line of a log is. Lines of backtraces start with a space.
+fn step_of(line: &str) -> Option<u64> {
+    line.split(' ').next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: &[u8] = b"1 0ns a: x\n2 5ns a: y\n   0: f\n             at file.rs:1:2\n3 6ns b: z\n";
+
+    #[test]
+    fn finds_the_first_step_that_differs() {
+        assert_eq!(first_difference(A, A), None);
+        assert_eq!(
+            first_difference(A, b"1 0ns a: x\n2 6ns a: y\n3 6ns b: z\n"),
+            Some(2)
+        );
+        assert_eq!(first_difference(A, b"1 0ns a: x\n2 5ns a: y\n"), Some(3));
+        assert_eq!(first_difference(b"", A), Some(1));
+    }
+
+    #[test]
+    fn a_log_has_steps_and_backtraces() {
+        let log = Log::new(A);
+        assert_eq!(log.step(2), Some("2 5ns a: y"));
+        assert_eq!(log.before(3), ["1 0ns a: x", "2 5ns a: y"]);
+        assert_eq!(log.backtrace(2).len(), 2);
+        assert!(log.backtrace(3).is_empty());
+    }
+
+    #[test]
+    fn names_the_first_line_that_differs() {
+        assert_eq!(
+            first_line(b"a\nb\n", b"a\nc\n"),
+            "line 2 is \"b\" and \"c\""
+        );
+        assert_eq!(first_line(b"a\n", b"a\nc\n"), "line 2 is nothing and \"c\"");
+        assert_eq!(first_line(b"a", b"a\n"), "the ends of lines");
+    }
+}
