@@ -69,8 +69,8 @@ impl Kernel {
 }
 
 impl Net {
-    /// Loses all packets from one host to the other, those that are on their way and those that are sent from now on. What
-    /// is held stays so.
+    /// Loses all packets from one host to the other, those that are on their way and those that are sent from now on.
+    /// What is held stays so.
     pub(crate) fn cut(&mut self, now: Time, from: HostId, to: HostId) {
         self.partition_oneway(from, to);
         let under_way = self.in_flight().into_iter();
@@ -94,8 +94,8 @@ impl Latency {
         }
     }
 
-    /// Returns an exponential distribution with the same shortest duration and another longest one. Its mean is the same
-    /// part of the range, a fifth if this is not exponential.
+    /// Returns an exponential distribution with the same shortest duration and another longest one. Its mean is the
+    /// same part of the range, a fifth if this is not exponential.
     pub(crate) fn up_to(self, cap: Duration) -> Latency {
         let (min, old_cap) = self.limits();
         let part = match self {

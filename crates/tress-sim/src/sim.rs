@@ -442,7 +442,8 @@ impl<'a> Sim<'a> {
         self.kernel().names.name(address).map(str::to_string)
     }
 
-    /// Loses everything that two hosts, or all of two sets of hosts, send to each other from now on, and what is on its way.
+    /// Loses everything that two hosts, or all of two sets of hosts, send to each other from now on, and what is on its
+    /// way.
     ///
     /// # Panics
     /// There is no such host.
@@ -669,7 +670,7 @@ impl<'a> Sim<'a> {
         }
     }
 
-    /// Sets the wall clock of hosts off by so many seconds. Monotonic clocks are not affected.
+    /// Sets the wall clock of hosts off by this number of seconds. Monotonic clocks are not affected.
     ///
     /// # Panics
     /// There is no such host.
@@ -682,7 +683,7 @@ impl<'a> Sim<'a> {
         }
     }
 
-    /// Lets the wall clock of hosts go wrong by so many parts of a million, from now on.
+    /// Lets the wall clock of hosts go wrong by this number of parts in a million, from now on.
     ///
     /// # Panics
     /// There is no such host.
@@ -857,6 +858,7 @@ impl<'a> Sim<'a> {
     }
 }
 
+// D-SIM-05
 /// Runs a first simulation in each process, so that what allocators and runtimes do once is not part of the next ones.
 fn warm_up() {
     static IS_COLD: AtomicBool = AtomicBool::new(true);

@@ -59,7 +59,8 @@ pub fn reverse_lookup(address: IpAddr) -> Option<String> {
     here().names.name(address).map(str::to_string)
 }
 
-/// Loses everything that two hosts, or all of two sets of hosts, send to each other from now on, and what is on its way.
+/// Loses everything that two hosts, or all of two sets of hosts, send to each other from now on, and what is on its
+/// way.
 ///
 /// # Panics
 /// The calling thread is not one of a simulated host, or there is no such host.

@@ -2,6 +2,12 @@
 //!
 //! Nearly all run in processes of their own, so that no lock is shared with other simulations.
 
+#![cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+
 use std::cell::{Cell, RefCell};
 use std::env;
 use std::process::Command;

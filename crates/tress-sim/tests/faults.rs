@@ -1,5 +1,11 @@
 //! Faults that happen by themselves.
 
+#![cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;

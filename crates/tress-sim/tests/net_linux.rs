@@ -3,6 +3,12 @@
 //! Each program runs on a thread of the test, where calls reach the real kernel, and on a simulated host. Both write down
 //! what they see; latencies differ, so a program waits a while before it looks.
 
+#![cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+
 use libc::{c_int, c_void, sockaddr_in, socklen_t};
 use std::cell::RefCell;
 use std::fmt::Debug;

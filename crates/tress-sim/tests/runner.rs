@@ -1,5 +1,11 @@
 //! What the runner does with seeds. Tests that are to fail are ignored, and run by others, which look at what they print.
 
+#![cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+
 use std::collections::HashMap;
 use std::env;
 use std::fs;

@@ -1,5 +1,11 @@
 //! Hosts and the simulation: how programs run, end, fail, crash and start again.
 
+#![cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+
 use std::cell::{Cell, RefCell};
 use std::future::pending;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -16,6 +16,12 @@
 //! | `aligned_*`, `misaligned_*`, `direct_io_bypasses_cache` | The option `direct_io` is the flag `O_DIRECT`. Lengths and offsets are multiples of 512; buffers may be anywhere, as on many disks. |
 //! | `custom_alignment_*`, `aligned_io_succeeds_4096` | There is no `direct_io_alignment`. |
 
+#![cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};

@@ -15,6 +15,12 @@
 //! | `test_tokio_with_io_enabled`, `test_tokio_with_io_disabled` | There is no `enable_tokio_io`: all I/O of Tokio is simulated, Unix sockets too, and always there. |
 //! | `barriers` | Triggers and barriers do not exist. A host shares memory with the test: a `Notify` or a `Semaphore` does their work. |
 
+#![cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+
 use std::cell::{Cell, RefCell};
 use std::future::pending;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -310,6 +316,65 @@ fn packets_of_one_pair_can_be_delivered_alone() {
         seen.take(),
         [one("b", 1), one("b", 2), one("a", 1), one("a", 2)]
     );
+}
+
+#[test]
+fn what_is_on_its_way_is_held_and_lost_with_its_link() {
+    let received = Rc::new(RefCell::new(Vec::new()));
+    let list = received.clone();
+    let mut sim = even(100 * MS);
+    sim.host("receiver", move || {
+        let list = list.clone();
+        async move {
+            let socket = UdpSocket::bind("0.0.0.0:1").await?;
+            loop {
+                let mut buffer = [0];
+                socket.recv(&mut buffer).await?;
+                list.borrow_mut().push(buffer[0]);
+            }
+        }
+    });
+    sim.host("sender", || async {
+        let socket = UdpSocket::bind("0.0.0.0:0").await?;
+        for number in 1..=5 {
+            socket.send_to(&[number], "receiver:1").await?;
+        }
+        pending().await
+    });
+    let wait = |sim: &mut Sim<'_>| {
+        for _ in 0..300 {
+            sim.step().unwrap();
+        }
+    };
+    while sim.links(|links| links.sent().len()) < 5 {
+        sim.step().unwrap();
+    }
+    sim.hold("sender", "receiver");
+    wait(&mut sim);
+    assert_eq!(received.take(), []);
+    sim.links(|links| {
+        let sent = links.sent();
+        assert_eq!(sent.len(), 5);
+        links.deliver(&sent[3]);
+        links.lose(&sent[1]);
+    });
+    wait(&mut sim);
+    assert_eq!(received.take(), [4]);
+    // Each arrives once.
+    sim.release("sender", "receiver");
+    wait(&mut sim);
+    assert_eq!(received.take(), [1, 3, 5]);
+    sim.bounce("sender");
+    while sim.links(|links| links.sent().len()) < 5 {
+        sim.step().unwrap();
+    }
+    sim.partition_oneway("receiver", "sender");
+    assert_eq!(sim.links(|links| links.sent().len()), 5);
+    sim.partition_oneway("sender", "receiver");
+    assert_eq!(sim.links(|links| links.sent().len()), 0);
+    sim.repair("sender", "receiver");
+    wait(&mut sim);
+    assert_eq!(received.take(), []);
 }
 
 #[test]

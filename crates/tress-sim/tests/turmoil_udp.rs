@@ -12,6 +12,12 @@
 //! | `loopback_localhost_public_v4`, `loopback_localhost_public_v6`, `socket_to_nonexistent_node` | A datagram that nobody gets is no error of the one that sends it. |
 //! | `remote_to_localhost_dropped`, `hold_and_release`, `network_partition`, `ping_pong` | As in turmoil. |
 
+#![cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+
 use std::cell::Cell;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

@@ -64,6 +64,7 @@ const STARTING: u32 = 0;
 const LENDING: u32 = 1;
 const ENDING: u32 = 2;
 
+// D-SIM-02
 /// A thread that lends its stack and its thread-local storage.
 ///
 /// One that is dropped without being [ended](Donor::end) sleeps until the process ends: what is on its stack may be

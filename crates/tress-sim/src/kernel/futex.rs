@@ -19,6 +19,7 @@ struct Waiter {
     expected: u32,
 }
 
+// D-SIM-03
 /// Times that a simulation in which nothing can happen looks for what other threads of the process have done.
 const LOOKS: u32 = 500;
 /// Time between two of these looks.

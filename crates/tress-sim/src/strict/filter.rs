@@ -69,6 +69,7 @@ fn jump(code: u16, k: u32, yes: u8, no: u8) -> sock_filter {
     }
 }
 
+// D-SIM-04
 /// Installs the filter for the calling thread and those that it starts.
 pub(super) fn install() -> io::Result<()> {
     let word = |offset: usize| statement(LOAD, offset as u32);

@@ -114,17 +114,26 @@ extern "C" fn system_call(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
     registers::set_result(context, result);
 }
 
-/// Returns whether a call is the one that the C library's allocator makes once in a process while it holds a lock: it looks
-/// whether the system promises more memory than there is, and takes an error for yes. The simulated kernel allocates, so it would wait
-/// for that lock for ever.
+/// What the C library's allocator opens once in a process: how many processors there are, and whether the system promises
+/// more memory than there is. It does without.
+const OF_ALLOCATOR: [&CStr; 3] = [
+    c"/proc/sys/vm/overcommit_memory",
+    c"/sys/devices/system/cpu/online",
+    c"/proc/stat",
+];
+
+/// Returns whether a call is one that the C library's allocator makes once in a process. The simulated kernel allocates, so
+/// it would wait for ever for the lock that the allocator holds; and whichever host comes first would have more to do than in a
+/// process in which that has been done.
 ///
 /// # Safety
 /// The arguments are those of that system call.
 unsafe fn is_of_allocator(number: c_long, arguments: &[c_long; 6]) -> bool {
-    const FILE: &CStr = c"/proc/sys/vm/overcommit_memory";
-    // SAFETY: the caller's promise: the second argument is a string.
     number == libc::SYS_openat
-        && unsafe { libc::strcmp(arguments[1] as *const c_char, FILE.as_ptr()) } == 0
+        && OF_ALLOCATOR.iter().any(|file| {
+            // SAFETY: the caller's promise: the second argument is a string.
+            unsafe { libc::strcmp(arguments[1] as *const c_char, file.as_ptr()) == 0 }
+        })
 }
 
 /// Handles a wrong access: of the time-stamp counter, which is forbidden, or another one.

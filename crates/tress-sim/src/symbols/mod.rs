@@ -2,6 +2,7 @@
 //!
 //! Each asks whether the calling thread is one of a simulated host: then the simulated kernel answers. Everywhere else
 //! it makes the real system call. None allocates or takes a lock before it knows.
+// D-SIM-01
 
 mod absent;
 mod attribute;
