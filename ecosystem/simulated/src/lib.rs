@@ -106,8 +106,14 @@ impl Storm<'_> {
                 .simulation_duration(20 * CALM)
                 .build();
             add(&mut sim);
-            self.befall(&mut sim).unwrap_or_else(|error| panic!("{}, seed {seed}: {error}", self.name));
-            println!("trace {} seed {seed} events {} elapsed {:?}", self.name, sim.events(), sim.elapsed());
+            self.befall(&mut sim)
+                .unwrap_or_else(|error| panic!("{}, seed {seed}: {error}", self.name));
+            println!(
+                "trace {} seed {seed} events {} elapsed {:?}",
+                self.name,
+                sim.events(),
+                sim.elapsed()
+            );
         }
     }
 
@@ -123,7 +129,9 @@ impl Storm<'_> {
                 }
             }
             match fault {
-                Fault::Partition => others.iter().for_each(|other| sim.partition(server, *other)),
+                Fault::Partition => others
+                    .iter()
+                    .for_each(|other| sim.partition(server, *other)),
                 Fault::PartitionOneWay => {
                     let other = draw.one_of(&others);
                     match draw.next() % 2 {
@@ -138,7 +146,10 @@ impl Storm<'_> {
                 Fault::StepClocks => {
                     for host in others.iter().copied().chain([server]) {
                         let most = self.clock_error.as_secs_f64();
-                        sim.set_clock_offset(host, most * (draw.next() % 2001) as f64 / 1000.0 - most);
+                        sim.set_clock_offset(
+                            host,
+                            most * (draw.next() % 2001) as f64 / 1000.0 - most,
+                        );
                     }
                 }
                 Fault::Heal => sim.heal(),
@@ -150,7 +161,7 @@ impl Storm<'_> {
 
 /// When what happens. Faults of a kind do not overlap, those of different kinds may.
 fn plan(draw: &mut Draw) -> Vec<(Duration, Fault)> {
-    let crash = if draw.next() % 2 == 0 { Fault::Crash } else { Fault::Kill };
+    let crash = [Fault::Crash, Fault::Kill][(draw.next() % 2) as usize];
     let mut plan = Vec::new();
     for (fault, from, to, most, undo) in [
         (Fault::Partition, 1000, 5000, 6000, Fault::Repair),
@@ -173,7 +184,10 @@ fn plan(draw: &mut Draw) -> Vec<(Duration, Fault)> {
 fn seeds() -> std::ops::Range<u64> {
     let number = |name: &str| -> Option<u64> {
         let text = std::env::var(name).ok()?;
-        Some(text.parse().unwrap_or_else(|_| panic!("{name} is a number")))
+        Some(
+            text.parse()
+                .unwrap_or_else(|_| panic!("{name} is a number")),
+        )
     };
     let (first, count) = (number("TRESS_SIM_SEED"), number("TRESS_SIM_NUM"));
     let start = first.unwrap_or(0);

@@ -40,11 +40,15 @@ async fn service() -> Result {
 fn a_service_answers_its_clients() {
     // Once for the process; a second one is refused, which does not matter.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let mut sim = Builder::new().simulation_duration(Duration::from_secs(600)).build();
+    let mut sim = Builder::new()
+        .simulation_duration(Duration::from_secs(600))
+        .build();
     sim.host("service", service);
     for client in ["ada", "bob", "eve"] {
         sim.client(client, async move {
-            let http = reqwest::Client::builder().timeout(Duration::from_secs(10)).build()?;
+            let http = reqwest::Client::builder()
+                .timeout(Duration::from_secs(10))
+                .build()?;
             let url = format!("http://service:8080/{client}");
             for expected in 1..=20u64 {
                 let count: u64 = http.post(&url).send().await?.json().await?;
@@ -75,7 +79,13 @@ impl Ledger {
     /// Reads the journal as far as it is whole, and goes on from there.
     async fn open() -> std::io::Result<Ledger> {
         let mut open = OpenOptions::new();
-        let mut journal = open.read(true).write(true).create(true).truncate(false).open(Self::JOURNAL).await?;
+        let mut journal = open
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(Self::JOURNAL)
+            .await?;
         // The entry of the journal in its directory is to survive, too.
         File::open("/").await?.sync_all().await?;
         let mut bytes = Vec::new();
@@ -87,7 +97,9 @@ impl Ledger {
         };
         let mut whole = 0;
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-            let Some((name, key)) = parse(line) else { break };
+            let Some((name, key)) = parse(line) else {
+                break;
+            };
             ledger.count(name, key);
             whole += line.len() as u64;
         }
@@ -122,7 +134,9 @@ fn line(name: &str, key: u64) -> Vec<u8> {
 }
 
 fn check(text: &str) -> u32 {
-    text.bytes().fold(7, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()))
+    text.bytes().fold(7, |sum, byte| {
+        sum.wrapping_mul(31).wrapping_add(byte.into())
+    })
 }
 
 fn parse(line: &[u8]) -> Option<(String, u64)> {
@@ -170,7 +184,9 @@ fn what_is_acknowledged_is_counted_once() {
         sim.host("service", ledger);
         for client in clients {
             sim.client(client, async move {
-                let http = reqwest::Client::builder().connect_timeout(Duration::from_secs(2)).build()?;
+                let http = reqwest::Client::builder()
+                    .connect_timeout(Duration::from_secs(2))
+                    .build()?;
                 let limit = Duration::from_secs(3);
                 let url = format!("http://service:8080/{client}");
                 let mut acknowledged = 0u64;

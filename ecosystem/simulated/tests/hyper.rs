@@ -16,7 +16,9 @@ use tress_sim::Result;
 async fn echo(request: Request<Incoming>) -> hyper::Result<Response<Incoming>> {
     let version = format!("{:?}", request.version());
     let mut response = Response::new(request.into_body());
-    response.headers_mut().insert("x-version", version.parse().expect("a header"));
+    response
+        .headers_mut()
+        .insert("x-version", version.parse().expect("a header"));
     Ok(response)
 }
 
@@ -26,10 +28,18 @@ async fn server() -> Result {
         let (stream, _) = listener.accept().await?;
         tokio::spawn(async move {
             let mut server = auto::Builder::new(TokioExecutor::new());
-            server.http1().timer(TokioTimer::new()).header_read_timeout(Duration::from_secs(5));
-            server.http2().timer(TokioTimer::new()).keep_alive_interval(Duration::from_secs(1));
+            server
+                .http1()
+                .timer(TokioTimer::new())
+                .header_read_timeout(Duration::from_secs(5));
+            server
+                .http2()
+                .timer(TokioTimer::new())
+                .keep_alive_interval(Duration::from_secs(1));
             // Clients that give up are not the server's affair.
-            let _ = server.serve_connection(TokioIo::new(stream), service_fn(echo)).await;
+            let _ = server
+                .serve_connection(TokioIo::new(stream), service_fn(echo))
+                .await;
         });
     }
 }
@@ -49,24 +59,38 @@ fn request(number: usize) -> Request<Full<Bytes>> {
     request
 }
 
-async fn check(number: usize, version: Version, response: Response<Incoming>) -> std::result::Result<(), Failure> {
+async fn check(
+    number: usize,
+    version: Version,
+    response: Response<Incoming>,
+) -> std::result::Result<(), Failure> {
     assert_eq!(response.status(), 200);
     assert_eq!(response.headers()["x-version"], format!("{version:?}"));
     let echoed = response.into_body().collect().await?.to_bytes();
-    assert!(echoed == body(number), "another body comes back, of {} bytes", echoed.len());
+    assert!(
+        echoed == body(number),
+        "another body comes back, of {} bytes",
+        echoed.len()
+    );
     Ok(())
 }
 
 /// Five requests, one after the other, on a new connection.
 async fn by_http1() -> std::result::Result<(), Failure> {
     let stream = TcpStream::connect("server:80").await?;
-    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
     let connection = tokio::spawn(connection);
     for number in 0..5 {
         sender.ready().await?;
         let mut request = request(number);
         request.headers_mut().insert("host", "server".parse()?);
-        check(number, Version::HTTP_11, sender.send_request(request).await?).await?;
+        check(
+            number,
+            Version::HTTP_11,
+            sender.send_request(request).await?,
+        )
+        .await?;
     }
     drop(sender);
     Ok(connection.await??)
@@ -76,7 +100,9 @@ async fn by_http1() -> std::result::Result<(), Failure> {
 async fn by_http2() -> std::result::Result<(), Failure> {
     let stream = TcpStream::connect("server:80").await?;
     let mut client = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
-    client.timer(TokioTimer::new()).keep_alive_interval(Duration::from_secs(1));
+    client
+        .timer(TokioTimer::new())
+        .keep_alive_interval(Duration::from_secs(1));
     let (sender, connection) = client.handshake(TokioIo::new(stream)).await?;
     let connection = tokio::spawn(connection);
     let mut requests = tokio::task::JoinSet::new();
@@ -84,7 +110,12 @@ async fn by_http2() -> std::result::Result<(), Failure> {
         let mut sender = sender.clone();
         requests.spawn(async move {
             sender.ready().await?;
-            check(number, Version::HTTP_2, sender.send_request(request(number)).await?).await
+            check(
+                number,
+                Version::HTTP_2,
+                sender.send_request(request(number)).await?,
+            )
+            .await
         });
     }
     drop(sender);

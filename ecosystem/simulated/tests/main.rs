@@ -11,7 +11,9 @@ use tokio::net::{TcpListener, TcpStream};
 /// A server that counts lines, on two threads, with what a program does besides: a thread of its own, blocking work, files.
 #[tokio::main(worker_threads = 2)]
 async fn server() -> io::Result<()> {
-    let starts = tokio::fs::read_to_string("/starts").await.unwrap_or_default();
+    let starts = tokio::fs::read_to_string("/starts")
+        .await
+        .unwrap_or_default();
     let starts = starts.parse().unwrap_or(0) + 1u64;
     tokio::fs::write("/new", starts.to_string()).await?;
     tokio::fs::File::open("/new").await?.sync_all().await?;
@@ -42,7 +44,9 @@ async fn server() -> io::Result<()> {
                     line.to_uppercase()
                 });
                 let line = line.await?;
-                write.write_all(format!("{starts} {number} {line}\n").as_bytes()).await?;
+                write
+                    .write_all(format!("{starts} {number} {line}\n").as_bytes())
+                    .await?;
             }
             io::Result::Ok(())
         });
@@ -56,12 +60,20 @@ async fn talk() -> io::Result<(u64, u64)> {
     let mut read = BufReader::new(read).lines();
     let mut last = (0, 0);
     for number in 0..10 {
-        write.write_all(format!("line {number}\n").as_bytes()).await?;
-        let line = read.next_line().await?.ok_or(io::ErrorKind::UnexpectedEof)?;
+        write
+            .write_all(format!("line {number}\n").as_bytes())
+            .await?;
+        let line = read
+            .next_line()
+            .await?
+            .ok_or(io::ErrorKind::UnexpectedEof)?;
         let (numbers, said) = line.split_once(" LINE ").expect("a line");
         assert_eq!(said, number.to_string());
         let (starts, count) = numbers.split_once(' ').expect("two numbers");
-        let numbers = (starts.parse().expect("a number"), count.parse().expect("a number"));
+        let numbers = (
+            starts.parse().expect("a number"),
+            count.parse().expect("a number"),
+        );
         assert!(numbers > last, "{numbers:?} after {last:?}");
         last = numbers;
     }
@@ -75,7 +87,10 @@ async fn many() -> io::Result<()> {
             let mut last = (0, 0);
             while is_stormy() {
                 let numbers = persist(Duration::from_secs(15), talk).await;
-                assert!(numbers > last, "{numbers:?} after {last:?}: a server has gone back");
+                assert!(
+                    numbers > last,
+                    "{numbers:?} after {last:?}: a server has gone back"
+                );
                 last = numbers;
             }
         })

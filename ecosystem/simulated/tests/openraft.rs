@@ -7,8 +7,8 @@ use eco_simulated::{Storm, calm, is_stormy, persist};
 use openraft::error::{InstallSnapshotError, NetworkError, RPCError, RaftError, RemoteError};
 use openraft::network::{RPCOption, RaftNetwork, RaftNetworkFactory};
 use openraft::raft::{
-    AppendEntriesRequest, AppendEntriesResponse, InstallSnapshotRequest, InstallSnapshotResponse, VoteRequest,
-    VoteResponse,
+    AppendEntriesRequest, AppendEntriesResponse, InstallSnapshotRequest, InstallSnapshotResponse,
+    VoteRequest, VoteResponse,
 };
 use openraft::storage::Adaptor;
 use openraft::{Config, Raft, SnapshotPolicy};
@@ -27,7 +27,8 @@ struct Peer {
     http: reqwest::Client,
 }
 
-type Answer<T, E = openraft::error::Infallible> = std::result::Result<T, RPCError<u64, (), RaftError<u64, E>>>;
+type Answer<T, E = openraft::error::Infallible> =
+    std::result::Result<T, RPCError<u64, (), RaftError<u64, E>>>;
 
 impl Peer {
     async fn call<Q, T, E>(&self, method: &str, request: Q, option: RPCOption) -> Answer<T, E>
@@ -37,8 +38,17 @@ impl Peer {
         E: std::error::Error + serde::de::DeserializeOwned,
     {
         let url = format!("http://{}/{method}", NODES[self.id as usize - 1]);
-        let sent = self.http.post(url).timeout(option.hard_ttl()).json(&request).send();
-        let reply = async { sent.await?.json::<std::result::Result<T, RaftError<u64, E>>>().await };
+        let sent = self
+            .http
+            .post(url)
+            .timeout(option.hard_ttl())
+            .json(&request)
+            .send();
+        let reply = async {
+            sent.await?
+                .json::<std::result::Result<T, RaftError<u64, E>>>()
+                .await
+        };
         match reply.await {
             Ok(answer) => answer.map_err(|error| RemoteError::new(self.id, error).into()),
             Err(error) => Err(NetworkError::new(&error).into()),
@@ -63,7 +73,11 @@ impl RaftNetwork<TypeConfig> for Peer {
         self.call("snapshot", request, option).await
     }
 
-    async fn vote(&mut self, request: VoteRequest<u64>, option: RPCOption) -> Answer<VoteResponse<u64>> {
+    async fn vote(
+        &mut self,
+        request: VoteRequest<u64>,
+        option: RPCOption,
+    ) -> Answer<VoteResponse<u64>> {
         self.call("vote", request, option).await
     }
 }
@@ -95,18 +109,44 @@ async fn node(id: u64, store: Arc<MemStore>) -> Result {
         max_in_snapshot_log_to_keep: 5,
         ..Config::default()
     };
-    let http = reqwest::Client::builder().connect_timeout(Duration::from_millis(500)).build()?;
+    let http = reqwest::Client::builder()
+        .connect_timeout(Duration::from_millis(500))
+        .build()?;
     let (log, machine) = Adaptor::new(store.clone());
     let raft = Raft::new(id, Arc::new(config.validate()?), Peers(http), log, machine).await?;
     if id == 1 && !raft.is_initialized().await? {
-        raft.initialize(BTreeMap::from([(1, ()), (2, ()), (3, ())])).await?;
+        raft.initialize(BTreeMap::from([(1, ()), (2, ()), (3, ())]))
+            .await?;
     }
     let app = Router::new()
-        .route("/append", post(async |State(node): State<Node>, Json(request)| Json(node.raft.append_entries(request).await)))
-        .route("/vote", post(async |State(node): State<Node>, Json(request)| Json(node.raft.vote(request).await)))
-        .route("/snapshot", post(async |State(node): State<Node>, Json(request)| Json(node.raft.install_snapshot(request).await)))
-        .route("/write", post(async |State(node): State<Node>, Json(request)| Json(node.raft.client_write(request).await)))
-        .route("/state", get(async |State(node): State<Node>| Json(node.store.get_state_machine().await)))
+        .route(
+            "/append",
+            post(async |State(node): State<Node>, Json(request)| {
+                Json(node.raft.append_entries(request).await)
+            }),
+        )
+        .route(
+            "/vote",
+            post(async |State(node): State<Node>, Json(request)| {
+                Json(node.raft.vote(request).await)
+            }),
+        )
+        .route(
+            "/snapshot",
+            post(async |State(node): State<Node>, Json(request)| {
+                Json(node.raft.install_snapshot(request).await)
+            }),
+        )
+        .route(
+            "/write",
+            post(async |State(node): State<Node>, Json(request)| {
+                Json(node.raft.client_write(request).await)
+            }),
+        )
+        .route(
+            "/state",
+            get(async |State(node): State<Node>| Json(node.store.get_state_machine().await)),
+        )
         .with_state(Node { raft, store });
     let listener = TcpListener::bind("0.0.0.0:80").await?;
     axum::serve(listener, app).await?;
@@ -127,7 +167,11 @@ async fn write(http: &reqwest::Client, key: &str) -> std::result::Result<(), Str
             serial: 1,
             status: format!("status of {key}"),
         };
-        let sent = http.post(format!("http://{node}/write")).timeout(Duration::from_secs(2)).json(&request).send();
+        let sent = http
+            .post(format!("http://{node}/write"))
+            .timeout(Duration::from_secs(2))
+            .json(&request)
+            .send();
         let written = async { sent.await?.json::<Written>().await };
         match written.await {
             Ok(Ok(response)) => {
@@ -159,7 +203,9 @@ fn what_is_acknowledged_is_on_every_node() {
         }
         for client in clients {
             sim.client(client, async move {
-                let http = reqwest::Client::builder().connect_timeout(Duration::from_secs(1)).build()?;
+                let http = reqwest::Client::builder()
+                    .connect_timeout(Duration::from_secs(1))
+                    .build()?;
                 let mut keys = Vec::new();
                 while is_stormy() || keys.len() < 20 {
                     let key = format!("{client} {}", keys.len());
@@ -172,9 +218,12 @@ fn what_is_acknowledged_is_on_every_node() {
                     let read = || async {
                         let sent = http.get(format!("http://{node}/state")).send().await;
                         let sent = sent.map_err(|error| format!("{error:?}"))?;
-                        let state: MemStoreStateMachine = sent.json().await.map_err(|error| format!("{error:?}"))?;
+                        let state: MemStoreStateMachine =
+                            sent.json().await.map_err(|error| format!("{error:?}"))?;
                         // A follower may be late, but not for long.
-                        let has = |key: &&String| state.client_status.get(*key) == Some(&format!("status of {key}"));
+                        let has = |key: &&String| {
+                            state.client_status.get(*key) == Some(&format!("status of {key}"))
+                        };
                         match keys.iter().find(|key| !has(key)) {
                             Some(missing) => Err(format!("{node} has no {missing}")),
                             None => Ok(()),

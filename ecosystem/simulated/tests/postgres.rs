@@ -56,7 +56,9 @@ impl Out {
     }
 
     fn row_description(&mut self, column: Option<Oid>, format: u16) {
-        let Some(column) = column else { return self.message(b'n', b"") };
+        let Some(column) = column else {
+            return self.message(b'n', b"");
+        };
         let mut body = 1u16.to_be_bytes().to_vec();
         body.extend(b"value\0");
         body.extend(0u32.to_be_bytes());
@@ -86,23 +88,34 @@ struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
     fn take(&mut self, length: usize) -> io::Result<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(length).ok_or(io::ErrorKind::InvalidData)?;
+        let (taken, rest) = self
+            .0
+            .split_at_checked(length)
+            .ok_or(io::ErrorKind::InvalidData)?;
         self.0 = rest;
         Ok(taken)
     }
 
     fn text(&mut self) -> io::Result<&'a str> {
-        let length = self.0.iter().position(|byte| *byte == 0).ok_or(io::ErrorKind::InvalidData)?;
+        let length = self
+            .0
+            .iter()
+            .position(|byte| *byte == 0)
+            .ok_or(io::ErrorKind::InvalidData)?;
         let text = self.take(length + 1)?;
         std::str::from_utf8(&text[..length]).map_err(io::Error::other)
     }
 
     fn short(&mut self) -> io::Result<u16> {
-        Ok(u16::from_be_bytes(self.take(2)?.try_into().map_err(io::Error::other)?))
+        Ok(u16::from_be_bytes(
+            self.take(2)?.try_into().map_err(io::Error::other)?,
+        ))
     }
 
     fn long(&mut self) -> io::Result<u32> {
-        Ok(u32::from_be_bytes(self.take(4)?.try_into().map_err(io::Error::other)?))
+        Ok(u32::from_be_bytes(
+            self.take(4)?.try_into().map_err(io::Error::other)?,
+        ))
     }
 }
 
@@ -159,8 +172,15 @@ impl Session {
                     return Ok(());
                 };
                 if kind == b'S' {
-                    let mut body = (query.parameter.iter().count() as u16).to_be_bytes().to_vec();
-                    body.extend(query.parameter.iter().flat_map(|parameter| parameter.to_be_bytes()));
+                    let mut body = (query.parameter.iter().count() as u16)
+                        .to_be_bytes()
+                        .to_vec();
+                    body.extend(
+                        query
+                            .parameter
+                            .iter()
+                            .flat_map(|parameter| parameter.to_be_bytes()),
+                    );
                     out.message(b't', &body);
                 }
                 out.row_description(query.column, u16::from(kind != b'S'));
@@ -177,7 +197,8 @@ impl Session {
                 }
                 match self.statements.get(statement) {
                     Some(text) => {
-                        self.portals.insert(portal.to_string(), (text.clone(), parameter));
+                        self.portals
+                            .insert(portal.to_string(), (text.clone(), parameter));
                         out.message(b'2', b"");
                     }
                     None => self.fail("26000", "no such statement", out),
@@ -291,18 +312,31 @@ async fn queries(client: &Client) -> std::result::Result<(), Failure> {
         expect(error, SqlState::SYNTAX_ERROR)?;
     }
     let double = client.prepare("double").await?;
-    assert_eq!((double.params(), double.columns()[0].type_()), (&[Type::INT8][..], &Type::INT8));
+    assert_eq!(
+        (double.params(), double.columns()[0].type_()),
+        (&[Type::INT8][..], &Type::INT8)
+    );
     let doubled = (0..20i64).map(|number| {
         let double = &double;
         async move {
             let row = client.query_one(double, &[&number]).await?;
-            assert_eq!(row.get::<_, i64>("value"), 2 * number, "each query gets its own reply");
+            assert_eq!(
+                row.get::<_, i64>("value"),
+                2 * number,
+                "each query gets its own reply"
+            );
             Ok::<(), Failure>(())
         }
     });
     futures_util::future::try_join_all(doubled).await?;
     let text = "words ".repeat(1000);
-    assert_eq!(client.query_one("echo", &[&text]).await?.get::<_, String>(0), text);
+    assert_eq!(
+        client
+            .query_one("echo", &[&text])
+            .await?
+            .get::<_, String>(0),
+        text
+    );
     let series = client.query("series", &[&2000i64]).await?;
     assert!(series.iter().map(|row| row.get::<_, i64>(0)).eq(0..2000));
     // An error ends its query only.
@@ -314,13 +348,17 @@ async fn queries(client: &Client) -> std::result::Result<(), Failure> {
         Err(error) => expect(error, SqlState::SYNTAX_ERROR)?,
         Ok(_) => panic!("no error"),
     }
-    assert_eq!(client.query_one(&double, &[&21i64]).await?.get::<_, i64>(0), 42);
+    assert_eq!(
+        client.query_one(&double, &[&21i64]).await?.get::<_, i64>(0),
+        42
+    );
     Ok(())
 }
 
 /// A session: some rounds of queries on a new connection.
 async fn session() -> std::result::Result<(), Failure> {
-    let (client, connection) = tokio_postgres::connect("host=server user=simulated connect_timeout=3", NoTls).await?;
+    let (client, connection) =
+        tokio_postgres::connect("host=server user=simulated connect_timeout=3", NoTls).await?;
     let connection = tokio::spawn(connection);
     for _ in 0..3 {
         queries(&client).await?;

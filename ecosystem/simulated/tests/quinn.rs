@@ -79,7 +79,9 @@ async fn streams(connection: &Connection) -> std::result::Result<(), Failure> {
         let connection = connection.clone();
         streams.spawn(async move {
             let (mut send, mut receive) = connection.open_bi().await?;
-            let sent: Vec<u8> = (0..number as usize * 10_000).map(|at| (at % 251) as u8 ^ number).collect();
+            let sent: Vec<u8> = (0..number as usize * 10_000)
+                .map(|at| (at % 251) as u8 ^ number)
+                .collect();
             let write = async {
                 send.write_all(&sent).await?;
                 send.finish()?;
@@ -104,7 +106,9 @@ async fn datagrams(connection: &Connection) -> std::result::Result<(), Failure> 
     while came < 10 {
         connection.send_datagram(Bytes::copy_from_slice(&sent.to_be_bytes()))?;
         sent += 1;
-        if let Ok(datagram) = tokio::time::timeout(Duration::from_millis(300), connection.read_datagram()).await {
+        if let Ok(datagram) =
+            tokio::time::timeout(Duration::from_millis(300), connection.read_datagram()).await
+        {
             let number = u32::from_be_bytes(datagram?[..].try_into()?);
             assert!(number < sent, "a datagram that was not sent: {number}");
             came += 1;

@@ -46,10 +46,15 @@ async fn read_command(from: &mut BufReader<impl AsyncReadExt + Unpin>) -> io::Re
     Ok(command)
 }
 
-async fn read_length(from: &mut BufReader<impl AsyncReadExt + Unpin>, kind: u8) -> io::Result<usize> {
+async fn read_length(
+    from: &mut BufReader<impl AsyncReadExt + Unpin>,
+    kind: u8,
+) -> io::Result<usize> {
     let mut line = String::new();
     from.read_line(&mut line).await?;
-    let length = line.strip_prefix(char::from(kind)).and_then(|rest| rest.trim_end().parse().ok());
+    let length = line
+        .strip_prefix(char::from(kind))
+        .and_then(|rest| rest.trim_end().parse().ok());
     length.ok_or(io::ErrorKind::InvalidData.into())
 }
 
@@ -68,7 +73,10 @@ async fn serve(server: Rc<Server>, mut stream: TcpStream) -> io::Result<()> {
             (b"CLIENT" | b"SELECT", _) => b"+OK\r\n".to_vec(),
             (b"ECHO", [said]) => bulk(said),
             (b"SET", [key, value]) => {
-                server.values.borrow_mut().insert(key.clone(), value.clone());
+                server
+                    .values
+                    .borrow_mut()
+                    .insert(key.clone(), value.clone());
                 b"+OK\r\n".to_vec()
             }
             (b"GET", [key]) => match server.values.borrow().get(key) {
@@ -89,17 +97,24 @@ async fn serve(server: Rc<Server>, mut stream: TcpStream) -> io::Result<()> {
                 }
             }
             (b"PUBLISH", [channel, message]) => {
-                let heard = server.published.send((channel.clone(), message.clone())).unwrap_or(0);
+                let heard = server
+                    .published
+                    .send((channel.clone(), message.clone()))
+                    .unwrap_or(0);
                 format!(":{heard}\r\n").into_bytes()
             }
             (b"SUBSCRIBE", [channel]) => {
-                let subscribed = [&b"*3\r\n$9\r\nsubscribe\r\n"[..], &bulk(channel), b":1\r\n"].concat();
+                let subscribed =
+                    [&b"*3\r\n$9\r\nsubscribe\r\n"[..], &bulk(channel), b":1\r\n"].concat();
                 let mut published = server.published.subscribe();
                 write.write_all(&subscribed).await?;
                 loop {
-                    let Ok((to, message)) = published.recv().await else { return Ok(()) };
+                    let Ok((to, message)) = published.recv().await else {
+                        return Ok(());
+                    };
                     if to == *channel {
-                        let told = [&b"*3\r\n$7\r\nmessage\r\n"[..], &bulk(&to), &bulk(&message)].concat();
+                        let told =
+                            [&b"*3\r\n$7\r\nmessage\r\n"[..], &bulk(&to), &bulk(&message)].concat();
                         write.write_all(&told).await?;
                     }
                 }
@@ -119,8 +134,11 @@ async fn commands(name: &str, round: usize, manager: &ConnectionManager) -> Redi
     let mut connection = manager.clone();
     let key = format!("{name}/{round}");
     let () = connection.set(&key, round).await?;
-    let (got, missing): (Option<usize>, Option<usize>) =
-        redis::pipe().get(&key).get("missing").query_async(&mut connection).await?;
+    let (got, missing): (Option<usize>, Option<usize>) = redis::pipe()
+        .get(&key)
+        .get("missing")
+        .query_async(&mut connection)
+        .await?;
     // The server forgets everything when it crashes, but nothing else.
     assert!(got.is_none_or(|got| got == round), "{got:?}");
     assert_eq!(missing, None);
@@ -129,7 +147,10 @@ async fn commands(name: &str, round: usize, manager: &ConnectionManager) -> Redi
         let mut connection = manager.clone();
         echoes.spawn(async move {
             let sent = "x".repeat(number * 100);
-            let said: String = redis::cmd("ECHO").arg(&sent).query_async(&mut connection).await?;
+            let said: String = redis::cmd("ECHO")
+                .arg(&sent)
+                .query_async(&mut connection)
+                .await?;
             assert_eq!(said, sent, "each task gets its own reply");
             Ok::<(), redis::RedisError>(())
         });
@@ -139,7 +160,9 @@ async fn commands(name: &str, round: usize, manager: &ConnectionManager) -> Redi
     }
     let () = connection.set("text", "words").await?;
     let refused = connection.incr::<_, _, i64>("text", 1).await.unwrap_err();
-    if refused.code() != Some("ERR") && refused.kind() != redis::ErrorKind::Server(redis::ServerErrorKind::ResponseError) {
+    if refused.code() != Some("ERR")
+        && refused.kind() != redis::ErrorKind::Server(redis::ServerErrorKind::ResponseError)
+    {
         return Err(refused);
     }
     Ok(())
@@ -159,7 +182,11 @@ async fn converse(channel: String) -> RedisResult<()> {
     for number in 0..10 {
         let listeners: usize = speaker.publish(&channel, number).await?;
         // A server that has started again knows of no subscription.
-        let next = if listeners == 0 { None } else { heard.next().await };
+        let next = if listeners == 0 {
+            None
+        } else {
+            heard.next().await
+        };
         let Some(message) = next else {
             return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
         };

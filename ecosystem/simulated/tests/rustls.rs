@@ -100,8 +100,13 @@ fn what_is_encrypted_comes_back() {
                     // The server makes a new key when it starts.
                     let attempt = || async {
                         let trusted = published.lock().unwrap().clone();
-                        let trusted = trusted.ok_or_else(|| io::Error::other("nothing to trust yet"))?;
-                        exchange(&connector(trusted).map_err(|error| io::Error::other(error.to_string()))?).await
+                        let trusted =
+                            trusted.ok_or_else(|| io::Error::other("nothing to trust yet"))?;
+                        exchange(
+                            &connector(trusted)
+                                .map_err(|error| io::Error::other(error.to_string()))?,
+                        )
+                        .await
                     };
                     persist(Duration::from_secs(10), attempt).await;
                     exchanges += 1;
@@ -135,6 +140,10 @@ fn a_certificate_ends_by_the_wall_clock() {
         });
         sim.set_clock_offset("late", 2.0 * DAY.as_secs_f64());
         sim.run().unwrap();
-        println!("trace rustls-clock seed {seed} events {} elapsed {:?}", sim.events(), sim.elapsed());
+        println!(
+            "trace rustls-clock seed {seed} events {} elapsed {:?}",
+            sim.events(),
+            sim.elapsed()
+        );
     }
 }

@@ -13,7 +13,10 @@ use tress_sim::Result;
 
 /// Sends frames back, and on another port lines.
 async fn server() -> Result {
-    let (frames, lines) = (TcpListener::bind("0.0.0.0:1").await?, TcpListener::bind("0.0.0.0:2").await?);
+    let (frames, lines) = (
+        TcpListener::bind("0.0.0.0:1").await?,
+        TcpListener::bind("0.0.0.0:2").await?,
+    );
     loop {
         tokio::select! {
             accepted = frames.accept() => {
@@ -53,7 +56,11 @@ async fn frames() -> io::Result<()> {
     let receive = async {
         for number in 0..20 {
             let got = stream.next().await.ok_or(io::ErrorKind::UnexpectedEof)??;
-            assert!(got == frame(number), "frame {number} is another one, of {} bytes", got.len());
+            assert!(
+                got == frame(number),
+                "frame {number} is another one, of {} bytes",
+                got.len()
+            );
         }
         match stream.next().await {
             None => Ok(()),
@@ -96,7 +103,10 @@ async fn speak(task: usize) -> std::result::Result<(), LinesCodecError> {
     for number in 0..10 {
         let line = format!("{task} {number} {}", "words ".repeat(number));
         framed.send(&line).await?;
-        let said = framed.next().await.ok_or(io::Error::from(io::ErrorKind::UnexpectedEof))??;
+        let said = framed
+            .next()
+            .await
+            .ok_or(io::Error::from(io::ErrorKind::UnexpectedEof))??;
         assert_eq!(said, line);
     }
     Ok(())

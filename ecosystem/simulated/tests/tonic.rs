@@ -59,7 +59,9 @@ impl Service<http::Request<Body>> for Arithmetic {
 
 async fn square(request: Request<Number>) -> Result<Response<Number>, Status> {
     let value = request.into_inner().value;
-    let squared = value.checked_mul(value).ok_or_else(|| Status::out_of_range("too large"))?;
+    let squared = value
+        .checked_mul(value)
+        .ok_or_else(|| Status::out_of_range("too large"))?;
     Ok(Response::new(Number { value: squared }))
 }
 
@@ -89,7 +91,13 @@ async fn double(request: Request<Streaming<Number>>) -> Result<Response<Numbers>
     tokio::spawn(async move {
         let mut requests = request.into_inner();
         while let Ok(Some(number)) = requests.message().await {
-            if send.send(Ok(Number { value: 2 * number.value })).await.is_err() {
+            if send
+                .send(Ok(Number {
+                    value: 2 * number.value,
+                }))
+                .await
+                .is_err()
+            {
                 break;
             }
         }
@@ -121,14 +129,20 @@ impl Client {
     async fn square(&mut self, value: u64) -> Result<u64, Status> {
         self.ready().await?;
         let path = PathAndQuery::from_static("/eco.Arithmetic/Square");
-        let reply = self.0.unary(Request::new(Number { value }), path, codec()).await?;
+        let reply = self
+            .0
+            .unary(Request::new(Number { value }), path, codec())
+            .await?;
         Ok(reply.into_inner().value)
     }
 
     async fn count(&mut self, value: u64) -> Result<u64, Status> {
         self.ready().await?;
         let path = PathAndQuery::from_static("/eco.Arithmetic/Count");
-        let reply = self.0.server_streaming(Request::new(Number { value }), path, codec()).await?;
+        let reply = self
+            .0
+            .server_streaming(Request::new(Number { value }), path, codec())
+            .await?;
         let mut numbers = reply.into_inner();
         let mut counted = 0;
         while let Some(number) = numbers.message().await? {
@@ -142,7 +156,10 @@ impl Client {
         self.ready().await?;
         let path = PathAndQuery::from_static("/eco.Arithmetic/Sum");
         let numbers = tokio_stream::iter(values.map(|value| Number { value }));
-        let reply = self.0.client_streaming(Request::new(numbers), path, codec()).await?;
+        let reply = self
+            .0
+            .client_streaming(Request::new(numbers), path, codec())
+            .await?;
         Ok(reply.into_inner().value)
     }
 
@@ -151,7 +168,10 @@ impl Client {
         self.ready().await?;
         let path = PathAndQuery::from_static("/eco.Arithmetic/Double");
         let (send, numbers) = mpsc::channel(1);
-        let reply = self.0.streaming(Request::new(ReceiverStream::new(numbers)), path, codec()).await?;
+        let reply = self
+            .0
+            .streaming(Request::new(ReceiverStream::new(numbers)), path, codec())
+            .await?;
         let mut doubled = reply.into_inner();
         for value in 0..count {
             if send.send(Number { value }).await.is_err() {
@@ -204,7 +224,10 @@ fn streams_end_whole_or_with_an_error() {
                 let client = tokio::sync::Mutex::new(Client::new());
                 let mut calls = 0;
                 while is_stormy() || calls < 5 {
-                    persist(Duration::from_secs(10), || async { client.lock().await.call(calls).await }).await;
+                    persist(Duration::from_secs(10), || async {
+                        client.lock().await.call(calls).await
+                    })
+                    .await;
                     calls += 1;
                 }
                 Ok(())

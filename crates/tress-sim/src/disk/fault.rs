@@ -55,6 +55,11 @@ impl Disk {
         self.stall() + self.miss(misses)
     }
 
+    /// Draws how long a read or a write takes that goes around what is in memory.
+    pub(crate) fn direct_delay(&mut self) -> Duration {
+        self.stall() + self.miss(true)
+    }
+
     /// Draws how long a sync takes.
     pub(crate) fn sync_delay(&mut self) -> Duration {
         self.stall() + draw(&mut self.stream, &self.config.sync_latency)

@@ -62,7 +62,7 @@ impl Disk {
                 break;
             }
         }
-        inode.meta.accessed = wall;
+        inode.meta.note_access(wall);
         Ok(done)
     }
 

@@ -64,6 +64,8 @@ pub(super) struct Meta {
     pub(super) created: Duration,
 }
 
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
 impl Meta {
     pub(super) fn new(mode: u32, now: Duration) -> Meta {
         Meta {
@@ -74,6 +76,15 @@ impl Meta {
             modified: now,
             changed: now,
             created: now,
+        }
+    }
+
+    /// Notes that a file was read, as disks are mounted by default (`relatime`): if it was changed since it was read last,
+    /// or if that was a day ago.
+    pub(super) fn note_access(&mut self, now: Duration) {
+        let is_old = now.saturating_sub(self.accessed) >= DAY;
+        if self.accessed <= self.modified.max(self.changed) || is_old {
+            self.accessed = now;
         }
     }
 }

@@ -166,5 +166,7 @@ extern "C" fn lend(offer: *mut c_void) -> *mut c_void {
     while state.load(Ordering::Acquire) == LENDING {
         raw::futex_wait(state, LENDING);
     }
+    // Another thread may get the same memory.
+    sanitizer::forget_stack();
     ptr::null_mut()
 }

@@ -294,6 +294,18 @@ impl Kernel {
     }
 }
 
+/// Checks a read or a write that goes around what is in memory: it is of whole sectors.
+///
+/// # Errors
+/// `EINVAL`: it is not.
+fn check_sectors(start: u64, mut lengths: impl Iterator<Item = usize>) -> Result<(), Errno> {
+    const SECTOR: usize = 512;
+    match start % SECTOR as u64 == 0 && lengths.all(|length| length % SECTOR == 0) {
+        true => Ok(()),
+        false => Err(libc::EINVAL),
+    }
+}
+
 /// Where a read or a write is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct At {
@@ -342,10 +354,15 @@ impl Here {
             return Ok(self.read_device(device, buffers));
         }
         let length = buffers.iter().map(|buffer| buffer.len() as u64).sum();
-        let position = self.file(fd)?.position;
-        let delay = self
-            .disk()?
-            .read_delay(inode, at.offset.unwrap_or(position), length);
+        let (position, flags) = self.file(fd).map(|file| (file.position, file.flags))?;
+        let start = at.offset.unwrap_or(position);
+        let delay = match flags & libc::O_DIRECT {
+            0 => self.disk()?.read_delay(inode, start, length),
+            _ => {
+                check_sectors(start, buffers.iter().map(|buffer| buffer.len()))?;
+                self.disk()?.direct_delay()
+            }
+        };
         if at.no_wait && delay > Duration::ZERO {
             return Err(libc::EAGAIN);
         }
@@ -384,7 +401,13 @@ impl Here {
             }
         };
         let start = place(self)?;
-        let delay = self.disk()?.write_delay(inode, start, length);
+        let delay = match flags & libc::O_DIRECT {
+            0 => self.disk()?.write_delay(inode, start, length),
+            _ => {
+                check_sectors(start, buffers.iter().map(|buffer| buffer.len()))?;
+                self.disk()?.direct_delay()
+            }
+        };
         if at.no_wait && (delay > Duration::ZERO || is_synced) {
             return Err(libc::EAGAIN);
         }

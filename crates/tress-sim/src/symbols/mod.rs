@@ -15,6 +15,8 @@ mod exit;
 mod file;
 mod futex;
 mod identity;
+// Sanitizers look symbols up before code that they have instrumented can run. This is set where one is used.
+#[cfg(not(tress_no_slab))]
 mod look_up;
 mod names;
 mod numbers;
@@ -37,6 +39,8 @@ use std::time::Duration;
 
 /// References to every symbol, so that a linker that leaves out what nothing refers to keeps them.
 pub(crate) fn keep() {
+    #[cfg(not(tress_no_slab))]
+    std::hint::black_box(look_up::dlsym as *const ());
     std::hint::black_box((
         absent::getxattr as *const (),
         attribute::chmod as *const (),
@@ -49,7 +53,6 @@ pub(crate) fn keep() {
         entropy::getrandom as *const (),
         epoll::epoll_wait as *const (),
         exit::exit as *const (),
-        look_up::dlsym as *const (),
         numbers::syscall as *const (),
         process::fork as *const (),
         identity::getpid as *const (),
