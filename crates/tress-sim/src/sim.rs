@@ -2,8 +2,6 @@
 
 mod inject;
 
-mod disk;
-
 use crate::Result;
 use crate::builder::Builder;
 use crate::chaos::{self, Invariants};

@@ -7,8 +7,8 @@
 //! | `basic_read_write`, `read_write_convenience`, `copy_file`, `set_len_truncate`, `append_mode`, `cursor_based_io`, `per_host_isolation`, `hard_link_nlink_count` | Also in `disk.rs`. |
 //! | `noatime_behavior` | As Linux mounts disks: the first read after a change is noted, those after it are not. |
 //! | `worker_thread_*` | There is no `FsHandle`: a thread of a host has the disk of the host. |
-//! | `data_loss_without_sync`, `file_lost_without_dir_sync`, `unsynced_writes_lost_on_crash`, `no_torn_writes_without_block_size`, `sync_data_vs_sync_all` | What was not synced is lost by chance, unless `set_disk_survival` says otherwise. `sync_data` makes as much durable as `sync_all`, but for times. |
-//! | `random_sync_100_percent` | There is no `sync_probability`: `set_disk_survival` has the same effect. |
+//! | `data_loss_without_sync`, `file_lost_without_dir_sync`, `unsynced_writes_lost_on_crash`, `no_torn_writes_without_block_size`, `sync_data_vs_sync_all` | What was not synced is lost by chance, unless `DiskConfig::survival` says otherwise. `sync_data` makes as much durable as `sync_all`, but for times. |
+//! | `random_sync_100_percent` | There is no `sync_probability`: `DiskConfig::survival` has the same effect. |
 //! | `torn_write_*` | Blocks are of 4096 bytes and torn at multiples of 512, as disks do it. There is no `block_size`. |
 //! | `corruption_*` | Bits flip on the disk, not in memory. |
 //! | `tokio_io_latency`, `tokio_file_io_latency`, `tokio_no_latency_by_default`, `no_cache_full_latency` | There is always a page cache: what is in memory takes no time, reads of other blocks and syncs do. |
@@ -651,7 +651,7 @@ fn syncs_take_their_latency_and_what_is_in_memory_does_not() {
         );
         Ok(())
     });
-    sim.set_disk_sync_latency("host", 100 * MS..=100 * MS);
+    sim.disk("host").config().sync_latency = 100 * MS..=100 * MS;
     sim.run().unwrap();
 }
 
@@ -673,7 +673,7 @@ fn across_a_crash(
         phase.set(phase.get() + 1);
         pending().await
     });
-    sim.set_disk_survival("host", survival);
+    sim.disk("host").config().survival = Some(survival);
     while phase.get() < 1 {
         sim.step().unwrap();
     }
@@ -884,7 +884,7 @@ fn a_disk_may_be_full() {
         one.write_all_at(&[3], blocks * 4096)?;
         Ok(())
     });
-    sim.set_disk_capacity("host", 20 * 4096);
+    sim.disk("host").config().capacity = Some(20 * 4096);
     sim.run().unwrap();
 }
 
@@ -904,7 +904,10 @@ fn reads_and_writes_fail_by_chance() {
             }
             Ok(())
         });
-        sim.set_disk_error_rate("host", probability);
+        let mut disk = sim.disk("host");
+        let config = disk.config();
+        (config.read_error, config.write_error, config.sync_error) =
+            (probability, probability, probability);
         sim.run().unwrap();
         assert!(
             expected.contains(&failed.get()),
@@ -944,7 +947,7 @@ fn rotten(probability: f64) -> usize {
         phase.set(phase.get() + 1);
         pending().await
     });
-    sim.set_disk_bit_rot("host", probability);
+    sim.disk("host").config().bit_rot = probability;
     for n in 1..=2 {
         while phase.get() < n {
             sim.step().unwrap();
@@ -1007,7 +1010,7 @@ fn reads_take_their_latency_until_the_content_is_in_memory() {
         phase.set(phase.get() + 1);
         pending().await
     });
-    sim.set_disk_read_latency("host", 20 * MS..=20 * MS);
+    sim.disk("host").config().read_latency = 20 * MS..=20 * MS;
     while phase.get() < 1 {
         sim.step().unwrap();
     }

@@ -216,20 +216,25 @@ fn what_is_acknowledged_is_on_every_node() {
                 calm().await;
                 for node in NODES {
                     let read = || async {
-                        let sent = http.get(format!("http://{node}/state")).send().await;
-                        let sent = sent.map_err(|error| format!("{error:?}"))?;
-                        let state: MemStoreStateMachine =
-                            sent.json().await.map_err(|error| format!("{error:?}"))?;
-                        // A follower may be late, but not for long.
-                        let has = |key: &&String| {
-                            state.client_status.get(*key) == Some(&format!("status of {key}"))
-                        };
-                        match keys.iter().find(|key| !has(key)) {
-                            Some(missing) => Err(format!("{node} has no {missing}")),
-                            None => Ok(()),
+                        let sent = http.get(format!("http://{node}/state")).send().await?;
+                        let state: MemStoreStateMachine = sent.json().await?;
+                        reqwest::Result::Ok(state.client_status)
+                    };
+                    // A follower may be late, but not for long.
+                    let all = async {
+                        loop {
+                            let statuses = persist(Duration::from_secs(5), read).await;
+                            let has = |key: &String| {
+                                statuses.get(key) == Some(&format!("status of {key}"))
+                            };
+                            if keys.iter().all(has) {
+                                break;
+                            }
+                            tokio::time::sleep(Duration::from_millis(200)).await;
                         }
                     };
-                    persist(Duration::from_secs(5), read).await;
+                    let caught_up = tokio::time::timeout(Duration::from_secs(60), all).await;
+                    assert!(caught_up.is_ok(), "{node} lacks what was acknowledged");
                 }
                 Ok(())
             });

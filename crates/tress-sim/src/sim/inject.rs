@@ -97,9 +97,7 @@ impl Sim<'_> {
                     .flat_map(|&a| others.iter().flat_map(move |&b| [(a, b), (b, a)]));
                 let pairs: Vec<_> = pairs.collect();
                 let what = format!("{} from {}", self.names(&some), self.names(&others));
-                self.each(&pairs, |sim, from, to| {
-                    sim.kernel_mut().net.partition_oneway(from, to)
-                });
+                self.each(&pairs, |sim, from, to| sim.cut(from, to));
                 Some((what, Some(Undo::Repair(pairs))))
             }
             Fault::OneWay | Fault::Hold | Fault::Delay => {
@@ -113,7 +111,7 @@ impl Sim<'_> {
                 let (one, other) = (self.name(from).to_string(), self.name(to).to_string());
                 Some(match drawn.kind {
                     Fault::OneWay => {
-                        self.kernel_mut().net.partition_oneway(from, to);
+                        self.cut(from, to);
                         (
                             format!("from {one} to {other}"),
                             Some(Undo::Repair(vec![(from, to)])),
@@ -194,6 +192,12 @@ impl Sim<'_> {
                 ))
             }
         }
+    }
+
+    fn cut(&mut self, from: HostId, to: HostId) {
+        let kernel = self.kernel_mut();
+        let now = kernel.now;
+        kernel.net.cut(now, from, to);
     }
 
     /// Does something to each link, and hands on what follows from it.

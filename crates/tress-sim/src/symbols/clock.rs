@@ -136,8 +136,8 @@ pub unsafe extern "C" fn clock_nanosleep(
 ) -> c_int {
     let Some(mut kernel) = kernel::enter() else {
         let result = real!(SYS_clock_nanosleep, clock, flags, time, left);
-        // SAFETY: the C library returns a pointer to this thread's own.
         return if result < 0 {
+            // SAFETY: the C library returns a pointer to this thread's own.
             unsafe { *libc::__errno_location() }
         } else {
             0

@@ -121,6 +121,7 @@ impl Scheduler {
     }
 
     /// As [`Loop::seat`], without a call through a table.
+    #[cfg(feature = "driver")]
     #[inline]
     fn seat<'a>(&'a self, shared: &Shared) -> io::Result<Seat<'a>> {
         match self {
