@@ -1,6 +1,8 @@
 //! Faults that happen by themselves, as the seed decides.
 
 use crate::draw::Stream;
+use crate::runner;
+use crate::runner::page::{self, Skipped};
 use crate::time::Time;
 use std::fmt;
 use std::time::Duration;
@@ -168,7 +170,7 @@ pub(crate) struct Plan {
     stream: Stream,
     next: Option<Time>,
     drawn: usize,
-    skipped: Vec<usize>,
+    skipped: Skipped,
 }
 
 impl Plan {
@@ -188,11 +190,13 @@ impl Plan {
             // Some runs have many faults, and some few.
             faults.every = faults.every.mul_f64(stream.fraction() * 2.0 + 0.2);
         }
-        let skipped = std::env::var(SKIPPED).unwrap_or_default();
-        let skipped = skipped
-            .split(',')
-            .filter_map(|number| number.trim().parse().ok())
-            .collect();
+        let skipped = match runner::is_run() {
+            true => page::page().skipped(),
+            false => {
+                let text = std::env::var(SKIPPED).unwrap_or_default();
+                Skipped::parse(&text).unwrap_or_else(|error| panic!("{SKIPPED}: {error}"))
+            }
+        };
         let mut plan = Plan {
             faults,
             stream,
@@ -231,7 +235,7 @@ impl Plan {
             lasting,
             stream,
         };
-        (!self.skipped.contains(&number)).then_some(drawn)
+        (!self.skipped.has(number)).then_some(drawn)
     }
 }
 

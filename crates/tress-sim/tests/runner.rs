@@ -6,16 +6,18 @@
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::env;
 use std::fs;
 use std::io::Read;
 use std::path::PathBuf;
 use std::process::{Command, Output};
+use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use tokio::time::sleep;
-use tress_sim::{Builder, Result, Sim};
+use tress_sim::{Builder, Fault, Faults, Result, Sim};
 
 /// Runs a test of this file in a process of its own.
 fn run(name: &str, environment: &[(&str, &str)]) -> Output {
@@ -505,4 +507,62 @@ fn what_differs_is_found_and_shown() {
     }
     let output = run("prints_the_real_time", &[CHECK]);
     assert_fails(&output, &["other bytes on stdout: line 2 is \"it is "]);
+}
+
+#[tress_sim::test(seeds = 5)]
+#[ignore = "run by others"]
+fn fails_after_a_crash() -> Result {
+    let faults = [Fault::Clock, Fault::Crash, Fault::Pause, Fault::Slow];
+    let faults = Faults::of(faults).every(Duration::from_millis(200));
+    let mut sim = Builder::new().faults(faults).build();
+    let starts = Rc::new(Cell::new(0));
+    let count = starts.clone();
+    sim.host("server", move || {
+        count.set(count.get() + 1);
+        std::future::pending()
+    });
+    sim.client("client", async move {
+        sleep(Duration::from_secs(5)).await;
+        match starts.get() {
+            1 => Ok(()),
+            _ => Err("the server was started again".into()),
+        }
+    });
+    sim.run()
+}
+
+#[test]
+fn a_failure_is_shrunk_to_the_faults_that_it_takes() {
+    let output = run("fails_after_a_crash", &[]);
+    let with = ["The faults that it takes:", "TRESS_SIM_SKIP_FAULTS="];
+    let text = assert_fails(&output, &with);
+    let faults: Vec<_> = text
+        .lines()
+        .filter(|line| line.starts_with("  #"))
+        .collect();
+    assert_eq!(faults.len(), 1, "{text}");
+    assert!(faults[0].contains(": Crash, server, for "), "{text}");
+
+    // With what the command says it fails, too; without the last fault it does not.
+    let after = |name: &str| {
+        let (_, rest) = text.split_once(name).unwrap();
+        rest.split(' ').next().unwrap().to_string()
+    };
+    let (seed, skipped) = (after("TRESS_SIM_SEED="), after("TRESS_SIM_SKIP_FAULTS="));
+    let environment = |skipped: &str| {
+        let environment = [
+            ("TRESS_SIM_SEED", seed.as_str()),
+            ("TRESS_SIM_SKIP_FAULTS", skipped),
+        ];
+        run("fails_after_a_crash", &environment)
+    };
+    assert_fails(&environment(&skipped), &["the server was started again"]);
+    let last = faults[0]
+        .trim_start_matches("  #")
+        .split(' ')
+        .next()
+        .unwrap();
+    assert_passes(&environment(&format!("{skipped},{last}")));
+    let wrong = run("fails_after_a_crash", &[("TRESS_SIM_SKIP_FAULTS", "all")]);
+    assert_fails(&wrong, &["is no number of a fault"]);
 }

@@ -1,6 +1,6 @@
 //! Whether two runs of a seed are the same, and where they are not.
 
-use super::page::{DIGEST_OUTPUT, LOG};
+use super::page::{DIGEST_OUTPUT, LOG, Skipped};
 use super::pool::{Finished, Job, Outcome, Pool};
 use super::{Test, report};
 use std::collections::HashMap;
@@ -101,7 +101,12 @@ fn first_line(a: &[u8], b: &[u8]) -> String {
 ///
 /// # Errors
 /// A server is gone.
-pub(super) fn explain(test: &Test, pool: &mut Pool, pair: Pair) -> io::Result<String> {
+pub(super) fn explain(
+    test: &Test,
+    pool: &mut Pool,
+    pair: Pair,
+    skipped: Skipped,
+) -> io::Result<String> {
     let Pair { seed, runs: [a, b] } = pair;
     let mut text = format!("{}: two runs of seed {seed} are not the same\n", test.name);
     for difference in differences(&a, &b) {
@@ -111,13 +116,13 @@ pub(super) fn explain(test: &Test, pool: &mut Pool, pair: Pair) -> io::Result<St
     if pool.has_random_addresses {
         text += "  The system does not let processes have the same addresses, so what depends on addresses differs.\n";
     }
-    let (a, b) = run_twice(pool, seed, 0)?;
+    let (a, b) = run_twice(pool, seed, 0, skipped)?;
     let Some(step) = first_difference(&a.log, &b.log) else {
         text += "  Run twice more, with a log of steps, they were the same: it does not differ each time.\n";
         return Ok(text);
     };
     // Other steps before it are the same in both, so that its number is the same.
-    let (a, b) = run_twice(pool, seed, step)?;
+    let (a, b) = run_twice(pool, seed, step, skipped)?;
     let again = first_difference(&a.log, &b.log);
     let (a, b) = (Log::new(&a.log), Log::new(&b.log));
     let first = again.unwrap_or(step).min(step);
@@ -147,18 +152,24 @@ pub(super) fn explain(test: &Test, pool: &mut Pool, pair: Pair) -> io::Result<St
     let _ = write!(
         text,
         "Check it again:\nTRESS_SIM_CHECK=1 {}",
-        report::replay(test, seed)
+        report::replay(test, seed, skipped)
     );
     Ok(text)
 }
 
-fn run_twice(pool: &mut Pool, seed: u64, backtrace_at: u64) -> io::Result<(Finished, Finished)> {
+fn run_twice(
+    pool: &mut Pool,
+    seed: u64,
+    backtrace_at: u64,
+    skipped: Skipped,
+) -> io::Result<(Finished, Finished)> {
     let flags = DIGEST_OUTPUT | LOG;
     let mut jobs = (0..2).map(|copy| Job {
         seed,
         copy,
         flags,
         backtrace_at,
+        skipped,
     });
     let mut runs = [None, None];
     pool.run(&mut jobs, &mut || {}, &mut |job, finished| {

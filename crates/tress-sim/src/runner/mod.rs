@@ -43,10 +43,15 @@
 //! | `TRESS_SIM_TIME_LIMIT` | seconds of real time that one seed may take: 120 |
 //! | `TRESS_SIM_STRICT` | `1`: code that gets past the simulation, to the real system, ends the run |
 //! | `TRESS_SIM_TRACE` | a file that the steps of the one seed are written to |
+//! | `TRESS_SIM_SKIP_FAULTS` | numbers of [faults](crate::Faults) that are left out, with commas between them |
 //! | `TRESS_SIM_CORPUS` | the file of seeds that have failed, or `off`; see below |
 //!
 //! `MADSIM_TEST_SEED`, `MADSIM_TEST_NUM`, `MADSIM_TEST_JOBS` and `MADSIM_TEST_CHECK_DETERMINISM` mean the same;
 //! `MADSIM_TEST_TIME_LIMIT` is the virtual time that a simulation may take, if the test does not say another.
+//!
+//! # Faults
+//! A seed that fails is run again with some of its faults left out, until it is known which of them it takes. These are shown,
+//! and the command that runs it again leaves out the others.
 //!
 //! # Seeds that have failed
 //! They are added to the file `sim-corpus.txt` beside the manifest of the package, one line each: the name of the test, the
@@ -60,6 +65,7 @@ mod pool;
 mod present;
 mod report;
 mod server;
+mod shrink;
 
 pub(crate) use present::{draw, duration, is_run, is_thread_of_test, seed, write_log};
 
@@ -70,6 +76,7 @@ use options::Options;
 use page::{DIGEST_OUTPUT, LOG};
 use pool::{Finished, Job, Outcome, Pool};
 use report::Progress;
+use shrink::Shrunk;
 use std::env;
 use std::fmt::Debug;
 use std::io;
@@ -299,6 +306,7 @@ fn run_seeds(test: &Test, options: &Options) -> io::Result<Result<(), String>> {
             copy,
             flags,
             backtrace_at,
+            skipped: options.skipped,
         })
     });
     let mut tally = Tally {
@@ -316,18 +324,28 @@ fn run_seeds(test: &Test, options: &Options) -> io::Result<Result<(), String>> {
     ran?;
 
     if let Some(pair) = tally.pairs.as_mut().and_then(Pairs::take_differing) {
-        return check::explain(test, &mut pool, pair).map(Err);
+        return check::explain(test, &mut pool, pair, options.skipped).map(Err);
     }
     if !tally.failures.is_empty() {
-        return Ok(Err(failed(test, options, &corpus, tally)));
+        tally.failures.sort_by_key(|failure| failure.seed);
+        let shrunk = match options.is_live || test.should_panic || options.check {
+            true => None,
+            false => shrink::shrink(&mut pool, &tally.failures[0])?,
+        };
+        return Ok(Err(failed(test, options, &corpus, tally, shrunk)));
     }
     Ok(reached(test, options, &tally))
 }
 
 /// Keeps the seeds that have failed. Returns what is to be said.
-fn failed(test: &Test, options: &Options, corpus: &Corpus, mut tally: Tally) -> String {
-    tally.failures.sort_by_key(|failure| failure.seed);
-    let mut text = report::failure(test, options, &tally.failures, tally.passed);
+fn failed(
+    test: &Test,
+    options: &Options,
+    corpus: &Corpus,
+    tally: Tally,
+    shrunk: Option<Shrunk>,
+) -> String {
+    let mut text = report::failure(test, options, &tally.failures, tally.passed, shrunk);
     if !options.is_live && !test.should_panic {
         for failure in &tally.failures {
             if let Err(error) = corpus.add(test, failure.seed, &failure.finished.outcome) {
@@ -370,6 +388,7 @@ mod tests {
             check: false,
             time_limit: Duration::ZERO,
             trace: None,
+            skipped: Default::default(),
         };
         assert_eq!(
             seeds(&options, vec![7, 2]).collect::<Vec<_>>(),

@@ -1,5 +1,6 @@
 //! What the environment asks of a run.
 
+use super::page::Skipped;
 use std::env;
 use std::path::PathBuf;
 use std::thread::available_parallelism;
@@ -21,6 +22,8 @@ pub(super) struct Options {
     pub(super) time_limit: Duration,
     /// Where the steps of a seed are written to.
     pub(super) trace: Option<PathBuf>,
+    /// Faults that are left out.
+    pub(super) skipped: Skipped,
 }
 
 /// Real time that one seed may take, unless something else is asked for.
@@ -59,6 +62,7 @@ impl Options {
         let trace = variable("TRESS_SIM_TRACE")
             .filter(|text| !text.is_empty())
             .map(PathBuf::from);
+        let skipped = Skipped::parse(&variable("TRESS_SIM_SKIP_FAULTS").unwrap_or_default())?;
         let count = given.unwrap_or(if seed.is_some() { 1 } else { seeds });
         if count == 0 {
             return Err("no seeds: their number is 0".to_string());
@@ -87,6 +91,7 @@ impl Options {
             check,
             time_limit: time_limit.map_or(TIME_LIMIT, Duration::from_secs),
             trace,
+            skipped,
         })
     }
 }

@@ -24,6 +24,52 @@ pub(crate) const LOG: u64 = 2;
 pub(crate) const SITES: usize = 8192;
 
 const TEXT: usize = 16 * 1024;
+/// Bytes of the texts of faults.
+const FAULTS: usize = 64 * 1024;
+
+/// Numbers of faults that are left out of a run. Those from 1024 on never are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Skipped([u64; 16]);
+
+impl Skipped {
+    pub(crate) fn add(&mut self, number: usize) {
+        if let Some(word) = self.0.get_mut(number / 64) {
+            *word |= 1 << (number % 64);
+        }
+    }
+
+    pub(crate) fn has(&self, number: usize) -> bool {
+        self.0
+            .get(number / 64)
+            .is_some_and(|word| word >> (number % 64) & 1 == 1)
+    }
+
+    /// Reads numbers with commas between them.
+    pub(crate) fn parse(text: &str) -> Result<Skipped, String> {
+        let mut skipped = Skipped::default();
+        for number in text
+            .split(',')
+            .map(str::trim)
+            .filter(|number| !number.is_empty())
+        {
+            let number = number
+                .parse()
+                .map_err(|_| format!("{number:?} is no number of a fault"))?;
+            skipped.add(number);
+        }
+        Ok(skipped)
+    }
+}
+
+impl fmt::Display for Skipped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let numbers: Vec<_> = (0..1024)
+            .filter(|number| self.has(*number))
+            .map(|number| number.to_string())
+            .collect();
+        f.write_str(&numbers.join(","))
+    }
+}
 
 /// What is shared. Only the run changes it while it runs; the numbers are atomic since both map it.
 #[repr(C)]
@@ -41,6 +87,11 @@ pub(crate) struct Page {
     pub(super) limit: AtomicU64,
     text_length: AtomicU64,
     text: UnsafeCell<[u8; TEXT]>,
+    /// The faults that are left out.
+    skipped: [AtomicU64; 16],
+    /// Those that have happened, a line each.
+    faults_length: AtomicU64,
+    faults: UnsafeCell<[u8; FAULTS]>,
     /// What became of each site: bits of `chaos`.
     sites: [AtomicU8; SITES],
 }
@@ -60,6 +111,9 @@ static NOWHERE: Page = Page {
     limit: AtomicU64::new(0),
     text_length: AtomicU64::new(0),
     text: UnsafeCell::new([0; TEXT]),
+    skipped: [const { AtomicU64::new(0) }; 16],
+    faults_length: AtomicU64::new(0),
+    faults: UnsafeCell::new([0; FAULTS]),
     sites: [const { AtomicU8::new(0) }; SITES],
 };
 
@@ -132,9 +186,18 @@ impl Page {
     }
 
     /// Makes the page ready for another run.
-    pub(super) fn clear(&self, flags: u64, backtrace_at: u64) {
-        for number in [&self.hash, &self.steps, &self.time, &self.text_length] {
+    pub(super) fn clear(&self, flags: u64, backtrace_at: u64, skipped: Skipped) {
+        for number in [
+            &self.hash,
+            &self.steps,
+            &self.time,
+            &self.text_length,
+            &self.faults_length,
+        ] {
             number.store(0, Ordering::Relaxed);
+        }
+        for (word, skipped) in self.skipped.iter().zip(skipped.0) {
+            word.store(skipped, Ordering::Relaxed);
         }
         for site in &self.sites {
             site.store(0, Ordering::Relaxed);
@@ -142,6 +205,46 @@ impl Page {
         self.flags.store(flags, Ordering::Relaxed);
         self.backtrace_at.store(backtrace_at, Ordering::Relaxed);
         self.state.store(state::RUNNING, Ordering::Relaxed);
+    }
+
+    /// Returns the faults that are left out of this run.
+    pub(crate) fn skipped(&self) -> Skipped {
+        let mut skipped = Skipped::default();
+        for (to, word) in skipped.0.iter_mut().zip(&self.skipped) {
+            *to = word.load(Ordering::Relaxed);
+        }
+        skipped
+    }
+
+    /// Notes that a fault has happened. What does not fit is left out.
+    pub(crate) fn note_fault(&self, fault: &str) {
+        if ptr::eq(self, &NOWHERE) {
+            // Simulations of other threads would write at the same time.
+            return;
+        }
+        let length = self.faults_length.load(Ordering::Relaxed) as usize;
+        let line = format!("{fault}\n");
+        if length + line.len() <= FAULTS {
+            // SAFETY: only this process writes, by the one thread that runs its simulations; the range is in the array.
+            unsafe {
+                let to = self.faults.get().cast::<u8>().add(length);
+                ptr::copy_nonoverlapping(line.as_ptr(), to, line.len());
+            }
+            self.faults_length
+                .store((length + line.len()) as u64, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns the faults that have happened in a run that has ended.
+    pub(super) fn faults(&self) -> Vec<String> {
+        let length = (self.faults_length.load(Ordering::Relaxed) as usize).min(FAULTS);
+        let mut text = vec![0; length];
+        // SAFETY: the run has ended, so that nothing writes.
+        unsafe { ptr::copy_nonoverlapping(self.faults.get().cast(), text.as_mut_ptr(), length) };
+        String::from_utf8_lossy(&text)
+            .lines()
+            .map(str::to_string)
+            .collect()
     }
 
     /// Says how the run has ended. A text that is too long is cut.

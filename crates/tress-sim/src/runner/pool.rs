@@ -3,7 +3,7 @@
 use super::Test;
 use super::fixed;
 use super::options::Options;
-use super::page::{Page, state};
+use super::page::{Page, Skipped, state};
 use super::server::{Ended, Hello};
 use std::env;
 use std::ffi::c_int;
@@ -24,6 +24,8 @@ pub(super) struct Job {
     pub(super) copy: usize,
     pub(super) flags: u64,
     pub(super) backtrace_at: u64,
+    /// Faults that are left out.
+    pub(super) skipped: Skipped,
 }
 
 /// How a run has ended.
@@ -51,6 +53,8 @@ pub(super) struct Finished {
     pub(super) log: Vec<u8>,
     /// What became of each site.
     pub(super) sites: Vec<u8>,
+    /// The faults that have happened by themselves, in words.
+    pub(super) faults: Vec<String>,
 }
 
 /// Servers, of which each runs one seed at a time.
@@ -254,7 +258,7 @@ impl Server {
     }
 
     fn begin(&mut self, job: Job) -> io::Result<()> {
-        self.page.clear(job.flags, job.backtrace_at);
+        self.page.clear(job.flags, job.backtrace_at, job.skipped);
         for file in [&self.out, &self.err, &self.trace].into_iter().flatten() {
             file.set_len(0)?;
         }
@@ -291,6 +295,7 @@ impl Server {
             out: contents(&self.out)?,
             err: contents(&self.err)?,
             log: contents(&self.trace)?,
+            faults: page.faults(),
             sites: (0..crate::chaos::number_of_sites())
                 .map(|site| page.site(site))
                 .collect(),

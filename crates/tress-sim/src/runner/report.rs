@@ -1,7 +1,9 @@
 //! What is printed of a run.
 
 use super::options::Options;
+use super::page::Skipped;
 use super::pool::Outcome;
+use super::shrink::Shrunk;
 use super::{Failure, Test};
 use crate::chaos::Missed;
 use crate::strict;
@@ -30,7 +32,13 @@ pub(super) fn how(outcome: &Outcome) -> String {
 }
 
 /// Says which seeds have failed, and shows the first of them.
-pub(super) fn failure(test: &Test, options: &Options, failures: &[Failure], passed: u64) -> String {
+pub(super) fn failure(
+    test: &Test,
+    options: &Options,
+    failures: &[Failure],
+    passed: u64,
+    shrunk: Option<Shrunk>,
+) -> String {
     let Failure { seed, finished } = &failures[0];
     let name = test.name;
     let mut text = format!("{name}: seed {seed} {}\n", how(&finished.outcome));
@@ -60,8 +68,22 @@ pub(super) fn failure(test: &Test, options: &Options, failures: &[Failure], pass
     for (stream, bytes) in [("stdout", &finished.out), ("stderr", &finished.err)] {
         text += &tail(stream, bytes);
     }
+    let mut skipped = options.skipped;
+    if let Some(shrunk) = shrunk {
+        match shrunk.faults.is_empty() {
+            true => text += "It takes none of its faults.\n",
+            false => {
+                let _ = writeln!(
+                    text,
+                    "The faults that it takes:\n  {}",
+                    shrunk.faults.join("\n  ")
+                );
+            }
+        }
+        skipped = shrunk.skipped;
+    }
     if !options.is_live {
-        let _ = write!(text, "Run it again:\n{}", replay(test, *seed));
+        let _ = write!(text, "Run it again:\n{}", replay(test, *seed, skipped));
     }
     text
 }
@@ -82,7 +104,7 @@ fn tail(stream: &str, bytes: &[u8]) -> String {
 }
 
 /// Returns the command that runs a seed of a test again.
-pub(super) fn replay(test: &Test, seed: u64) -> String {
+pub(super) fn replay(test: &Test, seed: u64, skipped: Skipped) -> String {
     let executable = env::current_exe().unwrap_or_default();
     let command = match test.package {
         Some(package) => {
@@ -98,8 +120,12 @@ pub(super) fn replay(test: &Test, seed: u64) -> String {
             test.libtest_name()
         ),
     };
+    let skipped = match skipped == Skipped::default() {
+        true => String::new(),
+        false => format!("TRESS_SIM_SKIP_FAULTS={skipped} "),
+    };
     format!(
-        "TRESS_SIM_SEED={seed} {command}\n(with the features that this was built with, which are not known here)"
+        "TRESS_SIM_SEED={seed} {skipped}{command}\n(with the features that this was built with, which are not known here)"
     )
 }
 

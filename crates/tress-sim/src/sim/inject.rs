@@ -4,6 +4,7 @@ use super::Sim;
 use crate::faults::{Drawn, Fault, Happened};
 use crate::kernel::HostId;
 use crate::net::{How, Latency};
+use crate::runner::page::page;
 use crate::time::Time;
 use std::time::Duration;
 
@@ -63,13 +64,15 @@ impl Sim<'_> {
         if let Some(undo) = undo {
             self.under_way.push((now + lasting, undo));
         }
-        self.happened.push(Happened {
+        let happened = Happened {
             number: drawn.number,
             at: now.elapsed(),
             kind: drawn.kind,
             lasting,
             what,
-        });
+        };
+        page().note_fault(&happened.to_string());
+        self.happened.push(happened);
     }
 
     fn name(&self, host: HostId) -> &str {
