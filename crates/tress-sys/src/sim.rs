@@ -17,6 +17,13 @@ pub fn decide_by(choose: Choose) {
     CHOOSE.store(choose as *mut (), Ordering::Release);
 }
 
+/// Returns whether something else [decides](decide_by): then waiting for a moment in a loop is no use, since only one thread
+/// runs at a time.
+#[inline]
+pub fn is_decided() -> bool {
+    !CHOOSE.load(Ordering::Relaxed).is_null()
+}
+
 /// Chooses one of that many tasks that are ready: the first in line, unless something else [decides](decide_by).
 #[inline]
 pub fn choose(ready: usize, id: &dyn Fn(usize) -> Option<u64>) -> usize {
