@@ -7,11 +7,14 @@ use crate::symbols;
 use libc::{c_char, c_int, c_long, siginfo_t, ucontext_t};
 use std::ffi::{CStr, c_void};
 use std::mem;
+#[cfg(target_arch = "x86_64")]
 use std::ptr;
 use std::sync::Once;
+#[cfg(target_arch = "x86_64")]
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// What the signal of a wrong access did before.
+#[cfg(target_arch = "x86_64")]
 static PREVIOUS: AtomicPtr<libc::sigaction> = AtomicPtr::new(ptr::null_mut());
 
 /// Installs the handlers, once for the process.

@@ -9,6 +9,9 @@ use crate::raw;
 use crate::strict;
 use libc::c_long;
 
+/// The number of `fchmodat2`, which the crate `libc` does not have for all architectures.
+const SYS_FCHMODAT2: c_long = 452;
+
 /// `syscall(2)`. Its arguments are passed alike whether they are named or not.
 ///
 /// # Safety
@@ -114,7 +117,7 @@ pub(crate) unsafe fn simulated(number: c_long, arguments: [c_long; 6]) -> Option
             libc::SYS_recvmsg => call!(socket::recvmsg, a, b, c),
             libc::SYS_sendmmsg => call!(socket::sendmmsg, a, b, c, d),
             libc::SYS_recvmmsg => call!(socket::recvmmsg, a, b, c, d, e),
-            libc::SYS_openat2 | libc::SYS_fchmodat2 | libc::SYS_inotify_init1 => {
+            libc::SYS_openat2 | SYS_FCHMODAT2 | libc::SYS_inotify_init1 => {
                 answer(Err(libc::ENOSYS)).into()
             }
             libc::SYS_getdents64 => call!(directory::getdents64, a, b, c),
