@@ -1,0 +1,109 @@
+//! Services with planted bugs: faults of all kinds find each within 200 seeds, and find nothing in the mended version.
+//!
+//! All are run in the same way, which says nothing of the faults that matter.
+
+#![cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+
+mod half_open;
+mod lines;
+mod lost_wake_up;
+mod order;
+mod read_exact;
+mod rename;
+mod retry;
+mod stale_replica;
+mod two_leaders;
+mod unbounded_queue;
+mod wall_clock_lease;
+
+use std::any::Any;
+use std::env;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+use tress_sim::{Builder, Faults, Policy, Result, Sim};
+
+/// Adds the hosts of a service, mended or not.
+type Service = fn(&mut Sim<'static>, is_mended: bool);
+
+const SEEDS: u64 = 200;
+
+/// The environment variable with the number of seeds that mended services are run with.
+const MENDED_SEEDS: &str = "TRESS_SIM_PLANTED_SEEDS";
+
+fn run(service: Service, is_mended: bool, seed: u64) -> Result {
+    let mut sim = Builder::new()
+        .rng_seed(seed)
+        .policy(Policy::Random)
+        .faults(Faults::swarm())
+        // A host that crashes every second takes long for what needs it for two.
+        .simulation_duration(Duration::from_secs(20_000))
+        .build();
+    service(&mut sim, is_mended);
+    let result = catch_unwind(AssertUnwindSafe(|| sim.run()));
+    result.unwrap_or_else(|panic| Err(message(&*panic).into()))
+}
+
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().cloned();
+    let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| text.to_string()));
+    text.unwrap_or_else(|| "a panic without a message".to_string())
+}
+
+/// Requires that a seed finds the bug, and finds the same again.
+fn is_found(name: &str, service: Service) {
+    let found = (0..SEEDS).find_map(|seed| Some((seed, run(service, false, seed).err()?)));
+    let (seed, error) = found.unwrap_or_else(|| panic!("{name}: {SEEDS} seeds do not find it"));
+    println!("{name}: seed {seed}: {error}");
+    let again = run(service, false, seed).expect_err("the same seed finds it again");
+    assert_eq!(error.to_string(), again.to_string());
+}
+
+/// Requires that no seed finds anything in the mended service.
+fn is_mended(name: &str, service: Service) {
+    let seeds = match env::var(MENDED_SEEDS) {
+        Ok(number) => number.parse().expect("a number of seeds"),
+        Err(_) => SEEDS,
+    };
+    for seed in 0..seeds {
+        run(service, true, seed).unwrap_or_else(|error| panic!("{name}: seed {seed}: {error}"));
+    }
+}
+
+macro_rules! planted {
+    ($($name:ident)*) => {
+        mod found {
+            $(
+                #[test]
+                fn $name() {
+                    super::is_found(stringify!($name), super::$name::service);
+                }
+            )*
+        }
+
+        mod mended {
+            $(
+                #[test]
+                fn $name() {
+                    super::is_mended(stringify!($name), super::$name::service);
+                }
+            )*
+        }
+    };
+}
+
+planted! {
+    lost_wake_up
+    rename
+    retry
+    wall_clock_lease
+    two_leaders
+    half_open
+    unbounded_queue
+    order
+    read_exact
+    stale_replica
+}
