@@ -270,7 +270,7 @@ fn a_host_sees_what_a_real_system_shows() {
             .rng_seed(seed)
             .simulation_duration(Duration::from_secs(1000))
             .build();
-        let inside = Path::new("/root/directory").join(format!("{seed}/top"));
+        let inside = Path::new("/var/directory").join(format!("{seed}/top"));
         sim.client("host", async move {
             for (at, (seen, real)) in program(&inside, seed).into_iter().zip(real).enumerate() {
                 assert_eq!(seen, real, "step {at} of seed {seed}");

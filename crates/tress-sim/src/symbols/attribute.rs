@@ -1,6 +1,6 @@
 //! Who may use files, and when they were used.
 
-use super::descriptor::enter_for;
+use super::enter_for;
 use super::path::{name_by, open_file, zero};
 use super::real;
 use super::real_path::{Access, enter_at};

@@ -1,19 +1,10 @@
 //! What can be done with any descriptor.
 
-use super::{answer, file, length, real, timespec};
-use crate::kernel::{self, At, Descriptors, Errno, Here, Object, ObjectId, beside, enter};
+use super::{answer, enter_for, file, length, reach, real, timespec};
+use crate::kernel::{self, At, Descriptors, Errno, Here, Object, ObjectId, enter};
 use libc::{c_int, c_long, c_ulong, c_void, iovec, nfds_t, off_t, pollfd, size_t, ssize_t};
 use std::slice;
 use std::time::Duration;
-
-/// Enters the kernel if the descriptor is a simulated one.
-pub(super) fn enter_for(fd: c_int) -> Option<Here> {
-    if Descriptors::is_ours(fd) {
-        enter().or_else(|| beside(fd))
-    } else {
-        None
-    }
-}
 
 /// The buffers of a vector.
 ///
@@ -206,7 +197,7 @@ pub unsafe extern "C" fn readv(fd: c_int, vector: *const iovec, count: c_int) ->
 /// As for that call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn write(fd: c_int, buffer: *const c_void, size: size_t) -> ssize_t {
-    match enter_for(fd) {
+    match reach(fd) {
         Some(mut kernel) => {
             let part = iovec {
                 iov_base: buffer.cast_mut(),
@@ -258,7 +249,7 @@ pub unsafe extern "C" fn writev(fd: c_int, vector: *const iovec, count: c_int) -
 /// As for that call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn close(fd: c_int) -> c_int {
-    match enter_for(fd) {
+    match reach(fd) {
         Some(mut kernel) => answer(kernel.close(fd).map(|()| 0)),
         // Something of a host that is gone, or was taken out of it: the host's end closes it.
         None if Descriptors::is_ours(fd) => 0,

@@ -1,6 +1,7 @@
 //! Streams of directories: `opendir(3)` and what belongs to it.
 
-use super::descriptor::{close, enter_for};
+use super::descriptor::close;
+use super::enter_for;
 use super::file::also;
 use super::path::{open_file, openat64};
 use super::real_path::{Access, enter_at};

@@ -1,6 +1,6 @@
 //! `epoll`, `eventfd` and `timerfd`.
 
-use super::{after_millis, answer, clock, duration, real, timespec};
+use super::{after_millis, answer, clock, duration, enter_for, reach, real, timespec};
 use crate::kernel::{Descriptors, Epoll, EventFd, Here, Object, TimerFd, enter};
 use libc::{c_int, c_uint, epoll_event, itimerspec, sigset_t};
 use std::slice;
@@ -39,12 +39,7 @@ pub unsafe extern "C" fn epoll_ctl(
     fd: c_int,
     event: *mut epoll_event,
 ) -> c_int {
-    let kernel = if Descriptors::is_ours(epoll) {
-        enter()
-    } else {
-        None
-    };
-    let Some(mut kernel) = kernel else {
+    let Some(mut kernel) = reach(epoll) else {
         return real!(SYS_epoll_ctl, epoll, operation, fd, event) as c_int;
     };
     if !Descriptors::is_ours(fd) {
@@ -88,12 +83,7 @@ pub unsafe extern "C" fn epoll_pwait(
     millis: c_int,
     signals: *const sigset_t,
 ) -> c_int {
-    let kernel = if Descriptors::is_ours(epoll) {
-        enter()
-    } else {
-        None
-    };
-    let Some(mut kernel) = kernel else {
+    let Some(mut kernel) = enter_for(epoll) else {
         let size = size_of::<u64>();
         return real!(SYS_epoll_pwait, epoll, events, most, millis, signals, size) as c_int;
     };
@@ -154,12 +144,7 @@ pub unsafe extern "C" fn timerfd_settime(
     new: *const itimerspec,
     old: *mut itimerspec,
 ) -> c_int {
-    let kernel = if Descriptors::is_ours(fd) {
-        enter()
-    } else {
-        None
-    };
-    let Some(mut kernel) = kernel else {
+    let Some(mut kernel) = enter_for(fd) else {
         return real!(SYS_timerfd_settime, fd, flags, new, old) as c_int;
     };
     // SAFETY: the caller's promise.
@@ -191,12 +176,7 @@ pub unsafe extern "C" fn timerfd_settime(
 /// As for that call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn timerfd_gettime(fd: c_int, present: *mut itimerspec) -> c_int {
-    let kernel = if Descriptors::is_ours(fd) {
-        enter()
-    } else {
-        None
-    };
-    let Some(mut kernel) = kernel else {
+    let Some(mut kernel) = enter_for(fd) else {
         return real!(SYS_timerfd_gettime, fd, present) as c_int;
     };
     answer(kernel.timer_fd_get(fd).map(|times| {

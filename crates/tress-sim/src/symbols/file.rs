@@ -1,6 +1,7 @@
 //! Open files: reading, writing and syncing them.
 
-use super::descriptor::{enter_for, gather, scatter};
+use super::descriptor::{gather, scatter};
+use super::enter_for;
 use super::{answer, length, real};
 use crate::disk::{LockKind, LockRange};
 use crate::kernel::{self, At, Descriptors, Errno, Here, is_here};

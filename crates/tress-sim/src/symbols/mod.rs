@@ -31,7 +31,7 @@ mod working;
 pub(crate) use exit::UNKNOWN_STATUS;
 pub(crate) use numbers::simulated;
 
-use crate::kernel::{Errno, Here};
+use crate::kernel::{self, Descriptors, Errno, Here};
 use crate::raw;
 use crate::time::Time;
 use libc::{c_int, c_long, ssize_t, timespec};
@@ -61,6 +61,21 @@ pub(crate) fn keep() {
         thread::pthread_create as *const (),
         working::chdir as *const (),
     ));
+}
+
+/// Enters the kernel if the descriptor is a simulated one.
+fn enter_for(fd: c_int) -> Option<Here> {
+    Descriptors::is_ours(fd).then(kernel::enter).flatten()
+}
+
+/// As `enter_for`, also for the thread that owns a simulation, between two steps of it: for calls that do not wait, by which
+/// a test wakes tasks of hosts and drops what they have made.
+fn reach(fd: c_int) -> Option<Here> {
+    enter_for(fd).or_else(|| {
+        Descriptors::is_ours(fd)
+            .then(|| kernel::beside(fd))
+            .flatten()
+    })
 }
 
 /// The result of a call that returns a number, or -1 and an error number.

@@ -7,23 +7,14 @@ mod option;
 pub(super) use message::{recvmmsg, recvmsg, sendmmsg, sendmsg};
 pub(super) use option::{getsockopt, setsockopt};
 
-use super::{answer, length, real};
-use crate::kernel::{Descriptors, Errno, Here, enter};
+use super::{answer, enter_for, length, real};
+use crate::kernel::{Errno, enter};
 use crate::net::{About, Manner};
 use address::write_address;
 pub(super) use address::{read_address, v4, v6};
 use libc::{c_int, c_void, size_t, sockaddr, socklen_t, ssize_t};
 use std::ptr;
 use std::slice;
-
-/// Enters the kernel if the descriptor is a simulated one.
-fn enter_for(fd: c_int) -> Option<Here> {
-    if Descriptors::is_ours(fd) {
-        enter()
-    } else {
-        None
-    }
-}
 
 fn done(result: Result<(), Errno>) -> c_int {
     answer(result.map(|()| 0))

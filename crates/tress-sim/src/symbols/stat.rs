@@ -1,6 +1,6 @@
 //! What is known of files, and of the disk that they are on.
 
-use super::descriptor::enter_for;
+use super::enter_for;
 use super::file::also;
 use super::path::{name_by, open_file};
 use super::real_path::{Access, enter_at};

@@ -1,6 +1,6 @@
 //! The working directory, and paths as the C library returns them.
 
-use super::descriptor::enter_for;
+use super::enter_for;
 use super::path::{name_by, open_file, zero};
 use super::real_path::{Access, enter_at};
 use super::{answer, real};

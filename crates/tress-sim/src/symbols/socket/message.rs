@@ -2,9 +2,10 @@
 
 use super::super::{length, real};
 use super::address::{read_address, write_address};
-use super::{bytes, bytes_mut, enter_for, refuse_flags};
+use super::{bytes, bytes_mut, refuse_flags};
 use crate::kernel::{Errno, Here};
 use crate::net::{About, Domain, Manner, Received};
+use crate::symbols::enter_for;
 use libc::{
     c_int, c_uint, cmsghdr, in_addr, in_pktinfo, in6_addr, in6_pktinfo, mmsghdr, msghdr, sockaddr,
     socklen_t, ssize_t,

@@ -1,9 +1,10 @@
 //! `setsockopt` and `getsockopt`.
 
 use super::super::{answer, real};
-use super::{done, enter_for};
+use super::done;
 use crate::kernel::{Errno, Here};
 use crate::net::Value;
+use crate::symbols::enter_for;
 use libc::{c_int, c_void, ip_mreq, ipv6_mreq, linger, socklen_t, timeval, ucred};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
