@@ -1,6 +1,7 @@
 //! Real software in a simulation, unmodified: see `tests`.
 //!
-//! Each test puts a service and its clients on hosts of their own and runs them through a [`Storm`] for a handful of seeds.
+//! Each test puts a service and its clients on hosts of their own and runs them through a [`Storm`], with each of its seeds in a
+//! process of its own.
 //! Clients work until the storm is over, and say what must hold.
 
 use std::fmt;
@@ -30,7 +31,7 @@ pub async fn calm() {
 /// When, how long and to which server is decided by the seed.
 #[derive(Debug, Clone, Copy)]
 pub struct Storm<'a> {
-    /// The name of the test, which its trace shows.
+    /// The name of the test, which its output shows.
     pub name: &'a str,
     /// The hosts of which one crashes, and starts again.
     pub servers: &'a [&'a str],
@@ -88,33 +89,30 @@ impl Draw {
 }
 
 impl Storm<'_> {
-    /// Runs hosts through the storm, once for each seed. `add` adds them.
+    /// Runs hosts through the storm, with the seed of the test. `add` adds them.
     ///
-    /// Prints a line for each seed, which is the same whenever the seed is run.
+    /// Prints a line, which is the same whenever the seed is run.
     ///
     /// # Panics
     /// A host fails, or clients have not ended long after the storm, or end before it does.
-    pub fn run(&self, mut add: impl FnMut(&mut Sim<'static>)) {
-        for seed in seeds() {
-            let mut sim = Builder::new()
-                .rng_seed(seed)
-                .policy(Policy::Random)
-                .loss(0.02)
-                .duplication(0.01)
-                .reordering(0.02)
-                .tick_duration(Duration::from_millis(10))
-                .simulation_duration(20 * CALM)
-                .build();
-            add(&mut sim);
-            self.befall(&mut sim)
-                .unwrap_or_else(|error| panic!("{}, seed {seed}: {error}", self.name));
-            println!(
-                "trace {} seed {seed} events {} elapsed {:?}",
-                self.name,
-                sim.events(),
-                sim.elapsed()
-            );
-        }
+    pub fn run(&self, add: impl FnOnce(&mut Sim<'static>)) {
+        let mut sim = Builder::new()
+            .policy(Policy::Random)
+            .loss(0.02)
+            .duplication(0.01)
+            .reordering(0.02)
+            .tick_duration(Duration::from_millis(10))
+            .simulation_duration(20 * CALM)
+            .build();
+        add(&mut sim);
+        let (name, seed) = (self.name, sim.seed());
+        self.befall(&mut sim)
+            .unwrap_or_else(|error| panic!("{name}, seed {seed}: {error}"));
+        println!(
+            "{name} seed {seed} events {} elapsed {:?}",
+            sim.events(),
+            sim.elapsed()
+        );
     }
 
     fn befall(&self, sim: &mut Sim<'static>) -> tress_sim::Result {
@@ -178,20 +176,6 @@ fn plan(draw: &mut Draw) -> Vec<(Duration, Fault)> {
     plan.push((Duration::from_secs(27), Fault::Heal));
     plan.sort_by_key(|(at, _)| *at);
     plan
-}
-
-/// The seeds to run: 20, or that of `TRESS_SIM_SEED`, or as many from there on as `TRESS_SIM_NUM` says.
-fn seeds() -> std::ops::Range<u64> {
-    let number = |name: &str| -> Option<u64> {
-        let text = std::env::var(name).ok()?;
-        Some(
-            text.parse()
-                .unwrap_or_else(|_| panic!("{name} is a number")),
-        )
-    };
-    let (first, count) = (number("TRESS_SIM_SEED"), number("TRESS_SIM_NUM"));
-    let start = first.unwrap_or(0);
-    start..start + count.unwrap_or(if first.is_some() { 1 } else { 20 })
 }
 
 /// Calls a function until it gives something, each time for at most that long. Waits a moment between two calls.

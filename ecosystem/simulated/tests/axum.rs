@@ -36,8 +36,8 @@ async fn service() -> Result {
     Ok(())
 }
 
-#[test]
-fn a_service_answers_its_clients() {
+#[tress_sim::test(seeds = 20)]
+fn a_service_answers_its_clients() -> Result {
     // Once for the process; a second one is refused, which does not matter.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut sim = Builder::new()
@@ -59,7 +59,7 @@ fn a_service_answers_its_clients() {
             Ok(())
         });
     }
-    sim.run().unwrap();
+    sim.run()
 }
 
 /// Counts that survive a loss of power: each is in a journal, synced, before it is told to anybody. A request has a key, and
@@ -170,7 +170,7 @@ async fn ledger() -> Result {
     Ok(())
 }
 
-#[test]
+#[tress_sim::test(seeds = 20)]
 fn what_is_acknowledged_is_counted_once() {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let clients = ["ada", "bob", "eve"];

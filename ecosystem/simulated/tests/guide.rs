@@ -65,11 +65,10 @@ async fn count() -> Result {
     Ok(())
 }
 
-fn run(seed: u64, replace: Replace) -> Result {
+fn run(builder: &mut Builder, replace: Replace) -> Result {
     // Once for the process; a second one is refused, which does not matter.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let mut sim = Builder::new()
-        .rng_seed(seed)
+    let mut sim = builder
         .faults(Faults::of([Fault::Crash, Fault::Partition]))
         .simulation_duration(Duration::from_secs(3600))
         .build();
@@ -80,16 +79,15 @@ fn run(seed: u64, replace: Replace) -> Result {
 
 #[test]
 fn the_fault_is_found() {
-    let found = (0..200).find_map(|seed| Some((seed, run(seed, replace).err()?)));
+    let run = |seed| run(Builder::new().rng_seed(seed), replace);
+    let found = (0..200).find_map(|seed| Some((seed, run(seed).err()?)));
     let (seed, error) = found.expect("200 seeds find it");
-    let again = run(seed, replace).unwrap_err();
+    let again = run(seed).unwrap_err();
     println!("seed {seed}: {error}");
     assert_eq!(error.to_string(), again.to_string());
 }
 
-#[test]
-fn the_correction_holds() {
-    for seed in 0..200 {
-        run(seed, replace_durably).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
-    }
+#[tress_sim::test(seeds = 200)]
+fn the_correction_holds() -> Result {
+    run(&mut Builder::new(), replace_durably)
 }

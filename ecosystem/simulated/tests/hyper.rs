@@ -125,7 +125,7 @@ async fn by_http2() -> std::result::Result<(), Failure> {
     Ok(connection.await??)
 }
 
-#[test]
+#[tress_sim::test(seeds = 20)]
 fn bodies_come_back_whole() {
     let storm = Storm {
         name: "hyper",

@@ -110,7 +110,7 @@ async fn one() -> io::Result<()> {
     Ok(())
 }
 
-#[test]
+#[tress_sim::test(seeds = 20)]
 fn plain_programs_run_as_they_are() {
     let storm = Storm {
         name: "main",

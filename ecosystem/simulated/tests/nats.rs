@@ -138,7 +138,7 @@ async fn doubler() -> Result {
     Err("the subscription has ended".into())
 }
 
-#[test]
+#[tress_sim::test(seeds = 20)]
 fn requests_get_their_own_replies() {
     let clients = ["one", "two"];
     let storm = Storm {

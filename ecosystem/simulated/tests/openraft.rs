@@ -186,7 +186,7 @@ async fn write(http: &reqwest::Client, key: &str) -> std::result::Result<(), Str
     Err(failures.join("; "))
 }
 
-#[test]
+#[tress_sim::test(seeds = 20)]
 fn what_is_acknowledged_is_on_every_node() {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let clients = ["ada", "bob"];

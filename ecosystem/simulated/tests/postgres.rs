@@ -367,7 +367,7 @@ async fn session() -> std::result::Result<(), Failure> {
     connection.await.expect("no panic")
 }
 
-#[test]
+#[tress_sim::test(seeds = 20)]
 fn queries_get_their_own_rows() {
     let clients = ["one", "two", "three"];
     let storm = Storm {

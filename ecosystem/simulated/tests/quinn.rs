@@ -131,7 +131,7 @@ async fn exchange(published: &Published) -> std::result::Result<(), Failure> {
     Ok(())
 }
 
-#[test]
+#[tress_sim::test(seeds = 20)]
 fn streams_and_datagrams_come_back() {
     // Once for the process; a second one is refused, which does not matter.
     let _ = rustls::crypto::ring::default_provider().install_default();

@@ -195,7 +195,7 @@ async fn converse(channel: String) -> RedisResult<()> {
     Ok(())
 }
 
-#[test]
+#[tress_sim::test(seeds = 20)]
 fn commands_are_answered_in_their_order() {
     let clients = ["one", "two", "three"];
     let storm = Storm {

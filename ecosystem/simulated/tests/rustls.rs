@@ -79,7 +79,7 @@ async fn exchange(connector: &TlsConnector) -> io::Result<()> {
     Ok(())
 }
 
-#[test]
+#[tress_sim::test(seeds = 20)]
 fn what_is_encrypted_comes_back() {
     let clients = ["one", "two"];
     let storm = Storm {
@@ -117,33 +117,26 @@ fn what_is_encrypted_comes_back() {
     });
 }
 
-#[test]
-fn a_certificate_ends_by_the_wall_clock() {
-    for seed in 0..5 {
-        let published = Published::default();
-        let publish = published.clone();
-        let mut sim = Builder::new().rng_seed(seed).policy(Policy::Random).build();
-        sim.host("server", move || server(publish.clone()));
-        // Two days late: what the server shows has ended.
-        let late = published.clone();
-        sim.client("late", async move {
-            tokio::time::sleep(Duration::from_secs(1)).await;
-            let trusted = late.lock().unwrap().clone().expect("a certificate");
-            let refused = exchange(&connector(trusted)?).await.unwrap_err();
-            assert!(refused.to_string().contains("expired"), "{refused}");
-            Ok(())
-        });
-        sim.client("right", async move {
-            tokio::time::sleep(Duration::from_secs(1)).await;
-            let trusted = published.lock().unwrap().clone().expect("a certificate");
-            Ok(exchange(&connector(trusted)?).await?)
-        });
-        sim.set_clock_offset("late", 2.0 * DAY.as_secs_f64());
-        sim.run().unwrap();
-        println!(
-            "trace rustls-clock seed {seed} events {} elapsed {:?}",
-            sim.events(),
-            sim.elapsed()
-        );
-    }
+#[tress_sim::test(seeds = 5)]
+fn a_certificate_ends_by_the_wall_clock() -> Result {
+    let published = Published::default();
+    let publish = published.clone();
+    let mut sim = Builder::new().policy(Policy::Random).build();
+    sim.host("server", move || server(publish.clone()));
+    // Two days late: what the server shows has ended.
+    let late = published.clone();
+    sim.client("late", async move {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let trusted = late.lock().unwrap().clone().expect("a certificate");
+        let refused = exchange(&connector(trusted)?).await.unwrap_err();
+        assert!(refused.to_string().contains("expired"), "{refused}");
+        Ok(())
+    });
+    sim.client("right", async move {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let trusted = published.lock().unwrap().clone().expect("a certificate");
+        Ok(exchange(&connector(trusted)?).await?)
+    });
+    sim.set_clock_offset("late", 2.0 * DAY.as_secs_f64());
+    sim.run()
 }

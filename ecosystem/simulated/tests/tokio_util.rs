@@ -112,7 +112,7 @@ async fn speak(task: usize) -> std::result::Result<(), LinesCodecError> {
     Ok(())
 }
 
-#[test]
+#[tress_sim::test(seeds = 20)]
 fn frames_come_back_whole_and_in_order() {
     let clients = ["one", "two"];
     let storm = Storm {

@@ -201,7 +201,7 @@ impl Client {
     }
 }
 
-#[test]
+#[tress_sim::test(seeds = 20)]
 fn streams_end_whole_or_with_an_error() {
     let clients = ["one", "two", "three"];
     let storm = Storm {

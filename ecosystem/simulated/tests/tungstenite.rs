@@ -73,7 +73,7 @@ async fn take_part(name: &str, round: usize) -> std::result::Result<(), Error> {
     Ok(())
 }
 
-#[test]
+#[tress_sim::test(seeds = 20)]
 fn messages_come_in_their_order() {
     let clients = ["ada", "bob", "eve"];
     let storm = Storm {
