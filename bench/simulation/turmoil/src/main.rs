@@ -1,5 +1,7 @@
 //! The cases on turmoil.
 
+mod count;
+
 use turmoil as sim;
 use turmoil::net;
 
