@@ -11,7 +11,19 @@ pub fn take_next<T>(line: &mut VecDeque<T>, _: impl Fn(&T) -> u64) -> Option<T> 
 
 /// Takes the next of the tasks that are in line: the first, unless a simulation decides, which is told the id of each.
 #[cfg(feature = "sim")]
+#[inline(always)]
 pub fn take_next<T>(line: &mut VecDeque<T>, id: impl Fn(&T) -> u64) -> Option<T> {
+    // D-SIM-06
+    if !crate::sim::is_decided() {
+        return line.pop_front();
+    }
+    take_chosen(line, id)
+}
+
+/// Has the simulation choose.
+#[cfg(feature = "sim")]
+#[inline(never)]
+fn take_chosen<T>(line: &mut VecDeque<T>, id: impl Fn(&T) -> u64) -> Option<T> {
     if line.is_empty() {
         return None;
     }

@@ -181,7 +181,9 @@ impl Core {
     #[inline(always)]
     pub(super) fn next(&self, multi: &Multi, remote: &Remote) -> Option<Ready> {
         #[cfg(feature = "sim")]
-        self.choose(multi, remote);
+        if crate::sys::sim::is_decided() {
+            self.choose(multi, remote);
+        }
         if self.global.is_now() {
             if let Some(task) = self.next_global(multi, remote) {
                 return Some(task);
@@ -232,6 +234,7 @@ impl Core {
     /// Has the simulation that this runs in choose which of the tasks in the slot and the ring is next, and brings that
     /// one to the front.
     #[cfg(feature = "sim")]
+    #[inline(never)]
     fn choose(&self, multi: &Multi, remote: &Remote) {
         let slot = usize::from(!remote.lifo.is_empty());
         let ready = slot + self.ring.len() as usize;
