@@ -171,8 +171,9 @@ impl<'a, J: Job> Worker<'a, J> {
     /// Watches the signal until it changes or the window is over.
     fn spin(&mut self) -> After {
         let since = *self.idle_since.get_or_insert_with(clock::now);
+        let looks = looks_per_clock();
         loop {
-            for _ in 0..LOOKS_PER_CLOCK {
+            for _ in 0..looks {
                 if self.pool.signal.load(Ordering::Relaxed) != 0 {
                     return After::Spin(true);
                 }
@@ -211,6 +212,16 @@ impl<'a, J: Job> Worker<'a, J> {
             }
         }
     }
+}
+
+/// Returns how often to look at the signal between two looks at the clock. In a simulation nothing changes in between, since no
+/// other thread runs.
+fn looks_per_clock() -> u32 {
+    #[cfg(feature = "sim")]
+    if crate::sys::sim::is_decided() {
+        return 1;
+    }
+    LOOKS_PER_CLOCK
 }
 
 /// Whether spinning has paid for a thread lately.
