@@ -18,6 +18,7 @@ impl Stream {
         stream
     }
 
+    #[inline]
     pub(crate) fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
@@ -32,11 +33,13 @@ impl Stream {
     }
 
     /// Draws a number in `0.0..1.0`.
+    #[inline]
     pub(crate) fn fraction(&mut self) -> f64 {
         (self.number() >> 11) as f64 / (1u64 << 53) as f64
     }
 
     /// Draws whether something of that probability happens.
+    #[inline]
     pub(crate) fn happens(&mut self, probability: f64) -> bool {
         // Without a draw what is certain does not move the stream.
         probability > 0.0 && (probability >= 1.0 || self.fraction() < probability)

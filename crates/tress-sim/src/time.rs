@@ -13,11 +13,13 @@ impl Time {
     #[cfg(test)]
     pub(crate) const MAX: Time = Time(u64::MAX);
 
+    #[inline]
     pub(crate) fn since(self, earlier: Time) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
     /// Returns the time from the start of the simulation until then.
+    #[inline]
     pub(crate) fn elapsed(self) -> Duration {
         self.since(Time::START)
     }
@@ -27,8 +29,10 @@ impl Add<Duration> for Time {
     type Output = Time;
 
     /// Adds, up to the end of time.
+    #[inline]
     fn add(self, duration: Duration) -> Time {
-        let ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        let seconds = duration.as_secs().saturating_mul(1_000_000_000);
+        let ns = seconds.saturating_add(duration.subsec_nanos().into());
         Time(self.0.saturating_add(ns))
     }
 }

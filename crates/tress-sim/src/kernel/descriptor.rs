@@ -68,21 +68,25 @@ impl Descriptors {
     }
 
     /// Returns what the descriptor refers to.
+    #[inline]
     pub(crate) fn object(&self, fd: c_int) -> Result<ObjectId, Errno> {
         let index = usize::try_from(fd - FIRST).map_err(|_| libc::EBADF)?;
         self.table.get(index).copied().flatten().ok_or(libc::EBADF)
     }
 
+    #[inline]
     pub(super) fn entry(&mut self, id: ObjectId) -> &mut Entry {
         self.objects[id.0]
             .as_mut()
             .expect("an object that is referred to exists")
     }
 
+    #[inline]
     pub(super) fn get(&self, id: ObjectId) -> Option<&Entry> {
         self.objects[id.0].as_ref()
     }
 
+    #[inline]
     pub(super) fn get_mut(&mut self, id: ObjectId) -> Option<&mut Entry> {
         self.objects[id.0].as_mut()
     }
@@ -195,6 +199,7 @@ impl Kernel {
     }
 
     /// Returns the socket of a descriptor.
+    #[inline]
     pub(crate) fn socket_of(&self, fd: c_int) -> Result<SocketId, Errno> {
         let object = self.descriptors.object(fd)?;
         match self.descriptors.get(object).map(|entry| &entry.object) {
@@ -204,6 +209,7 @@ impl Kernel {
     }
 
     /// Returns whether calls on the descriptor return instead of waiting.
+    #[inline]
     pub(crate) fn is_nonblocking(&self, fd: c_int) -> Result<bool, Errno> {
         let object = self.descriptors.object(fd)?;
         Ok(self
@@ -219,6 +225,7 @@ impl Kernel {
     }
 
     /// Returns what of an object is ready.
+    #[inline]
     pub(crate) fn readiness(&self, id: ObjectId) -> u32 {
         let Some(entry) = self.descriptors.get(id) else {
             return 0;
@@ -247,6 +254,7 @@ impl Kernel {
     }
 
     /// Leaves the running thread with an object, to be woken when something happens to it.
+    #[inline]
     pub(crate) fn wait_at(&mut self, id: ObjectId) {
         let (thread, _) = self.running();
         let waiting = &mut self.descriptors.entry(id).waiting;

@@ -44,23 +44,35 @@ struct Entry {
     event: Event,
 }
 
+impl Entry {
+    /// Both numbers as one, which is compared at once.
+    #[inline]
+    fn key(&self) -> u128 {
+        u128::from(self.time.0) << 64 | u128::from(self.order)
+    }
+}
+
 impl Events {
     /// Adds an event, behind those of the same time.
+    #[inline]
     pub(crate) fn add(&mut self, time: Time, event: Event) {
         self.added += 1;
         let order = self.added;
         self.heap.push(Reverse(Entry { time, order, event }));
     }
 
+    #[inline]
     pub(crate) fn next_time(&self) -> Option<Time> {
         self.heap.peek().map(|Reverse(entry)| entry.time)
     }
 
     /// Returns how many were ever added.
+    #[inline]
     pub(super) fn added(&self) -> u64 {
         self.added
     }
 
+    #[inline]
     pub(super) fn take(&mut self) -> Option<(Time, Event)> {
         let Reverse(entry) = self.heap.pop()?;
         self.happened += 1;
@@ -69,8 +81,9 @@ impl Events {
 }
 
 impl Ord for Entry {
+    #[inline]
     fn cmp(&self, other: &Entry) -> Ordering {
-        (self.time, self.order).cmp(&(other.time, other.order))
+        self.key().cmp(&other.key())
     }
 }
 

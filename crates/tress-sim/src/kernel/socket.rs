@@ -5,6 +5,7 @@ use super::{Errno, Here, HostId, Kernel};
 use crate::net::{About, Address, From, Into, Manner, Net, Receive, Received, SocketId, total};
 use crate::time::Time;
 use libc::c_int;
+use std::borrow::Cow;
 use std::time::Duration;
 
 impl Kernel {
@@ -112,7 +113,10 @@ fn without_flags(kind: c_int) -> (c_int, bool) {
 }
 
 /// Returns what is left of buffers behind the first bytes.
-fn behind<'a>(from: From<'_, 'a>, mut bytes: usize) -> Vec<&'a [u8]> {
+fn behind<'a, 'b>(from: From<'b, 'a>, mut bytes: usize) -> Cow<'b, [&'a [u8]]> {
+    if bytes == 0 {
+        return Cow::Borrowed(from);
+    }
     let mut left = Vec::with_capacity(from.len());
     for part in from {
         let skipped = bytes.min(part.len());
@@ -121,7 +125,7 @@ fn behind<'a>(from: From<'_, 'a>, mut bytes: usize) -> Vec<&'a [u8]> {
             left.push(&part[skipped..]);
         }
     }
-    left
+    Cow::Owned(left)
 }
 
 impl Here {

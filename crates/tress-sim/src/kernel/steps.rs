@@ -7,6 +7,7 @@ use crate::time::Time;
 use libc::c_long;
 use std::backtrace::Backtrace;
 use std::fmt::{self, Write};
+use std::time::Duration;
 
 /// Kinds of steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,8 +79,8 @@ impl Kernel {
     #[inline]
     pub(super) fn note_task(&mut self, ready: usize, chosen: usize) {
         let detail = (ready as u64) << 32 | chosen as u64;
-        if self.note(Kind::Task, detail) {
-            let host = self.threads.running_host();
+        let host = self.threads.running_host();
+        if self.note(host, Kind::Task, detail) {
             self.log(
                 host,
                 format_args!("runs task {} of {ready} that are ready", chosen + 1),
@@ -87,19 +88,19 @@ impl Kernel {
         }
     }
 
-    /// Notes that the running thread enters the kernel.
+    /// Lets the time of a call of the running thread pass, and notes that it enters the kernel.
     #[inline]
-    pub(crate) fn note_call(&mut self, what: &'static str) {
-        if self.note(Kind::System, 0) {
-            self.log(self.threads.running_host(), format_args!("{what}"));
+    pub(crate) fn begin_call(&mut self, cost: Duration, what: &'static str) {
+        let host = self.threads.running_host();
+        self.charge_for(host, cost);
+        if self.note(host, Kind::System, 0) {
+            self.log(host, format_args!("{what}"));
         }
     }
 
-    fn note(&mut self, kind: Kind, detail: u64) -> bool {
-        let host = self
-            .threads
-            .running_host()
-            .map_or(0, |host| 1 + host.0 as u64);
+    #[inline]
+    fn note(&mut self, host: Option<HostId>, kind: Kind, detail: u64) -> bool {
+        let host = host.map_or(0, |host| 1 + host.0 as u64);
         self.steps
             .page
             .note(self.now.0, kind as u64 | host << 8, detail)

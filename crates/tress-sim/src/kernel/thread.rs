@@ -195,8 +195,7 @@ pub(crate) fn here() -> Option<Here> {
 #[inline]
 pub(crate) fn enter() -> Option<Here> {
     let mut kernel = here()?;
-    kernel.charge(super::SYSCALL);
-    kernel.note_call("makes a system call");
+    kernel.begin_call(super::SYSCALL, "makes a system call");
     kernel.yield_if_ahead();
     Some(kernel)
 }
@@ -255,6 +254,7 @@ impl Here {
     }
 
     /// Lets others run if this thread is far ahead of them.
+    #[inline]
     pub(crate) fn yield_if_ahead(&mut self) {
         if self.threads.running != MAIN && self.is_ahead() && !std::thread::panicking() {
             self.give_way();
@@ -309,6 +309,7 @@ impl Here {
     }
 
     /// Goes on with whatever thread is next. Returns when this one is.
+    #[inline]
     fn leave(&mut self) {
         let now = self.now;
         let (id, _) = self.running();
@@ -351,21 +352,25 @@ impl Here {
 }
 
 impl Threads {
+    #[inline]
     fn of(&mut self, id: ThreadId) -> &mut Thread {
         self.all[id.0]
             .as_mut()
             .expect("a thread that is used exists")
     }
 
+    #[inline]
     pub(super) fn host_of(&self, id: ThreadId) -> Option<HostId> {
         self.all[id.0].as_ref().map(|thread| thread.host)
     }
 
     /// Returns whether the simulation's own thread runs.
+    #[inline]
     pub(super) fn is_main(&self) -> bool {
         self.running == MAIN
     }
 
+    #[inline]
     pub(super) fn running_host(&self) -> Option<HostId> {
         match &self.all[self.running.0] {
             Some(thread) => Some(thread.host),
@@ -458,6 +463,7 @@ impl Kernel {
     }
 
     /// Makes a thread that waits go on at the present time, or later if it has got further.
+    #[inline]
     pub(crate) fn wake(&mut self, id: ThreadId) {
         let Some(thread) = &self.threads.all[id.0] else {
             return;
@@ -468,6 +474,7 @@ impl Kernel {
         }
     }
 
+    #[inline]
     fn make_ready(&mut self, id: ThreadId, time: Time) {
         let thread = self.threads.of(id);
         thread.state = State::Ready;

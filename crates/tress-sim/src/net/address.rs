@@ -4,6 +4,7 @@ use super::hash::Table;
 use super::{Base, Net, SocketId};
 use crate::kernel::{Errno, HostId};
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// A family of addresses.
@@ -38,13 +39,36 @@ pub(super) enum Protocol {
     Udp,
 }
 
+/// The two addresses of an end of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Ends {
+    pub(super) local: SocketAddr,
+    pub(super) remote: SocketAddr,
+}
+
+impl Hash for Ends {
+    /// Two words: each packet is looked up by them.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        for address in [&self.local, &self.remote] {
+            let ip = match address {
+                SocketAddr::V4(address) => address.ip().to_bits().into(),
+                SocketAddr::V6(address) => {
+                    let bits = address.ip().to_bits();
+                    (bits >> 64) as u64 ^ bits as u64
+                }
+            };
+            state.write_u64(ip.rotate_left(16) ^ u64::from(address.port()));
+        }
+    }
+}
+
 /// Who has which name of a host.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     /// Sockets that are bound to each port, in the order in which they were.
     ports: BTreeMap<(Protocol, u16), Vec<SocketId>>,
     /// Ends of connections, by the local and the remote address.
-    pub(super) connections: Table<(SocketAddr, SocketAddr), SocketId>,
+    pub(super) connections: Table<Ends, SocketId>,
     /// Connections that were accepted at each port, which nobody else may bind to unless all agree.
     accepted: BTreeMap<u16, BTreeSet<SocketId>>,
     pub(super) unix: BTreeMap<UnixName, SocketId>,
@@ -307,7 +331,7 @@ impl Net {
                     .get(other.0)
                     .is_none_or(|other| other.base.is_bound_by_connect)
             });
-            if is_free && !names.connections.contains_key(&(local, remote)) {
+            if is_free && !names.connections.contains_key(&Ends { local, remote }) {
                 self.take_port(id, Protocol::Tcp, local);
                 self.socket_mut(id)?.base.is_bound_by_connect = true;
                 return Ok(());

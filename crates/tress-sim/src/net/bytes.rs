@@ -78,7 +78,9 @@ impl Stream {
             copied += filled;
         }
         if !peek {
-            self.pieces.drain(..piece);
+            for _ in 0..piece {
+                self.pieces.pop_front();
+            }
             self.read = at;
             self.length -= copied;
         }

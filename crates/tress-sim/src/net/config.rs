@@ -46,6 +46,7 @@ pub enum Latency {
 
 impl Latency {
     /// Draws a duration. `fixed` is what a link keeps, and what it was drawn from.
+    #[inline]
     pub(super) fn draw(
         self,
         stream: &mut Stream,
@@ -55,7 +56,11 @@ impl Latency {
             Latency::Constant(latency) => latency,
             Latency::Uniform { min, max } => stream.between(min, max),
             Latency::Exponential { min, mean, cap } => {
-                let factor = -(1.0 - stream.fraction()).ln();
+                let fraction = stream.fraction();
+                if min >= cap {
+                    return cap;
+                }
+                let factor = -(1.0 - fraction).ln();
                 (min + mean.mul_f64(factor)).min(cap)
             }
             Latency::Bimodal {

@@ -39,7 +39,7 @@ pub(crate) use config::{Config, Overrides};
 pub(crate) use names::How;
 pub(crate) use options::{Options, Value};
 pub use packet::Kind as PacketKind;
-pub(crate) use packet::{End, Packet, PacketId, Record};
+pub(crate) use packet::{End, PacketId, Record};
 
 use crate::draw::Stream;
 use crate::kernel::{Errno, HostId, ObjectId, ready};
@@ -164,6 +164,7 @@ struct Cx<'a> {
 
 impl Cx<'_> {
     /// Something has happened that those that wait for the socket want to know.
+    #[inline]
     fn changed(&mut self) {
         if let Some(object) = self.base.object {
             self.wire.changed.push_back(object);
@@ -265,6 +266,7 @@ impl Net {
         SocketId(key)
     }
 
+    #[inline]
     fn socket_ref(&self, id: SocketId) -> Result<&Socket, Errno> {
         self.sockets
             .get(id.0)
@@ -272,6 +274,7 @@ impl Net {
             .ok_or(libc::ENETDOWN)
     }
 
+    #[inline]
     fn socket_mut(&mut self, id: SocketId) -> Result<&mut Socket, Errno> {
         self.sockets
             .get_mut(id.0)
@@ -321,11 +324,13 @@ impl Net {
     }
 
     /// Returns an object whose readiness may have changed.
+    #[inline]
     pub(crate) fn take_changed(&mut self) -> Option<ObjectId> {
         self.wire.changed.pop_front()
     }
 
     /// Returns something that is to happen, to be told to [`happen`](Net::happen) when it is due.
+    #[inline]
     pub(crate) fn take_scheduled(&mut self) -> Option<(Time, Event)> {
         self.wire.scheduled.pop_front()
     }
@@ -356,23 +361,16 @@ impl Net {
         match event {
             Event::Timer(id) => self.tcp_timer(now, id),
             Event::Arrive(id) => {
-                let Some(packet) = self.wire.arrive(now, id) else {
+                let Some(arrived) = self.wire.arrive(now, id) else {
                     return;
                 };
-                let Packet {
-                    from,
-                    to,
-                    source,
-                    destination,
-                    body,
-                    ..
-                } = packet;
-                match body {
+                let ([_, to], [source, destination]) = (arrived.hosts, arrived.addresses);
+                match arrived.body {
                     Body::Segment(segment) => {
-                        self.segment_arrives(now, to, [source, destination], segment);
+                        self.segment_arrives(now, to, arrived.addresses, segment);
                     }
                     Body::Datagram(payload) => {
-                        self.datagram_arrives(now, [from, to], [source, destination], payload);
+                        self.datagram_arrives(now, arrived.hosts, arrived.addresses, payload);
                     }
                     Body::Unreachable => self.is_unreachable(to, destination, source),
                 }

@@ -31,6 +31,7 @@ impl<T> Default for Slab<T> {
 
 impl<T> Slab<T> {
     /// Adds the value that `make` makes of its key.
+    #[inline]
     pub(super) fn insert_with(&mut self, make: impl FnOnce(Key) -> T) -> Key {
         let index = self.free.pop().unwrap_or_else(|| {
             let place = Place {
@@ -47,6 +48,7 @@ impl<T> Slab<T> {
         key
     }
 
+    #[inline]
     pub(super) fn get(&self, key: Key) -> Option<&T> {
         let place = self.entries.get(key.index as usize)?;
         place
@@ -55,6 +57,7 @@ impl<T> Slab<T> {
             .filter(|_| place.generation == key.generation)
     }
 
+    #[inline]
     pub(super) fn get_mut(&mut self, key: Key) -> Option<&mut T> {
         let place = self.entries.get_mut(key.index as usize)?;
         place
@@ -63,6 +66,7 @@ impl<T> Slab<T> {
             .filter(|_| place.generation == key.generation)
     }
 
+    #[inline]
     pub(super) fn remove(&mut self, key: Key) -> Option<T> {
         let place = self.entries.get_mut(key.index as usize)?;
         if place.generation != key.generation {
@@ -72,6 +76,19 @@ impl<T> Slab<T> {
         place.generation = place.generation.wrapping_add(1);
         self.free.push(key.index);
         Some(value)
+    }
+
+    /// Removes a value.
+    #[inline]
+    pub(super) fn discard(&mut self, key: Key) {
+        let place = self.entries.get_mut(key.index as usize);
+        if let Some(place) = place.filter(|place| place.generation == key.generation) {
+            if place.value.is_some() {
+                place.value = None;
+                place.generation = place.generation.wrapping_add(1);
+                self.free.push(key.index);
+            }
+        }
     }
 
     /// Returns all values, in the order of their places.
@@ -104,5 +121,12 @@ mod tests {
         assert_eq!((slab.get(first), slab.get(second)), (None, Some(&'b')));
         assert_eq!(slab.remove(first), None);
         assert_eq!(slab.iter().count(), 1);
+        for _ in 0..2 {
+            slab.discard(second);
+            assert_eq!((slab.get(second), slab.free.len()), (None, 1));
+        }
+        let third = slab.insert_with(|_| 'c');
+        slab.discard(second);
+        assert_eq!(slab.get(third), Some(&'c'));
     }
 }

@@ -8,7 +8,9 @@ use super::slab::Slab;
 use crate::draw::Stream;
 use crate::kernel::{HostId, ObjectId};
 use crate::time::Time;
+use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::mem;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -38,6 +40,15 @@ pub(super) struct Machine {
     /// Its programs may use sockets.
     pub(super) runs: bool,
     pub(super) established: usize,
+}
+
+/// What is left of a packet that has arrived.
+#[derive(Debug)]
+pub(super) struct Arrived {
+    /// The one that has sent it, and the one that gets it.
+    pub(super) hosts: [HostId; 2],
+    pub(super) addresses: [SocketAddr; 2],
+    pub(super) body: Body,
 }
 
 /// What has happened so far.
@@ -71,10 +82,13 @@ struct Link {
 }
 
 impl Link {
-    fn config(&self, all: &LinkConfig) -> LinkConfig {
-        self.own
-            .as_ref()
-            .map_or_else(|| all.clone(), |own| own.over(all))
+    /// Returns what the link is like: as all are, unless it has settings of its own.
+    #[inline]
+    fn config<'a>(&self, all: &'a LinkConfig) -> Cow<'a, LinkConfig> {
+        match &self.own {
+            None => Cow::Borrowed(all),
+            Some(own) => Cow::Owned(own.over(all)),
+        }
     }
 }
 
@@ -97,6 +111,7 @@ impl Wire {
         }
     }
 
+    #[inline]
     pub(super) fn schedule(&mut self, time: Time, event: Event) {
         self.scheduled.push_back((time, event));
     }
@@ -106,6 +121,7 @@ impl Wire {
     }
 
     /// Returns the host with that address, as `from` sees it.
+    #[inline]
     pub(super) fn host_at(&self, from: HostId, address: IpAddr) -> Option<HostId> {
         if address.is_loopback() || address.is_unspecified() {
             return Some(from);
@@ -152,7 +168,7 @@ impl Wire {
     ) -> Time {
         self.counters.sent += 1;
         let order = self.counters.sent;
-        let mut packet = Packet {
+        let packet = Packet {
             from,
             to: to.unwrap_or(from),
             source,
@@ -194,8 +210,10 @@ impl Wire {
             return after;
         }
         // A datagram that is larger than a packet is lost with any of its fragments.
-        let fragments = length.div_ceil(config.mtu.max(1)).max(1);
-        let is_lost = (0..fragments).any(|_| stream.happens(config.loss));
+        let is_lost = config.loss > 0.0 && {
+            let fragments = length.div_ceil(config.mtu.max(1)).max(1);
+            (0..fragments).any(|_| stream.happens(config.loss))
+        };
         if is_lost {
             self.lose(now, &packet);
             return after;
@@ -229,14 +247,17 @@ impl Wire {
             let again = leaves + config.latency.draw(stream, &mut link.fixed);
             self.deliver_at(again.max(due), packet.clone());
         }
-        packet.due = Some(due);
         self.deliver_at(due, packet);
         next
     }
 
-    fn deliver_at(&mut self, due: Time, mut packet: Packet) {
-        packet.due = Some(due);
-        let id = PacketId(self.packets.insert_with(|_| packet));
+    #[inline]
+    fn deliver_at(&mut self, due: Time, packet: Packet) {
+        let due_packet = Packet {
+            due: Some(due),
+            ..packet
+        };
+        let id = PacketId(self.packets.insert_with(|_| due_packet));
         self.schedule(due, Event::Arrive(id));
     }
 
@@ -247,11 +268,12 @@ impl Wire {
         }
     }
 
-    /// Takes a packet that has arrived, unless it has come early, its link keeps it or the host is off.
-    pub(super) fn arrive(&mut self, now: Time, id: PacketId) -> Option<Packet> {
-        self.packets.get_mut(id.0)?.due?;
-        let packet = self.packets.remove(id.0)?;
+    /// Takes what a packet that has arrived carries, unless it has come early, its link keeps it or the host is off.
+    pub(super) fn arrive(&mut self, now: Time, id: PacketId) -> Option<Arrived> {
+        let packet = self.packets.get_mut(id.0)?;
+        packet.due?;
         if !self.machines[packet.to.0].is_up {
+            let packet = self.packets.remove(id.0)?;
             self.lose(now, &packet);
             return None;
         }
@@ -259,7 +281,14 @@ impl Wire {
         if let Some(log) = &mut self.log {
             log.push(packet.record(End::Delivered(now)));
         }
-        Some(packet)
+        // A packet is large: only what goes on is moved.
+        let arrived = Arrived {
+            hosts: [packet.from, packet.to],
+            addresses: [packet.source, packet.destination],
+            body: mem::replace(&mut packet.body, Body::Unreachable),
+        };
+        self.packets.discard(id.0);
+        Some(arrived)
     }
 
     /// The size of the largest packet between two hosts.

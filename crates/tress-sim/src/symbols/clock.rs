@@ -10,15 +10,16 @@ use std::time::Duration;
 const UPTIME: Duration = Duration::from_secs(100_000);
 
 /// Enters the kernel to look at a clock.
+#[inline]
 fn look() -> Option<Here> {
     let mut kernel = here()?;
-    kernel.charge(LOOK);
-    kernel.note_call("looks at a clock");
+    kernel.begin_call(LOOK, "looks at a clock");
     kernel.yield_if_ahead();
     Some(kernel)
 }
 
 /// What a clock shows.
+#[inline]
 fn read(kernel: &Here, clock: clockid_t) -> Result<Duration, Errno> {
     let now = kernel.now.elapsed();
     match clock {

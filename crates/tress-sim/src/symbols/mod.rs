@@ -64,6 +64,7 @@ pub(crate) fn keep() {
 }
 
 /// Enters the kernel if the descriptor is a simulated one.
+#[inline]
 fn enter_for(fd: c_int) -> Option<Here> {
     Descriptors::is_ours(fd).then(kernel::enter).flatten()
 }
@@ -79,6 +80,7 @@ fn reach(fd: c_int) -> Option<Here> {
 }
 
 /// The result of a call that returns a number, or -1 and an error number.
+#[inline]
 fn answer(result: Result<c_int, Errno>) -> c_int {
     result.unwrap_or_else(|errno| {
         raw::set_errno(errno);
@@ -87,6 +89,7 @@ fn answer(result: Result<c_int, Errno>) -> c_int {
 }
 
 /// As `answer`, for calls that return a length.
+#[inline]
 fn length(result: Result<usize, Errno>) -> ssize_t {
     match result {
         Ok(length) => length as ssize_t,

@@ -3,6 +3,7 @@
 use super::super::{Cx, Kind, Net, SocketId};
 use super::{Asked, State, Tcp};
 use crate::kernel::Errno;
+use crate::net::address::Ends;
 use crate::net::packet::Segment;
 use crate::time::Time;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -143,7 +144,7 @@ impl Net {
                 let local = SocketAddr::new(ip, local.port());
                 if self.names[host.0]
                     .connections
-                    .contains_key(&(local, remote))
+                    .contains_key(&Ends { local, remote })
                 {
                     return Err(libc::EADDRNOTAVAIL);
                 }
@@ -153,7 +154,8 @@ impl Net {
         let base = &mut self.socket_mut(id)?.base;
         (base.remote, base.error) = (Some(remote), None);
         let local = base.local.expect("bound above");
-        self.names[host.0].connections.insert((local, remote), id);
+        let ends = Ends { local, remote };
+        self.names[host.0].connections.insert(ends, id);
         let socket = self.socket_mut(id)?;
         socket.kind = Kind::Tcp(Box::default());
         self.tcp(now, id, |tcp, cx| tcp.ask(cx))?;

@@ -3,6 +3,7 @@
 use super::super::{Kind, Net, Protocol, SocketId};
 use super::{State, Tcp};
 use crate::kernel::{Errno, HostId, ready};
+use crate::net::address::Ends;
 use crate::net::hash::hash;
 use crate::net::packet::Segment;
 use crate::time::Time;
@@ -142,7 +143,11 @@ impl Net {
             (base.local, base.remote) = (Some(destination), Some(source));
         }
         let names = &mut self.names[host.0];
-        names.connections.insert((destination, source), child);
+        let ends = Ends {
+            local: destination,
+            remote: source,
+        };
+        names.connections.insert(ends, child);
         names.join_accepted(destination.port(), child);
         let (number, largest) = (segment.number, segment.largest);
         let answer = self.tcp(now, child, |tcp, cx| {

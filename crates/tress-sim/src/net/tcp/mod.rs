@@ -18,6 +18,7 @@ mod timers;
 pub(super) use connect::target;
 pub(super) use listen::Listener;
 
+use super::address::Ends;
 use super::packet::{Body, Segment};
 use super::{Base, Config, Cx, Kind, Net, SocketId};
 use crate::kernel::{Errno, HostId, ready};
@@ -290,8 +291,9 @@ impl Net {
             return;
         };
         let names = &mut self.names[base.host.0];
-        if names.connections.get(&(local, remote)) == Some(&id) {
-            names.connections.remove(&(local, remote));
+        let ends = Ends { local, remote };
+        if names.connections.get(&ends) == Some(&id) {
+            names.connections.remove(&ends);
         }
         names.leave_accepted(local.port(), id);
         if base.is_bound_by_connect {
@@ -306,10 +308,11 @@ impl Net {
         [source, destination]: [SocketAddr; 2],
         segment: Segment,
     ) {
-        let known = self.names[host.0]
-            .connections
-            .get(&(destination, source))
-            .copied();
+        let ends = Ends {
+            local: destination,
+            remote: source,
+        };
+        let known = self.names[host.0].connections.get(&ends).copied();
         if let Some(id) = known {
             if !segment.is_reset && self.is_kept_out(id) {
                 return;
