@@ -2,8 +2,8 @@
 //!
 //! A simulated thread needs a stack, and, since unmodified code runs on it, the thread-local variables of a thread.
 //! Both come from a *donor*: a real thread that does nothing but lend them. It is started, says where its stack and its
-//! thread-local storage are, and sleeps. Then the simulation's own thread switches to that stack and makes the thread
-//! pointer that of the donor. So there are many threads to the program, to the C library and to sanitizers, but only
+//! thread-local storage are, and sleeps. When they are first needed, the simulation's own thread waits for that, switches to that
+//! stack and makes the thread pointer that of the donor. So there are many threads to the program, to the C library and to sanitizers, but only
 //! one of them ever runs, and a switch costs nanoseconds.
 //!
 //! When a simulated thread has ended, its thread-local destructors have run on its own stack, and the donor ends.
@@ -22,7 +22,7 @@ use x86_64 as arch;
 use crate::raw;
 use std::ffi::c_void;
 use std::io;
-use std::mem::{ManuallyDrop, MaybeUninit};
+use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -35,19 +35,24 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// Of the running stack: filled when it is left.
+    /// Of the running stack: filled when it is left. Or of one that is not lent yet.
     pub(crate) fn running() -> Context {
         Context {
             stack: ptr::null_mut(),
             thread_pointer: 0,
         }
     }
+
+    /// Returns whether there is nothing to go on with.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.stack.is_null()
+    }
 }
 
 /// Leaves the running stack and goes on with another one. Returns when something switches back.
 ///
 /// # Safety
-/// `to` was filled by leaving that stack, or by [`Donor::new`], and nothing has gone on with it since. This thread is
+/// `to` was filled by leaving that stack, or by [`Donor::lend`], and nothing has gone on with it since. This thread is
 /// the only one that switches between these stacks.
 pub(crate) unsafe fn switch(from: *mut Context, to: *const Context) {
     // SAFETY: the caller's promise.
@@ -72,8 +77,8 @@ const ENDING: u32 = 2;
 #[derive(Debug)]
 pub(crate) struct Donor {
     thread: libc::pthread_t,
-    /// Freed by `end` only, since the thread sleeps on it.
-    offer: ManuallyDrop<Box<Offer>>,
+    /// Freed by `end` only, since the thread writes to it and sleeps on it.
+    offer: *mut Offer,
 }
 
 /// What a donor and the simulation's thread tell each other.
@@ -85,18 +90,14 @@ struct Offer {
 }
 
 impl Donor {
-    /// Starts a donor, with the given attributes, and waits until it lends its stack, on which `entry` is to run.
+    /// Starts a donor, with the given attributes.
     ///
     /// # Errors
     /// The system has no room for another thread.
     ///
     /// # Safety
-    /// `attributes` is null or points to valid attributes. `create` is the C library's `pthread_create`.
-    pub(crate) unsafe fn new(
-        attributes: *const libc::pthread_attr_t,
-        entry: Entry,
-        argument: *mut c_void,
-    ) -> io::Result<(Donor, Context)> {
+    /// `attributes` is null or points to valid attributes.
+    pub(crate) unsafe fn new(attributes: *const libc::pthread_attr_t) -> io::Result<Donor> {
         let offer = Box::new(Offer {
             state: AtomicU32::new(STARTING),
             stack: 0,
@@ -112,21 +113,36 @@ impl Donor {
             drop(unsafe { Box::from_raw(offer) });
             return Err(io::Error::from_raw_os_error(failed));
         }
-        // SAFETY: made above; the donor writes the other fields before it changes the state.
-        let state = unsafe { &(*offer).state };
-        while state.load(Ordering::Acquire) == STARTING {
-            raw::futex_wait(state, STARTING);
+        // SAFETY: the thread was started.
+        let thread = unsafe { thread.assume_init() };
+        Ok(Donor { thread, offer })
+    }
+
+    /// Waits until the donor has started.
+    fn wait(&self) -> &Offer {
+        // SAFETY: the offer is freed by `end` only. The donor writes the other fields before it changes the state, and only reads
+        // from then on.
+        unsafe {
+            let state = &(*self.offer).state;
+            while state.load(Ordering::Acquire) == STARTING {
+                raw::futex_wait(state, STARTING);
+            }
+            &*self.offer
         }
-        // SAFETY: the donor has written them, and only reads from here on. The thread was started.
-        let (offer, thread) = unsafe { (Box::from_raw(offer), thread.assume_init()) };
-        // SAFETY: the donor leaves everything below that address alone.
+    }
+
+    /// Waits until the donor lends its stack, and returns that, with `entry` to run on it.
+    ///
+    /// # Safety
+    /// It is called once.
+    pub(crate) unsafe fn lend(&self, entry: Entry, argument: *mut c_void) -> Context {
+        let offer = self.wait();
+        // SAFETY: the donor leaves everything below that address alone, and nothing has run there.
         let stack = unsafe { arch::prepare(offer.stack as *mut u8, entry, argument) };
-        let context = Context {
+        Context {
             stack,
             thread_pointer: offer.thread_pointer,
-        };
-        let offer = ManuallyDrop::new(offer);
-        Ok((Donor { thread, offer }, context))
+        }
     }
 
     /// The thread by the C library's name.
@@ -139,11 +155,15 @@ impl Donor {
     /// # Safety
     /// Nothing will switch to its stack again.
     pub(crate) unsafe fn end(self) {
-        self.offer.state.store(ENDING, Ordering::Release);
-        raw::futex_wake(&self.offer.state);
-        // SAFETY: it was not joined yet, and is never detached.
-        unsafe { raw::pthread_join(self.thread) };
-        drop(ManuallyDrop::into_inner(self.offer));
+        // It would not see an end that is asked for before it lends.
+        let state = &self.wait().state;
+        state.store(ENDING, Ordering::Release);
+        raw::futex_wake(state);
+        // SAFETY: it was not joined yet, and is never detached. Once it has ended nothing has the offer.
+        unsafe {
+            raw::pthread_join(self.thread);
+            drop(Box::from_raw(self.offer));
+        }
     }
 }
 
@@ -155,7 +175,7 @@ extern "C" fn lend(offer: *mut c_void) -> *mut c_void {
     let offer: *mut Offer = offer.cast();
     let mark = 0u8;
     let stack = (ptr::from_ref(&mark) as usize - DONORS_OWN) & !15;
-    // SAFETY: `new` waits for the state before it looks at the rest, and keeps the offer until this thread has ended.
+    // SAFETY: the others wait for the state before they look at the rest, and keep the offer until this thread has ended.
     let state = unsafe {
         (*offer).stack = stack;
         (*offer).thread_pointer = arch::thread_pointer();
@@ -169,4 +189,45 @@ extern "C" fn lend(offer: *mut c_void) -> *mut c_void {
     // Another thread may get the same memory.
     sanitizer::forget_stack();
     ptr::null_mut()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_donor_may_end_before_it_has_lent_anything() {
+        for _ in 0..200 {
+            // SAFETY: there are no attributes, and nothing ever switches to its stack.
+            unsafe {
+                let donor = Donor::new(ptr::null()).expect("a thread can be had");
+                donor.end();
+            }
+        }
+    }
+
+    #[test]
+    fn donors_that_start_at_the_same_time_lend_stacks_of_their_own() {
+        unsafe extern "C" fn never(_: *mut c_void) -> ! {
+            unreachable!("nothing switches to it");
+        }
+        // SAFETY: there are no attributes, each lends once, and nothing ever switches to its stack.
+        unsafe {
+            let donors: Vec<_> = (0..8)
+                .map(|_| Donor::new(ptr::null()).expect("a thread can be had"))
+                .collect();
+            let lent: Vec<_> = donors
+                .iter()
+                .map(|donor| donor.lend(never, ptr::null_mut()))
+                .collect();
+            for (at, context) in lent.iter().enumerate() {
+                assert!(!context.is_empty());
+                for other in &lent[..at] {
+                    assert_ne!(context.stack, other.stack);
+                    assert_ne!(context.thread_pointer, other.thread_pointer);
+                }
+            }
+            donors.into_iter().for_each(|donor| donor.end());
+        }
+    }
 }

@@ -450,12 +450,11 @@ impl Kernel {
             argument,
             kernel: self,
         });
-        // SAFETY: the caller's promise; the thread's address stays the same until it has ended.
-        let started = unsafe { Donor::new(attributes, run, ptr::from_mut(&mut *thread).cast()) };
-        let (donor, context) =
-            started.map_err(|error| error.raw_os_error().unwrap_or(libc::EAGAIN))?;
+        // SAFETY: the caller's promise.
+        let started = unsafe { Donor::new(attributes) };
+        let donor = started.map_err(|error| error.raw_os_error().unwrap_or(libc::EAGAIN))?;
         let pthread = donor.thread();
-        (thread.donor, thread.context) = (Some(donor), context);
+        thread.donor = Some(donor);
         let id = ThreadId(self.threads.all.len());
         self.threads.all.push(Some(thread));
         self.events.add(self.now, Event::Go(id, 0));
@@ -686,11 +685,18 @@ unsafe fn switch(kernel: *mut Kernel) {
 }
 
 impl Threads {
+    /// Returns where a thread goes on, or has to be left.
     fn context(&mut self, id: ThreadId) -> *mut Context {
-        match &mut self.all[id.0] {
-            Some(thread) => &mut thread.context,
-            None => &mut self.main,
+        let Some(thread) = &mut self.all[id.0] else {
+            return &mut self.main;
+        };
+        if thread.context.is_empty() {
+            let argument = ptr::from_mut(&mut **thread).cast();
+            let donor = thread.donor.as_ref().expect("it has not ended");
+            // SAFETY: it has never run, so that this is the first call. The thread's address stays the same until it has ended.
+            thread.context = unsafe { donor.lend(run, argument) };
         }
+        &mut thread.context
     }
 }
 
