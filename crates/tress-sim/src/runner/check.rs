@@ -1,16 +1,18 @@
 //! Whether two runs of a seed are the same, and where they are not.
 
-use super::page::{DIGEST_OUTPUT, LOG, Skipped};
+use super::page::{DIGEST_OUTPUT, LOG};
 use super::pool::{Finished, Job, Outcome, Pool};
 use super::{Test, report};
+use crate::choices::Choices;
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::io;
+use std::rc::Rc;
 
 /// Runs of which the other one of the same seed is still to come, and the first pair that differs.
 #[derive(Debug, Default)]
 pub(super) struct Pairs {
-    waiting: HashMap<u64, (usize, Finished)>,
+    waiting: HashMap<(u64, Rc<Choices>), (usize, Finished)>,
     differing: Option<Pair>,
 }
 
@@ -18,15 +20,17 @@ pub(super) struct Pairs {
 #[derive(Debug)]
 pub(super) struct Pair {
     seed: u64,
+    choices: Rc<Choices>,
     runs: [Finished; 2],
 }
 
 impl Pairs {
     /// Takes a run. Returns it if both of its seed have ended, and were the same. A run that took too much time is returned
     /// as well: how far it got depends on the machine.
-    pub(super) fn add(&mut self, job: Job, finished: Finished) -> Option<Finished> {
-        let Some((copy, other)) = self.waiting.remove(&job.seed) else {
-            self.waiting.insert(job.seed, (job.copy, finished));
+    pub(super) fn add(&mut self, job: &Job, finished: Finished) -> Option<Finished> {
+        let key = (job.seed, job.choices.clone());
+        let Some((copy, other)) = self.waiting.remove(&key) else {
+            self.waiting.insert(key, (job.copy, finished));
             return None;
         };
         if other.outcome == Outcome::TimedOut {
@@ -40,8 +44,12 @@ impl Pairs {
         } else {
             [finished, other]
         };
-        let seed = job.seed;
-        self.differing.get_or_insert(Pair { seed, runs });
+        let (seed, choices) = key;
+        self.differing.get_or_insert(Pair {
+            seed,
+            choices,
+            runs,
+        });
         None
     }
 
@@ -101,13 +109,12 @@ fn first_line(a: &[u8], b: &[u8]) -> String {
 ///
 /// # Errors
 /// A server is gone.
-pub(super) fn explain(
-    test: &Test,
-    pool: &mut Pool,
-    pair: Pair,
-    skipped: Skipped,
-) -> io::Result<String> {
-    let Pair { seed, runs: [a, b] } = pair;
+pub(super) fn explain(test: &Test, pool: &mut Pool, pair: Pair) -> io::Result<String> {
+    let Pair {
+        seed,
+        choices,
+        runs: [a, b],
+    } = pair;
     let mut text = format!("{}: two runs of seed {seed} are not the same\n", test.name);
     for difference in differences(&a, &b) {
         // Writing to a string does not fail.
@@ -116,13 +123,13 @@ pub(super) fn explain(
     if pool.has_random_addresses {
         text += "  The system does not let processes have the same addresses, so what depends on addresses differs.\n";
     }
-    let (a, b) = run_twice(pool, seed, 0, skipped)?;
+    let (a, b) = run_twice(pool, seed, 0, &choices)?;
     let Some(step) = first_difference(&a.log, &b.log) else {
         text += "  Run twice more, with a log of steps, they were the same: it does not differ each time.\n";
         return Ok(text);
     };
     // Other steps before it are the same in both, so that its number is the same.
-    let (a, b) = run_twice(pool, seed, step, skipped)?;
+    let (a, b) = run_twice(pool, seed, step, &choices)?;
     let again = first_difference(&a.log, &b.log);
     let (a, b) = (Log::new(&a.log), Log::new(&b.log));
     let first = again.unwrap_or(step).min(step);
@@ -152,7 +159,7 @@ pub(super) fn explain(
     let _ = write!(
         text,
         "Check it again:\nTRESS_SIM_CHECK=1 {}",
-        report::replay(test, seed, skipped)
+        report::replay(test, seed, &choices)
     );
     Ok(text)
 }
@@ -161,7 +168,7 @@ fn run_twice(
     pool: &mut Pool,
     seed: u64,
     backtrace_at: u64,
-    skipped: Skipped,
+    choices: &Rc<Choices>,
 ) -> io::Result<(Finished, Finished)> {
     let flags = DIGEST_OUTPUT | LOG;
     let mut jobs = (0..2).map(|copy| Job {
@@ -169,7 +176,8 @@ fn run_twice(
         copy,
         flags,
         backtrace_at,
-        skipped,
+        choices: choices.clone(),
+        limit: None,
     });
     let mut runs = [None, None];
     pool.run(&mut jobs, &mut || {}, &mut |job, finished| {

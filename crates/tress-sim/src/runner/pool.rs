@@ -3,8 +3,9 @@
 use super::Test;
 use super::fixed;
 use super::options::Options;
-use super::page::{Page, Skipped, state};
+use super::page::{Page, state};
 use super::server::{Ended, Hello};
+use crate::choices::{Choices, Kind, Ranges};
 use std::env;
 use std::ffi::c_int;
 use std::fs::File;
@@ -13,19 +14,22 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::ptr;
+use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// What a server is to do.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Job {
     pub(super) seed: u64,
     /// Tells runs of the same seed apart.
     pub(super) copy: usize,
     pub(super) flags: u64,
     pub(super) backtrace_at: u64,
-    /// Faults that are left out.
-    pub(super) skipped: Skipped,
+    /// The choices that are not drawn.
+    pub(super) choices: Rc<Choices>,
+    /// Real time that it may take, if that is less than what all may.
+    pub(super) limit: Option<Duration>,
 }
 
 /// How a run has ended.
@@ -55,6 +59,10 @@ pub(super) struct Finished {
     pub(super) sites: Vec<u8>,
     /// The faults that have happened by themselves, in words.
     pub(super) faults: Vec<String>,
+    /// Where the panic was that it has ended with, if it is known.
+    pub(super) place: String,
+    /// The numbers of the choices that it has made, for each kind.
+    pub(super) made: [Ranges; Kind::NUMBER],
 }
 
 /// Servers, of which each runs one seed at a time.
@@ -76,6 +84,8 @@ struct Server {
     /// None: the run writes to a file that was asked for.
     trace: Option<File>,
     page: &'static Page,
+    /// Real time that a run may take.
+    limit: Duration,
     job: Option<Job>,
 }
 
@@ -166,8 +176,6 @@ impl Server {
         let memory = memory(c"tress-sim-page")?;
         memory.set_len(size_of::<Page>() as u64)?;
         let page = map(&memory)?;
-        let limit = u64::try_from(options.time_limit.as_millis()).unwrap_or(u64::MAX);
-        page.limit.store(limit, Ordering::Relaxed);
         let (out, err) = match options.is_live {
             true => (duplicate(1)?, duplicate(2)?),
             false => (
@@ -229,6 +237,7 @@ impl Server {
             err: (!options.is_live).then_some(err),
             trace: options.trace.is_none().then_some(trace),
             page,
+            limit: options.time_limit,
             job: None,
         })
     }
@@ -258,7 +267,10 @@ impl Server {
     }
 
     fn begin(&mut self, job: Job) -> io::Result<()> {
-        self.page.clear(job.flags, job.backtrace_at, job.skipped);
+        self.page.clear(job.flags, job.backtrace_at, &job.choices);
+        let limit = job.limit.map_or(self.limit, |limit| limit.min(self.limit));
+        let limit = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+        self.page.limit.store(limit, Ordering::Relaxed);
         for file in [&self.out, &self.err, &self.trace].into_iter().flatten() {
             file.set_len(0)?;
         }
@@ -296,6 +308,8 @@ impl Server {
             err: contents(&self.err)?,
             log: contents(&self.trace)?,
             faults: page.faults(),
+            place: page.place(),
+            made: Kind::ALL.map(|kind| page.made(kind)),
             sites: (0..crate::chaos::number_of_sites())
                 .map(|site| page.site(site))
                 .collect(),
