@@ -795,6 +795,9 @@ fn the_corpus_has_choices() {
     let new = format!("runner::{name} {seed} {choices} panicked: round ");
     assert!(lines()[0].starts_with(&new), "{new} {:?}", lines());
     assert_eq!(lines()[1..], [other]);
+    // Also by one that begins with the seed alone.
+    assert_fails(&run(name, &shrink), &[]);
+    assert_eq!(lines().len(), 2, "{:?}", lines());
     // And is tried first, with its choices, whose run is shorter.
     let few = [
         corpus,

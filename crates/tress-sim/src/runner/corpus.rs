@@ -89,7 +89,8 @@ impl Corpus {
             .write_all(line.as_bytes())
     }
 
-    /// Gives a seed other choices, or adds it if it is not there with those that it had.
+    /// Gives a seed other choices: the line with those that it had is replaced, or if there is none, those with any. Adds it if
+    /// it is not there.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -102,7 +103,12 @@ impl Corpus {
     ) -> io::Result<()> {
         let Some(path) = &self.0 else { return Ok(()) };
         let text = self.text();
-        let is_it = |line: &str| entry(line, test.name) == Some(Ok((seed, had.clone())));
+        let is_exactly_it = |line: &str| entry(line, test.name) == Some(Ok((seed, had.clone())));
+        let has_it = text.lines().any(is_exactly_it);
+        let is_it = |line: &str| match has_it {
+            true => is_exactly_it(line),
+            false => seed_of(line, test.name) == Some(seed),
+        };
         if !text.lines().any(is_it) {
             return self.add(test, seed, choices, outcome);
         }
