@@ -149,6 +149,10 @@ mod tests {
             "sim run",
             "sim run -p app --test t name --num 5 --seed 1 --jobs 2 --check --strict --time-limit 3 -- --features f",
             "sim replay 17 name --trace f",
+            "sim replay 17 name --choices v1/faults:0-",
+            "sim shrink",
+            "sim shrink -p app --runs 5 --seconds 6",
+            "sim shrink 17 name --choices v1/faults:0- -- --features f",
             "sim corpus --list",
         ] {
             assert!(parse_words(words).is_ok(), "{words}");
@@ -159,6 +163,9 @@ mod tests {
             "sim replay 17",
             "sim run --num x",
             "sim run a b",
+            "sim shrink 17",
+            "sim shrink name",
+            "sim shrink --choices v1/faults:0-",
         ] {
             assert!(parse_words(words).is_err(), "{words}");
         }

@@ -1,5 +1,6 @@
 //! Faults and assertions that the code under test has, invariants, and the phase in which all must become well.
 
+use crate::choices::{Kind as Choice, Made};
 use crate::draw::Stream;
 use crate::kernel::{self, Stopped};
 use crate::runner;
@@ -8,6 +9,7 @@ use crate::sim::Sim;
 use crate::time::Time;
 use crate::{Error, Result};
 use std::fmt;
+use std::rc::Rc;
 use std::time::Duration;
 use tress_chaos::{Hook, Kind, Site};
 
@@ -18,6 +20,9 @@ mod bits {
     /// Its condition has held.
     pub(super) const HELD: u8 = 2;
 }
+
+/// The file in which [`violated`] panics, wherever an assertion stands.
+pub(crate) const FILE: &str = file!();
 
 /// The probability that a place with `buggify!` is switched on for a run.
 const SWITCHED_ON: f64 = 0.25;
@@ -38,13 +43,15 @@ pub(crate) fn install() {
 pub(crate) struct Buggify {
     seed: u64,
     stream: Stream,
+    made: Rc<Made>,
 }
 
 impl Buggify {
-    pub(crate) fn new(seed: u64) -> Buggify {
+    pub(crate) fn new(seed: u64, made: Rc<Made>) -> Buggify {
         Buggify {
             seed,
             stream: Stream::new(seed, "buggify"),
+            made,
         }
     }
 
@@ -53,7 +60,7 @@ impl Buggify {
         // By its place in the code, so that a run does not depend on which one it gets to first.
         let place = u64::from(site.line()) << 32 | u64::from(site.column());
         let is_on = Stream::new(self.seed ^ place, site.file()).happens(SWITCHED_ON);
-        is_on && self.stream.happens(probability)
+        is_on && self.stream.happens(probability) && !self.made.is_usual(Choice::Accident)
     }
 }
 

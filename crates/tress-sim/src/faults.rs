@@ -1,10 +1,10 @@
 //! Faults that happen by themselves, as the seed decides.
 
+use crate::choices::{Kind, Made};
 use crate::draw::Stream;
-use crate::runner;
-use crate::runner::page::{self, Skipped};
 use crate::time::Time;
 use std::fmt;
+use std::rc::Rc;
 use std::time::Duration;
 
 /// A kind of fault.
@@ -160,9 +160,6 @@ impl fmt::Display for Happened {
     }
 }
 
-/// The environment variable with the numbers of faults that are left out, by which a failing run is shrunk.
-const SKIPPED: &str = "TRESS_SIM_SKIP_FAULTS";
-
 /// What is decided of the faults of a run.
 #[derive(Debug)]
 pub(crate) struct Plan {
@@ -170,11 +167,11 @@ pub(crate) struct Plan {
     stream: Stream,
     next: Option<Time>,
     drawn: usize,
-    skipped: Skipped,
+    made: Rc<Made>,
 }
 
 impl Plan {
-    pub(crate) fn new(faults: Faults, seed: u64) -> Plan {
+    pub(crate) fn new(faults: Faults, seed: u64, made: Rc<Made>) -> Plan {
         let mut stream = Stream::new(seed, "faults");
         let mut faults = faults;
         if faults.is_swarm {
@@ -190,19 +187,12 @@ impl Plan {
             // Some runs have many faults, and some few.
             faults.every = faults.every.mul_f64(stream.fraction() * 2.0 + 0.2);
         }
-        let skipped = match runner::is_run() {
-            true => page::page().skipped(),
-            false => {
-                let text = std::env::var(SKIPPED).unwrap_or_default();
-                Skipped::parse(&text).unwrap_or_else(|error| panic!("{SKIPPED}: {error}"))
-            }
-        };
         let mut plan = Plan {
             faults,
             stream,
             next: None,
             drawn: 0,
-            skipped,
+            made,
         };
         plan.set_next(Time::START);
         plan
@@ -235,7 +225,7 @@ impl Plan {
             lasting,
             stream,
         };
-        (!self.skipped.has(number)).then_some(drawn)
+        (!self.made.is_usual(Kind::Fault)).then_some(drawn)
     }
 }
 
@@ -259,7 +249,7 @@ mod tests {
     use super::*;
 
     fn all_of(faults: Faults, seed: u64) -> Vec<(Time, usize, Fault, Duration)> {
-        let mut plan = Plan::new(faults, seed);
+        let mut plan = Plan::new(faults, seed, Made::new());
         let mut all = Vec::new();
         while let Some(at) = plan.next() {
             if let Some(drawn) = plan.draw(at) {
@@ -279,7 +269,7 @@ mod tests {
     #[test]
     fn seeds_of_a_swarm_have_different_kinds() {
         let kinds = |seed| {
-            let plan = Plan::new(Faults::swarm(), seed);
+            let plan = Plan::new(Faults::swarm(), seed, Made::new());
             plan.faults.kinds
         };
         let all: std::collections::BTreeSet<_> = (0..100).map(kinds).collect();

@@ -54,6 +54,7 @@
 
 mod builder;
 mod chaos;
+mod choices;
 mod disk;
 mod draw;
 mod faults;

@@ -100,7 +100,7 @@ impl<'a> Sim<'a> {
             Some(mut kernel) => kernel.next_task(ready, id),
             None => 0,
         });
-        let plan = faults.map(|faults| Plan::new(faults, kernel.seed));
+        let plan = faults.map(|faults| Plan::new(faults, kernel.seed, kernel.made.clone()));
         let link = &kernel.net.config.link;
         let usual_loss = (link.loss, link.duplication, link.reordering);
         let kernel = Box::into_raw(Box::new(kernel));
@@ -863,6 +863,7 @@ fn warm_up() {
     // The first simulation is made in here.
     if IS_COLD.swap(false, Ordering::Relaxed) {
         let mut sim = Builder::new().rng_seed(0).build();
+        sim.kernel().made.leave_out();
         sim.client("first", async {
             let (one, other) = UnixStream::pair()?;
             one.writable().await?;

@@ -10,6 +10,12 @@ Examples:
   tress sim run -p server --check elections  the tests of a package whose names have that word, each seed twice
   tress sim replay 17 elections::two_leaders one seed, with its output
   tress sim corpus                           all seeds that have ever failed
+  tress sim shrink --seconds 600             find out more exactly what each of these takes
+  tress sim shrink 17 elections::two_leaders the same for one seed
+
+A choice string says which of all that a seed leaves to chance is not drawn, such as v1/faults:0-2,4-/schedule:0-: all faults
+but number 3 are left out, and tasks run in the order in which they became ready. A seed that fails is shown with one, for
+replay --choices.
 
 Tests that are no simulations run as they always do. Exit codes are those of cargo test.";
 
@@ -27,6 +33,8 @@ pub(crate) enum Command {
     Run(Run),
     /// Run one seed of a test, and show its output
     Replay(Replay),
+    /// Find out what of all that is left to chance a seed takes to fail, and keep that in sim-corpus.txt
+    Shrink(Shrink),
     /// List the seeds that have failed, which runs keep in sim-corpus.txt beside a package's Cargo.toml, and run them again
     Corpus(Corpus),
 }
@@ -85,9 +93,34 @@ pub(crate) struct Replay {
     /// The whole name of the test
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
+    /// The choices that are not drawn, as a run has shown them: v1/faults:0-2,4-
+    #[arg(long, value_name = "STRING")]
+    pub(crate) choices: Option<String>,
     /// Write every step of the run to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<OsString>,
+    #[command(flatten)]
+    pub(crate) selection: Selection,
+}
+
+/// Options of `tress sim shrink`.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Shrink {
+    /// The seed [default: all seeds that have failed, one after the other]
+    #[arg(value_name = "SEED", requires = "name")]
+    pub(crate) seed: Option<u64>,
+    /// The whole name of the test
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// The choices to begin with, as a run has shown them: v1/faults:0-2,4-
+    #[arg(long, value_name = "STRING", requires = "seed")]
+    pub(crate) choices: Option<String>,
+    /// The maximum number of runs for each seed
+    #[arg(long, value_name = "N", default_value_t = 5000)]
+    pub(crate) runs: u64,
+    /// The maximum number of seconds for each seed
+    #[arg(long, value_name = "S", default_value_t = 300)]
+    pub(crate) seconds: u64,
     #[command(flatten)]
     pub(crate) selection: Selection,
 }

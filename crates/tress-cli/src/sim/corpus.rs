@@ -7,6 +7,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 use std::process::{ExitCode, Stdio};
+use std::rc::Rc;
 
 /// The name of the file, as `tress_sim::runner` has it.
 const NAME: &str = "sim-corpus.txt";
@@ -18,8 +19,8 @@ struct Metadata {
 }
 
 #[derive(Debug, Deserialize)]
-struct Package {
-    name: String,
+pub(super) struct Package {
+    pub(super) name: String,
     manifest_path: String,
     targets: Vec<Target>,
 }
@@ -32,11 +33,13 @@ struct Target {
 
 /// A seed that has failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Entry {
+pub(super) struct Entry {
     /// The name of the crate, which is the first part of a test's path.
-    krate: String,
-    test: String,
-    seed: u64,
+    pub(super) krate: String,
+    pub(super) test: String,
+    pub(super) seed: u64,
+    /// The choices that were not drawn, if it was shrunk.
+    pub(super) choices: Option<String>,
     how: String,
 }
 
@@ -46,35 +49,31 @@ struct Entry {
 /// Cargo cannot be run, or a file cannot be read.
 pub(super) fn run(options: &args::Corpus) -> io::Result<ExitCode> {
     let mut failing = 0;
-    let mut number = 0;
-    for package in packages()? {
-        if options
-            .selection
-            .package
-            .as_ref()
-            .is_some_and(|name| *name != package.name)
-        {
+    let all = all(&options.selection)?;
+    for (package, entry) in &all {
+        let Entry {
+            krate,
+            test,
+            seed,
+            choices,
+            how,
+        } = entry;
+        let choices = choices.as_ref().map(|choices| format!(" {choices}"));
+        let shown = format!(
+            "{} {krate}::{test} {seed}{}",
+            package.name,
+            choices.unwrap_or_default()
+        );
+        if options.list {
+            println!("{shown}: {how}");
             continue;
         }
-        for entry in entries(&package)? {
-            let Entry {
-                krate,
-                test,
-                seed,
-                how,
-                ..
-            } = &entry;
-            number += 1;
-            if options.list {
-                println!("{} {krate}::{test} {seed}: {how}", package.name);
-                continue;
-            }
-            let passes = passes(&options.selection, &package, &entry)?;
-            failing += usize::from(!passes);
-            let now = if passes { "passes now" } else { "FAILS" };
-            println!("{} {krate}::{test} {seed} {now} ({how})", package.name);
-        }
+        let passes = passes(&options.selection, package, entry)?;
+        failing += usize::from(!passes);
+        let now = if passes { "passes now" } else { "FAILS" };
+        println!("{shown} {now} ({how})");
     }
+    let number = all.len();
     match number {
         0 => println!("There are no seeds that have failed."),
         _ if options.list => {}
@@ -85,6 +84,24 @@ pub(super) fn run(options: &args::Corpus) -> io::Result<ExitCode> {
     } else {
         ExitCode::FAILURE
     })
+}
+
+/// Returns all seeds that have failed, of the packages that are meant.
+///
+/// # Errors
+/// Cargo cannot be run, or a file cannot be read.
+pub(super) fn all(selection: &Selection) -> io::Result<Vec<(Rc<Package>, Entry)>> {
+    let is_meant = |package: &Package| {
+        let name = selection.package.as_ref();
+        name.is_none_or(|name| *name == package.name)
+    };
+    let mut all = Vec::new();
+    for package in packages()?.into_iter().filter(is_meant) {
+        let package = Rc::new(package);
+        let entries = entries(&package)?.into_iter();
+        all.extend(entries.map(|entry| (package.clone(), entry)));
+    }
+    Ok(all)
 }
 
 fn packages() -> io::Result<Vec<Package>> {
@@ -113,29 +130,50 @@ fn parse(text: &str) -> Vec<Entry> {
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     let entries = lines.filter_map(|line| {
         let (name, rest) = line.trim().split_once(' ')?;
-        let (seed, how) = rest.split_once(' ').unwrap_or((rest, ""));
+        let (seed, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+        let (choices, how) = match rest.split_once(' ').unwrap_or((rest, "")) {
+            (word, how) if are_choices(word) => (Some(word.to_string()), how),
+            _ => (None, rest),
+        };
         let (krate, test) = name.split_once("::")?;
         Some(Entry {
             krate: krate.to_string(),
             test: test.to_string(),
             seed: seed.parse().ok()?,
+            choices,
             how: how.to_string(),
         })
     });
     entries.collect()
 }
 
-/// Runs a seed again.
-fn passes(selection: &Selection, package: &Package, entry: &Entry) -> io::Result<bool> {
+/// Returns whether a word is meant as a choice string: they start with a version, such as `v1/`.
+fn are_choices(word: &str) -> bool {
+    let version = word
+        .strip_prefix('v')
+        .and_then(|rest| rest.split('/').next());
+    version.is_some_and(|version| {
+        !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}
+
+/// Returns which target of a package is meant, with the options that the user has given.
+pub(super) fn of_target(selection: &Selection, package: &Package, krate: &str) -> Selection {
     let mut selection = Selection {
         package: Some(package.name.clone()),
         ..selection.clone()
     };
-    let target = target(package, &entry.krate).into_iter().map(Into::into);
+    let target = target(package, krate).into_iter().map(Into::into);
     selection.cargo_test.splice(0..0, target);
+    selection
+}
+
+/// Runs a seed again.
+fn passes(selection: &Selection, package: &Package, entry: &Entry) -> io::Result<bool> {
     let replay = Replay {
-        selection,
+        selection: of_target(selection, package, &entry.krate),
         seed: entry.seed,
+        choices: entry.choices.clone(),
         name: entry.test.clone(),
         trace: None,
     };
@@ -174,17 +212,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_a_test_and_a_seed_and_how_it_failed() {
-        let text = "# comment\ncluster::a::b 17 panicked: no such\ncluster::c 18\nnonsense\ncluster::d x\n";
-        let entry = |test: &str, seed, how: &str| Entry {
+    fn lines_are_a_test_and_a_seed_and_choices_and_how_it_failed() {
+        let text = "# comment\ncluster::a::b 17 panicked: no such\ncluster::c 18\nnonsense\ncluster::d x\n\
+            cluster::e 19 v1/faults:0- failed: v2\ncluster::e 20 v1/faults:0-\n";
+        let entry = |test: &str, seed, choices: Option<&str>, how: &str| Entry {
             krate: "cluster".to_string(),
             test: test.to_string(),
             seed,
+            choices: choices.map(str::to_string),
             how: how.to_string(),
         };
         assert_eq!(
             parse(text),
-            [entry("a::b", 17, "panicked: no such"), entry("c", 18, "")]
+            [
+                entry("a::b", 17, None, "panicked: no such"),
+                entry("c", 18, None, ""),
+                entry("e", 19, Some("v1/faults:0-"), "failed: v2"),
+                entry("e", 20, Some("v1/faults:0-"), ""),
+            ]
         );
     }
 

@@ -5,6 +5,7 @@
 
 mod args;
 mod corpus;
+mod shrink;
 
 pub(crate) use args::Sim;
 
@@ -19,6 +20,7 @@ pub(crate) fn run(sim: &Sim) -> ExitCode {
     let result = match &sim.command {
         Wanted::Run(run) => status(&mut run_command(run)),
         Wanted::Replay(replay) => status(&mut replay_command(replay)),
+        Wanted::Shrink(options) => shrink::run(options),
         Wanted::Corpus(options) => corpus::run(options),
     };
     result.unwrap_or_else(|error| crate::fail(&format!("cannot run cargo: {error}")))
@@ -43,7 +45,18 @@ fn cargo() -> Command {
 fn cargo_test(selection: &Selection) -> Command {
     let mut command = cargo();
     command.arg("test");
-    for variable in ["SEED", "NUM", "JOBS", "CHECK", "TIME_LIMIT", "TRACE"] {
+    for variable in [
+        "SEED",
+        "NUM",
+        "JOBS",
+        "CHECK",
+        "TIME_LIMIT",
+        "TRACE",
+        "CHOICES",
+        "SHRINK",
+        "SHRINK_RUNS",
+        "SHRINK_SECONDS",
+    ] {
         command.env_remove(format!("TRESS_SIM_{variable}"));
     }
     if let Some(package) = &selection.package {
@@ -94,6 +107,9 @@ fn run_command(run: &Run) -> Command {
 fn replay_command(replay: &Replay) -> Command {
     let mut command = cargo_test(&replay.selection);
     command.env("TRESS_SIM_SEED", replay.seed.to_string());
+    if let Some(choices) = &replay.choices {
+        command.env("TRESS_SIM_CHOICES", choices);
+    }
     if let Some(trace) = &replay.trace {
         command.env("TRESS_SIM_TRACE", trace);
     }
@@ -167,6 +183,7 @@ mod tests {
         let replay = Replay {
             seed: 17,
             name: "elections::two_leaders".to_string(),
+            choices: Some("v1/faults:0-".to_string()),
             trace: Some("steps.txt".into()),
             ..Replay::default()
         };
@@ -178,7 +195,11 @@ mod tests {
         );
         assert_eq!(
             environment,
-            [("TRESS_SIM_SEED", "17"), ("TRESS_SIM_TRACE", "steps.txt")]
+            [
+                ("TRESS_SIM_CHOICES", "v1/faults:0-"),
+                ("TRESS_SIM_SEED", "17"),
+                ("TRESS_SIM_TRACE", "steps.txt")
+            ]
         );
     }
 }

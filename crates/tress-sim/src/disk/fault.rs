@@ -1,23 +1,38 @@
 //! How long operations take, and which of them fail.
 
 use super::Disk;
+use super::content::BLOCK;
 use super::inode::InodeId;
+use crate::choices::{Kind, Made};
 use crate::draw::Stream;
 use crate::kernel::Errno;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-fn draw(stream: &mut Stream, range: &RangeInclusive<Duration>) -> Duration {
-    stream.between(*range.start(), *range.end())
+fn draw(stream: &mut Stream, made: &Made, range: &RangeInclusive<Duration>) -> Duration {
+    let (least, most) = (*range.start(), *range.end());
+    let drawn = stream.between(least, most);
+    match made.is_usual(Kind::Latency) {
+        true => least + most.saturating_sub(least) / 2,
+        false => drawn,
+    }
+}
+
+/// Draws which bit of a block that is read or written is not what it was, if any is.
+pub(super) fn rotten_bit(stream: &mut Stream, made: &Made, probability: f64) -> Option<usize> {
+    let bit = stream
+        .happens(probability)
+        .then(|| stream.below(BLOCK * 8))?;
+    (!made.is_usual(Kind::Accident)).then_some(bit)
 }
 
 /// Draws whether something fails that fails with a probability, or because it is to fail next.
-fn fails(stream: &mut Stream, next: &mut u32, probability: f64) -> Result<(), Errno> {
+fn fails(stream: &mut Stream, made: &Made, next: &mut u32, probability: f64) -> Result<(), Errno> {
     if *next > 0 {
         *next -= 1;
         return Err(libc::EIO);
     }
-    if stream.happens(probability) {
+    if made.goes_wrong(stream, probability) {
         Err(libc::EIO)
     } else {
         Ok(())
@@ -26,15 +41,19 @@ fn fails(stream: &mut Stream, next: &mut u32, probability: f64) -> Result<(), Er
 
 impl Disk {
     fn stall(&mut self) -> Duration {
-        match self.stream.happens(self.config.stall) {
-            true => draw(&mut self.stream, &self.config.stall_time),
-            false => Duration::ZERO,
+        if !self.stream.happens(self.config.stall) {
+            return Duration::ZERO;
+        }
+        let time = draw(&mut self.stream, &self.made, &self.config.stall_time);
+        match self.made.is_usual(Kind::Accident) {
+            true => Duration::ZERO,
+            false => time,
         }
     }
 
     fn miss(&mut self, misses: bool) -> Duration {
         match misses {
-            true => draw(&mut self.stream, &self.config.read_latency),
+            true => draw(&mut self.stream, &self.made, &self.config.read_latency),
             false => Duration::ZERO,
         }
     }
@@ -62,13 +81,14 @@ impl Disk {
 
     /// Draws how long a sync takes.
     pub(crate) fn sync_delay(&mut self) -> Duration {
-        self.stall() + draw(&mut self.stream, &self.config.sync_latency)
+        self.stall() + draw(&mut self.stream, &self.made, &self.config.sync_latency)
     }
 
     pub(super) fn check_read(&mut self) -> Result<(), Errno> {
         let config = &mut self.config;
         fails(
             &mut self.stream,
+            &self.made,
             &mut config.failing_reads,
             config.read_error,
         )
@@ -78,6 +98,7 @@ impl Disk {
         let config = &mut self.config;
         fails(
             &mut self.stream,
+            &self.made,
             &mut config.failing_writes,
             config.write_error,
         )
@@ -87,6 +108,7 @@ impl Disk {
         let config = &mut self.config;
         fails(
             &mut self.stream,
+            &self.made,
             &mut config.failing_syncs,
             config.sync_error,
         )
@@ -94,9 +116,13 @@ impl Disk {
 
     /// Draws how much of that length a read or a write does, at least a byte of some.
     pub(super) fn shorten(&mut self, length: usize, probability: f64) -> usize {
-        match length > 1 && self.stream.happens(probability) {
-            true => 1 + self.stream.below(length - 1),
-            false => length,
+        if length < 2 || !self.stream.happens(probability) {
+            return length;
+        }
+        let short = 1 + self.stream.below(length - 1);
+        match self.made.is_usual(Kind::Accident) {
+            true => length,
+            false => short,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Disk;
 use super::content::BLOCK;
+use super::fault::rotten_bit;
 use super::inode::{InodeId, Node};
 use crate::kernel::Errno;
 
@@ -47,12 +48,17 @@ impl Disk {
         let wanted = buffers.iter().map(|buffer| buffer.len()).sum();
         let length = self.shorten(wanted, self.config.short_read);
         let (rate, wall) = (self.config.bit_rot, self.wall);
-        let Disk { stream, inodes, .. } = self;
+        let Disk {
+            stream,
+            made,
+            inodes,
+            ..
+        } = self;
         let inode = inodes.get_mut(&id).ok_or(libc::EIO)?;
         let Node::File(content) = &mut inode.node else {
             return Err(libc::EIO);
         };
-        let mut rot = || stream.happens(rate).then(|| stream.below(BLOCK * 8));
+        let mut rot = || rotten_bit(stream, made, rate);
         let mut done = 0;
         for buffer in buffers {
             let part = buffer.len().min(length - done);
@@ -95,12 +101,17 @@ impl Disk {
         }
         let when = self.when();
         let rate = self.config.bit_rot;
-        let Disk { stream, inodes, .. } = self;
+        let Disk {
+            stream,
+            made,
+            inodes,
+            ..
+        } = self;
         let inode = inodes.get_mut(&id).ok_or(libc::EIO)?;
         let Node::File(content) = &mut inode.node else {
             return Err(libc::EIO);
         };
-        let mut rot = || stream.happens(rate).then(|| stream.below(BLOCK * 8));
+        let mut rot = || rotten_bit(stream, made, rate);
         let mut done = 0;
         for buffer in buffers {
             let part = (buffer.len() as u64).min(length - done) as usize;

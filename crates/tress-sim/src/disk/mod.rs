@@ -24,6 +24,7 @@ pub(crate) use inode::{Device, InodeId, ROOT};
 pub(crate) use lock::{Kind as LockKind, Range as LockRange};
 pub(crate) use tree::{Attributes, Listed, Rename};
 
+use crate::choices::Made;
 use crate::draw::Stream;
 use crate::kernel::Errno;
 use crate::time::Time;
@@ -32,6 +33,7 @@ use inode::{Directory, Inode, Meta, Node};
 use journal::{Edit, Journal};
 use lock::Locks;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::time::Duration;
 
 /// The only authority that programs find on a host's disk, so that clients of TLS that want at least one can start. Nobody
@@ -43,6 +45,7 @@ const AUTHORITY: &str = include_str!("authority.crt");
 pub(crate) struct Disk {
     pub(crate) config: DiskConfig,
     stream: Stream,
+    made: Rc<Made>,
     host: String,
     now: Time,
     /// The wall clock of the host, since 1970.
@@ -72,11 +75,12 @@ pub(crate) enum View {
 
 impl Disk {
     /// Creates a disk with the directories that every system has.
-    pub(crate) fn new(mut stream: Stream, config: DiskConfig, host: &str) -> Disk {
+    pub(crate) fn new(mut stream: Stream, made: Rc<Made>, config: DiskConfig, host: &str) -> Disk {
         let salt = stream.number();
         let mut disk = Disk {
             config,
             stream,
+            made,
             host: host.to_string(),
             now: Time::START,
             wall: Duration::ZERO,
@@ -377,6 +381,7 @@ pub(super) mod tests {
     pub(crate) fn disk(seed: u64) -> Disk {
         Disk::new(
             Stream::new(seed, "disk of test"),
+            Made::new(),
             DiskConfig::default(),
             "test",
         )

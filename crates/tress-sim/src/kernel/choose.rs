@@ -1,7 +1,9 @@
 //! Which of several things that could be next is.
 
+use crate::choices::{Kind, Made};
 use crate::draw::Stream;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::time::Duration;
 
 /// How the next of several tasks that are ready is chosen.
@@ -22,6 +24,7 @@ pub(crate) struct Choose {
     schedule: Stream,
     cost: Stream,
     priorities: Priorities,
+    made: Rc<Made>,
 }
 
 /// Priorities of tasks, as in probabilistic concurrency testing by Burckhardt and others: each task has a random one, the
@@ -37,16 +40,19 @@ struct Priorities {
 
 /// Polls within which the changes of priorities come.
 const CHANGES_WITHIN: usize = 10_000;
+/// How long each poll takes whose time is not drawn.
+const USUAL_POLL: Duration = Duration::from_nanos(100);
 /// Priorities of tasks that have fallen behind are below those that are drawn.
 const BEHIND: u64 = 1 << 32;
 
 impl Choose {
-    pub(super) fn new(seed: u64, policy: Policy) -> Choose {
+    pub(super) fn new(seed: u64, policy: Policy, made: Rc<Made>) -> Choose {
         let mut choose = Choose {
             policy,
             schedule: Stream::new(seed, "schedule"),
             cost: Stream::new(seed, "cost"),
             priorities: Priorities::default(),
+            made,
         };
         if let Policy::Priorities(changes) = policy {
             choose.priorities.changes = changes;
@@ -62,11 +68,15 @@ impl Choose {
 
     /// Chooses one of `n` that are in line. `id` tells which task each is, if that is known.
     pub(crate) fn task(&mut self, n: usize, id: &dyn Fn(usize) -> Option<u64>) -> usize {
-        match self.policy {
-            Policy::Fifo => 0,
-            _ if n < 2 => 0,
+        let drawn = match self.policy {
+            _ if n < 2 => return 0,
+            Policy::Fifo => return 0,
             Policy::Random => self.schedule.below(n),
             Policy::Priorities(_) => self.by_priority(n, id),
+        };
+        match self.made.is_usual(Kind::Schedule) {
+            true => 0,
+            false => drawn,
         }
     }
 
@@ -102,6 +112,10 @@ impl Choose {
         let number = self.cost.number();
         // The number of leading zeros doubles the cost each time: half of all polls have none.
         let doublings = number.leading_zeros().min(9);
-        Duration::from_nanos((50 + (number & 63)) << doublings)
+        let drawn = Duration::from_nanos((50 + (number & 63)) << doublings);
+        match self.made.is_usual(Kind::Poll) {
+            true => USUAL_POLL,
+            false => drawn,
+        }
     }
 }

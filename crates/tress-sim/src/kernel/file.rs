@@ -44,7 +44,7 @@ impl Kernel {
     /// Adds the disk of the host that was added last.
     pub(crate) fn add_disk(&mut self, name: &str) {
         let stream = Stream::new(self.seed, &format!("disk of {name}"));
-        let mut disk = Disk::new(stream, DiskConfig::default(), name);
+        let mut disk = Disk::new(stream, self.made.clone(), DiskConfig::default(), name);
         disk.at(self.now, self.epoch);
         self.disks.push(disk);
     }

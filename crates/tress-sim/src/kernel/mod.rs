@@ -17,7 +17,7 @@ pub(crate) mod futex;
 mod host;
 mod poll;
 mod socket;
-mod steps;
+pub(crate) mod steps;
 mod thread;
 mod timer_fd;
 
@@ -28,7 +28,7 @@ pub(crate) use event::Event;
 pub(crate) use event_fd::EventFd;
 pub(crate) use file::{At, Name};
 pub(crate) use host::{Host, HostId};
-pub(crate) use steps::{note_input, note_output};
+pub(crate) use steps::{note_input, note_output, note_past};
 pub(crate) use thread::{
     Here, Stopped, ThreadId, act_for, beside, disown, enter, enter_owned, here, is_here, outside,
     own,
@@ -36,6 +36,7 @@ pub(crate) use thread::{
 pub(crate) use timer_fd::TimerFd;
 
 use crate::chaos::Buggify;
+use crate::choices::Made;
 use crate::disk::Disk;
 use crate::draw::Stream;
 use crate::name::Names;
@@ -45,6 +46,7 @@ use choose::Choose;
 use event::Events;
 use futex::Futexes;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::time::Duration;
 use steps::Steps;
 use thread::Threads;
@@ -75,6 +77,8 @@ pub(crate) struct Kernel {
     pub(crate) net: Net,
     pub(crate) names: Names,
     futexes: Futexes,
+    /// The choices that it has made.
+    pub(crate) made: Rc<Made>,
     pub(crate) choose: Choose,
     pub(crate) buggify: Buggify,
     steps: Steps,
@@ -93,6 +97,7 @@ impl Kernel {
         names: Names,
         network: net::Config,
     ) -> Kernel {
+        let made = Made::new();
         Kernel {
             now: Time::START,
             events: Events::default(),
@@ -101,11 +106,12 @@ impl Kernel {
             descriptors: Descriptors::default(),
             disks: Vec::new(),
             real_paths: Vec::new(),
-            net: Net::new(Stream::new(seed, "network"), network),
+            net: Net::new(Stream::new(seed, "network"), made.clone(), network),
             names,
             futexes: Futexes::default(),
-            choose: Choose::new(seed, policy),
-            buggify: Buggify::new(seed),
+            choose: Choose::new(seed, policy, made.clone()),
+            buggify: Buggify::new(seed, made.clone()),
+            made,
             steps: Steps::default(),
             epoch,
             seed,

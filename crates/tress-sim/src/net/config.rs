@@ -1,5 +1,6 @@
 //! What the network is like, unless a link says otherwise.
 
+use crate::choices::{Kind, Made};
 use crate::draw::Stream;
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -50,11 +51,17 @@ impl Latency {
     pub(super) fn draw(
         self,
         stream: &mut Stream,
+        made: &Made,
         fixed: &mut Option<(Latency, Duration)>,
     ) -> Duration {
-        match self {
-            Latency::Constant(latency) => latency,
-            Latency::Uniform { min, max } => stream.between(min, max),
+        let drawn = match self {
+            Latency::Constant(latency) => return latency,
+            Latency::PerLink { .. } if fixed.is_some_and(|(from, _)| from == self) => {
+                return fixed.expect("looked at above").1;
+            }
+            Latency::Uniform { min, max } | Latency::PerLink { min, max } => {
+                stream.between(min, max)
+            }
             Latency::Exponential { min, mean, cap } => {
                 let fraction = stream.fraction();
                 if min >= cap {
@@ -75,14 +82,26 @@ impl Latency {
                 };
                 stream.between(latency, latency + latency / 10)
             }
-            Latency::PerLink { min, max } => match fixed {
-                Some((from, latency)) if *from == self => *latency,
-                _ => {
-                    let latency = stream.between(min, max);
-                    *fixed = Some((self, latency));
-                    latency
-                }
-            },
+        };
+        let latency = match made.is_usual(Kind::Latency) {
+            true => self.usual(),
+            false => drawn,
+        };
+        if let Latency::PerLink { .. } = self {
+            *fixed = Some((self, latency));
+        }
+        latency
+    }
+
+    /// Returns the duration that stands for those that are not drawn.
+    fn usual(self) -> Duration {
+        match self {
+            Latency::Constant(latency) => latency,
+            Latency::Uniform { min, max } | Latency::PerLink { min, max } => {
+                min + max.saturating_sub(min) / 2
+            }
+            Latency::Exponential { min, mean, cap } => min.saturating_add(mean).min(cap),
+            Latency::Bimodal { fast, .. } => fast,
         }
     }
 }
@@ -204,9 +223,9 @@ mod tests {
 
     fn draws(latency: Latency) -> Vec<Duration> {
         let mut stream = Stream::new(7, "test");
-        let mut fixed = None;
+        let (made, mut fixed) = (Made::new(), None);
         (0..2000)
-            .map(|_| latency.draw(&mut stream, &mut fixed))
+            .map(|_| latency.draw(&mut stream, &made, &mut fixed))
             .collect()
     }
 

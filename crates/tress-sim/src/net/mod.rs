@@ -41,6 +41,7 @@ pub(crate) use options::{Options, Value};
 pub use packet::Kind as PacketKind;
 pub(crate) use packet::{End, PacketId, Record};
 
+use crate::choices::Made;
 use crate::draw::Stream;
 use crate::kernel::{Errno, HostId, ObjectId, ready};
 use crate::time::Time;
@@ -50,6 +51,7 @@ use packet::Body;
 use slab::{Key, Slab};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
 use tcp::{Listener, Tcp};
 use udp::Udp;
 use unix::Unix;
@@ -236,10 +238,10 @@ impl Received {
 }
 
 impl Net {
-    pub(crate) fn new(stream: Stream, config: Config) -> Net {
+    pub(crate) fn new(stream: Stream, made: Rc<Made>, config: Config) -> Net {
         Net {
             config,
-            wire: Wire::new(stream),
+            wire: Wire::new(stream, made),
             sockets: Slab::default(),
             names: Vec::new(),
             lookup: BTreeMap::new(),

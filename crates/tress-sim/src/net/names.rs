@@ -79,7 +79,7 @@ impl Net {
 
     /// Draws how long a lookup takes.
     pub(crate) fn draw_lookup(&mut self) -> Duration {
-        self.config.lookup.draw(self.wire.stream(), &mut None)
+        self.wire.draw_lookup(self.config.lookup)
     }
 
     /// Returns the sockets of a host, in the order of their places.

@@ -69,7 +69,7 @@ impl World {
     }
 
     fn with(hosts: usize, seed: u64, config: Config) -> World {
-        let mut net = Net::new(Stream::new(seed, "network"), config);
+        let mut net = Net::new(Stream::new(seed, "network"), Made::new(), config);
         for host in 0..hosts {
             net.add_host(HostId(host), ip(host), &format!("host{host}"));
         }

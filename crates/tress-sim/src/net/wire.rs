@@ -5,6 +5,7 @@ use super::config::{Config, Latency, LinkConfig, Overrides};
 use super::hash::Table;
 use super::packet::{Body, End, Packet, PacketId, Record};
 use super::slab::Slab;
+use crate::choices::Made;
 use crate::draw::Stream;
 use crate::kernel::{HostId, ObjectId};
 use crate::time::Time;
@@ -12,12 +13,14 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::mem;
 use std::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
 use std::time::Duration;
 
 /// Everything but the sockets.
 #[derive(Debug)]
 pub(super) struct Wire {
     stream: Stream,
+    made: Rc<Made>,
     pub(super) machines: Vec<Machine>,
     pub(super) addresses: Table<IpAddr, HostId>,
     links: Table<(HostId, HostId), Link>,
@@ -96,9 +99,10 @@ impl Link {
 const OVERTAKEN: u32 = 2;
 
 impl Wire {
-    pub(super) fn new(stream: Stream) -> Wire {
+    pub(super) fn new(stream: Stream, made: Rc<Made>) -> Wire {
         Wire {
             stream,
+            made,
             machines: Vec::new(),
             addresses: Table::default(),
             links: Table::default(),
@@ -116,8 +120,9 @@ impl Wire {
         self.scheduled.push_back((time, event));
     }
 
-    pub(super) fn stream(&mut self) -> &mut Stream {
-        &mut self.stream
+    /// Draws how long a lookup of a name takes.
+    pub(super) fn draw_lookup(&mut self, latency: Latency) -> Duration {
+        latency.draw(&mut self.stream, &self.made, &mut None)
     }
 
     /// Returns the host with that address, as `from` sees it.
@@ -196,15 +201,11 @@ impl Wire {
 
         let link = self.links.entry((from, to)).or_default();
         let config = link.config(&config.link);
-        let stream = &mut self.stream;
-        let fate = if link.has_failed {
-            config.repair_rate
-        } else {
-            config.fail_rate
+        let (stream, made) = (&mut self.stream, &*self.made);
+        link.has_failed = match link.has_failed {
+            true => !stream.happens(config.repair_rate),
+            false => made.goes_wrong(stream, config.fail_rate),
         };
-        if stream.happens(fate) {
-            link.has_failed = !link.has_failed;
-        }
         if link.is_cut || link.has_failed {
             self.lose(now, &packet);
             return after;
@@ -212,7 +213,7 @@ impl Wire {
         // A datagram that is larger than a packet is lost with any of its fragments.
         let is_lost = config.loss > 0.0 && {
             let fragments = length.div_ceil(config.mtu.max(1)).max(1);
-            (0..fragments).any(|_| stream.happens(config.loss))
+            (0..fragments).any(|_| made.goes_wrong(stream, config.loss))
         };
         if is_lost {
             self.lose(now, &packet);
@@ -235,16 +236,16 @@ impl Wire {
             leaves = begins + takes(length);
             link.busy_until = leaves;
         }
-        let latency = config.latency.draw(stream, &mut link.fixed);
+        let latency = config.latency.draw(stream, made, &mut link.fixed);
         let mut due = (leaves + latency).max(after);
         let mut next = due;
-        if stream.happens(config.reordering) {
+        if made.goes_wrong(stream, config.reordering) {
             // What is sent next may arrive before it.
             next = after;
-            due += (latency + config.latency.draw(stream, &mut link.fixed)) * OVERTAKEN;
+            due += (latency + config.latency.draw(stream, made, &mut link.fixed)) * OVERTAKEN;
         }
-        if stream.happens(config.duplication) {
-            let again = leaves + config.latency.draw(stream, &mut link.fixed);
+        if made.goes_wrong(stream, config.duplication) {
+            let again = leaves + config.latency.draw(stream, made, &mut link.fixed);
             self.deliver_at(again.max(due), packet.clone());
         }
         self.deliver_at(due, packet);

@@ -39,39 +39,64 @@
 //! | `TRESS_SIM_SEED` | the first seed; alone, the only one, whose output is shown while it runs |
 //! | `TRESS_SIM_NUM` | the number of seeds, instead of what the attribute says |
 //! | `TRESS_SIM_JOBS` | the number of processes that run at once; 0, with one seed, runs it in the process of the test, as a debugger needs it |
-//! | `TRESS_SIM_CHECK` | `1`: each seed runs twice, and both runs must be the same, step by step and byte by byte |
+//! | `TRESS_SIM_CHECK` | `1`: each seed runs twice, in two processes, and both runs must be the same, step by step and byte by byte |
 //! | `TRESS_SIM_TIME_LIMIT` | seconds of real time that one seed may take: 120 |
 //! | `TRESS_SIM_STRICT` | `1`: code that gets past the simulation, to the real system, ends the run |
 //! | `TRESS_SIM_TRACE` | a file that the steps of the one seed are written to |
-//! | `TRESS_SIM_SKIP_FAULTS` | numbers of [faults](crate::Faults) that are left out, with commas between them |
+//! | `TRESS_SIM_CHOICES` | the choice string of the one seed; see below |
+//! | `TRESS_SIM_SHRINK` | `1`: the one seed is not shown while it runs but shrunk if it fails, and its line of the corpus is replaced |
+//! | `TRESS_SIM_SHRINK_RUNS` | the maximum number of runs that a failure is shrunk with: 300; 0: it is not shrunk |
+//! | `TRESS_SIM_SHRINK_SECONDS` | the maximum number of seconds of real time for that: 30 |
 //! | `TRESS_SIM_CORPUS` | the file of seeds that have failed, or `off`; see below |
 //!
 //! `MADSIM_TEST_SEED`, `MADSIM_TEST_NUM`, `MADSIM_TEST_JOBS` and `MADSIM_TEST_CHECK_DETERMINISM` mean the same;
 //! `MADSIM_TEST_TIME_LIMIT` is the virtual time that a simulation may take, if the test does not say another.
 //!
-//! # Faults
-//! A seed that fails is run again with some of its faults left out, until it is known which of them it takes. These are shown,
-//! and the command that runs it again leaves out the others.
+//! # Shrinking
+//! A seed that fails is run again and again, each time with less that is left to chance, as long as it fails in the same way: with a
+//! panic at the same place, or an error whose first line differs in numbers only. First [faults](crate::Faults) are left out, then
+//! other accidents (lost packets, errors of disks, `buggify!`), then tasks run in the order in which they became ready, polls take the
+//! same time, and packets, lookups and disks take their usual time. What the failure takes is shown, and the command
+//! that runs it again so, with a *choice string*:
+//!
+//! ```text
+//! TRESS_SIM_SEED=17 TRESS_SIM_CHOICES=v1/faults:0-2,4-/schedule:0-411,413-/polls:0-/latencies:0- cargo test …
+//! ```
+//!
+//! The choices of each kind are counted from 0, and those with these numbers are the usual ones: faults 0 to 2 and all from 4 on are
+//! left out. Kinds that are not named, and numbers that are not, are as the seed draws them.
+//!
+//! | kind | what is counted | the usual choice |
+//! |---|---|---|
+//! | `faults` | faults that happen by themselves | it does not happen |
+//! | `accidents` | what goes wrong by a probability, each time that it does | it does not |
+//! | `schedule` | choices of one of several tasks that are ready | the one that has been ready for longest |
+//! | `polls` | times of polls | 100 ns |
+//! | `latencies` | times of packets, lookups and disks that vary | the mean, the middle or the more frequent one |
 //!
 //! # Seeds that have failed
 //! They are added to the file `sim-corpus.txt` beside the manifest of the package, one line each: the name of the test, the
-//! seed, and how it failed. A test runs its seeds of that file before any others. Lines may be removed, and `#` starts a comment.
+//! seed, the choice string if it was shrunk, and how it failed. A test runs those of that file before any others. Lines may be
+//! removed, and `#` starts a comment.
 
 mod check;
 mod corpus;
 mod options;
 pub(crate) mod page;
+mod place;
 mod pool;
 mod present;
 mod report;
 mod server;
 mod shrink;
+mod symptom;
 
 pub(crate) use present::{draw, duration, is_run, is_thread_of_test, seed, write_log};
 
 use crate::chaos;
+use crate::choices::Choices;
 use check::Pairs;
-use corpus::Corpus;
+use corpus::{Corpus, Entry};
 use options::Options;
 use page::{DIGEST_OUTPUT, LOG};
 use pool::{Finished, Job, Outcome, Pool};
@@ -81,6 +106,7 @@ use std::env;
 use std::fmt::Debug;
 use std::io;
 use std::panic::resume_unwind;
+use std::rc::Rc;
 use std::sync::{Mutex, PoisonError};
 
 /// What servers and the process of the test agree on.
@@ -232,6 +258,7 @@ pub fn run<V: Verdict>(test: Test, body: fn() -> V) {
 #[derive(Debug)]
 struct Failure {
     seed: u64,
+    choices: Rc<Choices>,
     finished: Finished,
 }
 
@@ -255,7 +282,7 @@ impl Tally {
         }
         let finished = match &mut self.pairs {
             None => finished,
-            Some(pairs) => match pairs.add(job, finished) {
+            Some(pairs) => match pairs.add(&job, finished) {
                 Some(finished) => finished,
                 None => return pairs.are_the_same(),
             },
@@ -264,18 +291,24 @@ impl Tally {
             self.passed += 1;
             return true;
         }
-        let seed = job.seed;
-        self.failures.push(Failure { seed, finished });
+        let Job { seed, choices, .. } = job;
+        self.failures.push(Failure {
+            seed,
+            choices,
+            finished,
+        });
         false
     }
 }
 
-/// The seeds that are run: first those that are known, then those that are asked for.
-fn seeds(options: &Options, known: Vec<u64>) -> impl Iterator<Item = u64> + Clone {
+/// The seeds that are run, each with its choices: first those that are known, then those that are asked for.
+fn seeds(options: &Options, known: Vec<Entry>) -> impl Iterator<Item = Entry> + Clone {
+    let choices = options.choices.clone();
     let asked = options.seed..=options.seed + (options.number - 1);
+    let asked = asked.map(move |seed| (seed, choices.clone()));
     let others = {
         let known = known.clone();
-        asked.filter(move |seed| !known.contains(seed))
+        asked.filter(move |entry| !known.contains(entry))
     };
     known.into_iter().chain(others)
 }
@@ -283,10 +316,13 @@ fn seeds(options: &Options, known: Vec<u64>) -> impl Iterator<Item = u64> + Clon
 /// Runs all seeds. Returns what is to be said of a failure.
 fn run_seeds(test: &Test, options: &Options) -> io::Result<Result<(), String>> {
     let corpus = Corpus::of(test);
-    let mut known = corpus.seeds(test);
-    if options.is_live {
-        known.clear();
-    }
+    let known = match options.is_live || options.shrinks {
+        true => Vec::new(),
+        false => match corpus.entries(test) {
+            Ok(known) => known,
+            Err(error) => return Ok(Err(error)),
+        },
+    };
     let total = options.number.saturating_add(known.len() as u64);
     let copies = if options.check { 2 } else { 1 };
     let runs = usize::try_from(total)
@@ -300,13 +336,14 @@ fn run_seeds(test: &Test, options: &Options) -> io::Result<Result<(), String>> {
         (None, false) => 0,
     };
     let backtrace_at = 0;
-    let mut jobs = seeds(options, known).flat_map(|seed| {
+    let mut jobs = seeds(options, known).flat_map(|(seed, choices)| {
         (0..copies).map(move |copy| Job {
             seed,
             copy,
             flags,
             backtrace_at,
-            skipped: options.skipped,
+            choices: choices.clone(),
+            limit: None,
         })
     });
     let mut tally = Tally {
@@ -324,13 +361,13 @@ fn run_seeds(test: &Test, options: &Options) -> io::Result<Result<(), String>> {
     ran?;
 
     if let Some(pair) = tally.pairs.as_mut().and_then(Pairs::take_differing) {
-        return check::explain(test, &mut pool, pair, options.skipped).map(Err);
+        return check::explain(test, &mut pool, pair).map(Err);
     }
     if !tally.failures.is_empty() {
         tally.failures.sort_by_key(|failure| failure.seed);
         let shrunk = match options.is_live || test.should_panic || options.check {
             true => None,
-            false => shrink::shrink(&mut pool, &tally.failures[0])?,
+            false => shrink::shrink(&mut pool, &tally.failures[0], options)?,
         };
         return Ok(Err(failed(test, options, &corpus, tally, shrunk)));
     }
@@ -345,10 +382,24 @@ fn failed(
     tally: Tally,
     shrunk: Option<Shrunk>,
 ) -> String {
-    let mut text = report::failure(test, options, &tally.failures, tally.passed, shrunk);
+    let mut text = report::failure(
+        test,
+        options,
+        &tally.failures,
+        tally.passed,
+        shrunk.as_ref(),
+    );
     if !options.is_live && !test.should_panic {
-        for failure in &tally.failures {
-            if let Err(error) = corpus.add(test, failure.seed, &failure.finished.outcome) {
+        for (at, failure) in tally.failures.iter().enumerate() {
+            // Only the first is shrunk.
+            let shrunk = shrunk.as_ref().filter(|_| at == 0);
+            let choices = shrunk.map_or(&failure.choices, |shrunk| &shrunk.choices);
+            let outcome = &failure.finished.outcome;
+            let kept = match options.shrinks {
+                true => corpus.replace(test, (failure.seed, &options.choices), choices, outcome),
+                false => corpus.add(test, failure.seed, choices, outcome),
+            };
+            if let Err(error) = kept {
                 text += &format!(
                     "\nThe seed could not be added to {}: {error}",
                     corpus.shown()
@@ -376,6 +427,7 @@ fn reached(test: &Test, options: &Options, tally: &Tally) -> Result<(), String> 
 #[cfg(test)]
 mod tests {
     use super::{Options, Verdict, seeds, unquoted};
+    use std::rc::Rc;
     use std::time::Duration;
 
     #[test]
@@ -388,12 +440,15 @@ mod tests {
             check: false,
             time_limit: Duration::ZERO,
             trace: None,
-            skipped: Default::default(),
+            choices: Default::default(),
+            shrinks: false,
+            budget: Default::default(),
         };
-        assert_eq!(
-            seeds(&options, vec![7, 2]).collect::<Vec<_>>(),
-            [7, 2, 5, 6, 8]
-        );
+        let plain = |seed| (seed, Rc::default());
+        let changed = (6, Rc::new(super::Choices::parse("v1/schedule:0-").unwrap()));
+        let known = vec![plain(7), changed.clone(), plain(2)];
+        let expected = [plain(7), changed, plain(2), plain(5), plain(6), plain(8)];
+        assert_eq!(seeds(&options, known).collect::<Vec<_>>(), expected);
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! What the environment asks of a run.
 
-use super::page::Skipped;
+use super::shrink::Budget;
+use crate::choices::{self, Choices};
 use std::env;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
@@ -22,8 +24,12 @@ pub(super) struct Options {
     pub(super) time_limit: Duration,
     /// Where the steps of a seed are written to.
     pub(super) trace: Option<PathBuf>,
-    /// Faults that are left out.
-    pub(super) skipped: Skipped,
+    /// The choices of the seed that are not drawn.
+    pub(super) choices: Rc<Choices>,
+    /// The one seed is shrunk if it fails, and its line of the corpus is replaced.
+    pub(super) shrinks: bool,
+    /// What may be spent on shrinking a failure.
+    pub(super) budget: Budget,
 }
 
 /// Real time that one seed may take, unless something else is asked for.
@@ -62,13 +68,32 @@ impl Options {
         let trace = variable("TRESS_SIM_TRACE")
             .filter(|text| !text.is_empty())
             .map(PathBuf::from);
-        let skipped = Skipped::parse(&variable("TRESS_SIM_SKIP_FAULTS").unwrap_or_default())?;
+        let choices = Choices::parse(&variable(choices::VARIABLE).unwrap_or_default())
+            .map_err(|error| format!("{}: {error}", choices::VARIABLE))?;
+        let shrinks = is_on("TRESS_SIM_SHRINK");
+        let budget = Budget::new(
+            number(&["TRESS_SIM_SHRINK_RUNS"])?,
+            number(&["TRESS_SIM_SHRINK_SECONDS"])?,
+        );
         let count = given.unwrap_or(if seed.is_some() { 1 } else { seeds });
         if count == 0 {
             return Err("no seeds: their number is 0".to_string());
         }
         let processors = available_parallelism().map_or(1, usize::from);
-        let is_live = seed.is_some() && count == 1 && !check;
+        let is_one = seed.is_some() && count == 1;
+        let is_live = is_one && !check && !shrinks;
+        if !choices.is_empty() && !is_one {
+            return Err(
+                "TRESS_SIM_CHOICES needs a TRESS_SIM_SEED, alone: they are the choices of one run"
+                    .to_string(),
+            );
+        }
+        if shrinks && (!is_one || check) {
+            return Err(
+                "TRESS_SIM_SHRINK needs a TRESS_SIM_SEED, alone, without TRESS_SIM_CHECK"
+                    .to_string(),
+            );
+        }
         if trace.is_some() && !is_live {
             return Err(
                 "TRESS_SIM_TRACE needs a TRESS_SIM_SEED, alone: it is the log of one run"
@@ -91,7 +116,9 @@ impl Options {
             check,
             time_limit: time_limit.map_or(TIME_LIMIT, Duration::from_secs),
             trace,
-            skipped,
+            choices: Rc::new(choices),
+            shrinks,
+            budget,
         })
     }
 }
@@ -166,8 +193,26 @@ mod tests {
             [("TRESS_SIM_NUM", "0"), ("", "")],
             [("TRESS_SIM_JOBS", "0"), ("", "")],
             [("TRESS_SIM_TRACE", "file"), ("TRESS_SIM_NUM", "5")],
+            [("TRESS_SIM_CHOICES", "v1/faults:0-"), ("", "")],
+            [("TRESS_SIM_CHOICES", "faults"), ("TRESS_SIM_SEED", "1")],
+            [("TRESS_SIM_SHRINK", "1"), ("", "")],
+            [("TRESS_SIM_SHRINK_RUNS", "x"), ("", "")],
         ] {
             assert!(read(&variables).is_err(), "{variables:?}");
         }
+    }
+
+    #[test]
+    fn a_seed_may_have_choices_and_be_shrunk() {
+        let choices = ("TRESS_SIM_CHOICES", "v1/faults:0-");
+        let options = read(&[("TRESS_SIM_SEED", "17"), choices]).unwrap();
+        assert!(options.is_live && !options.shrinks);
+        assert_eq!(options.choices.to_string(), "v1/faults:0-");
+        let shrinks = ("TRESS_SIM_SHRINK", "1");
+        let options = read(&[("TRESS_SIM_SEED", "17"), choices, shrinks]).unwrap();
+        assert!(!options.is_live && options.shrinks);
+        let checked = ("TRESS_SIM_CHECK", "1");
+        assert!(read(&[("TRESS_SIM_SEED", "17"), checked, choices]).is_ok());
+        assert!(read(&[("TRESS_SIM_SEED", "17"), checked, shrinks]).is_err());
     }
 }

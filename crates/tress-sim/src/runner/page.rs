@@ -2,6 +2,7 @@
 //!
 //! The run writes to it how far it has got and how it has ended, so that both are known however it ends.
 
+use crate::choices::{Choices, Kind, Table};
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::ptr;
@@ -19,57 +20,16 @@ pub(super) mod state {
 pub(crate) const DIGEST_OUTPUT: u64 = 1;
 /// Every step is written to the log.
 pub(crate) const LOG: u64 = 2;
+/// The detector is on, as with `TRESS_SIM_STRICT=1`.
+pub(crate) const STRICT: u64 = 4;
 
 /// Maximum number of sites of `tress_chaos` that a run reports.
 pub(crate) const SITES: usize = 8192;
 
 const TEXT: usize = 16 * 1024;
+const PLACE: usize = 512;
 /// Bytes of the texts of faults.
 const FAULTS: usize = 64 * 1024;
-
-/// Numbers of faults that are left out of a run. Those from 1024 on never are.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Skipped([u64; 16]);
-
-impl Skipped {
-    pub(crate) fn add(&mut self, number: usize) {
-        if let Some(word) = self.0.get_mut(number / 64) {
-            *word |= 1 << (number % 64);
-        }
-    }
-
-    pub(crate) fn has(&self, number: usize) -> bool {
-        self.0
-            .get(number / 64)
-            .is_some_and(|word| word >> (number % 64) & 1 == 1)
-    }
-
-    /// Reads numbers with commas between them.
-    pub(crate) fn parse(text: &str) -> Result<Skipped, String> {
-        let mut skipped = Skipped::default();
-        for number in text
-            .split(',')
-            .map(str::trim)
-            .filter(|number| !number.is_empty())
-        {
-            let number = number
-                .parse()
-                .map_err(|_| format!("{number:?} is no number of a fault"))?;
-            skipped.add(number);
-        }
-        Ok(skipped)
-    }
-}
-
-impl fmt::Display for Skipped {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let numbers: Vec<_> = (0..1024)
-            .filter(|number| self.has(*number))
-            .map(|number| number.to_string())
-            .collect();
-        f.write_str(&numbers.join(","))
-    }
-}
 
 /// What is shared. Only the run changes it while it runs; the numbers are atomic since both map it.
 #[repr(C)]
@@ -87,35 +47,26 @@ pub(crate) struct Page {
     pub(super) limit: AtomicU64,
     text_length: AtomicU64,
     text: UnsafeCell<[u8; TEXT]>,
-    /// The faults that are left out.
-    skipped: [AtomicU64; 16],
-    /// Those that have happened, a line each.
+    /// The choices that are the usual ones.
+    pub(crate) choices: Table,
+    /// How many choices of each kind the run has made.
+    pub(crate) choices_made: [AtomicU64; Kind::NUMBER],
+    /// Where the panic was that the run has ended with.
+    place_length: AtomicU64,
+    place: UnsafeCell<[u8; PLACE]>,
+    /// The faults that have happened, a line each.
     faults_length: AtomicU64,
     faults: UnsafeCell<[u8; FAULTS]>,
     /// What became of each site: bits of `chaos`.
     sites: [AtomicU8; SITES],
 }
 
-// SAFETY: all but the text is atomic. The text is written by the run, before it stores the length, and read by the other
+// SAFETY: all but the texts is atomic. A text is written by the run, before it stores its length, and read by the other
 // process after the run has ended.
 unsafe impl Sync for Page {}
 
 /// The page of what is no run: written, but not read.
-static NOWHERE: Page = Page {
-    hash: AtomicU64::new(0),
-    steps: AtomicU64::new(0),
-    time: AtomicU64::new(0),
-    flags: AtomicU64::new(0),
-    backtrace_at: AtomicU64::new(0),
-    state: AtomicU64::new(0),
-    limit: AtomicU64::new(0),
-    text_length: AtomicU64::new(0),
-    text: UnsafeCell::new([0; TEXT]),
-    skipped: [const { AtomicU64::new(0) }; 16],
-    faults_length: AtomicU64::new(0),
-    faults: UnsafeCell::new([0; FAULTS]),
-    sites: [const { AtomicU8::new(0) }; SITES],
-};
+static NOWHERE: Page = Page::new();
 
 static PRESENT: AtomicPtr<Page> = AtomicPtr::new(ptr::from_ref(&NOWHERE).cast_mut());
 
@@ -150,6 +101,32 @@ pub(crate) fn digest(bytes: &[u8]) -> u64 {
 }
 
 impl Page {
+    pub(crate) const fn new() -> Page {
+        Page {
+            hash: AtomicU64::new(0),
+            steps: AtomicU64::new(0),
+            time: AtomicU64::new(0),
+            flags: AtomicU64::new(0),
+            backtrace_at: AtomicU64::new(0),
+            state: AtomicU64::new(0),
+            limit: AtomicU64::new(0),
+            text_length: AtomicU64::new(0),
+            text: UnsafeCell::new([0; TEXT]),
+            choices: Table::new(),
+            choices_made: [const { AtomicU64::new(0) }; Kind::NUMBER],
+            place_length: AtomicU64::new(0),
+            place: UnsafeCell::new([0; PLACE]),
+            faults_length: AtomicU64::new(0),
+            faults: UnsafeCell::new([0; FAULTS]),
+            sites: [const { AtomicU8::new(0) }; SITES],
+        }
+    }
+
+    /// Returns whether this is the page of what is no run.
+    pub(crate) fn is_nowhere(&self) -> bool {
+        ptr::eq(self, &NOWHERE)
+    }
+
     /// Adds a step to the digest. Returns whether it is to be written to the log.
     #[inline]
     pub(crate) fn note(&self, time: u64, what: u64, detail: u64) -> bool {
@@ -186,19 +163,21 @@ impl Page {
     }
 
     /// Makes the page ready for another run.
-    pub(super) fn clear(&self, flags: u64, backtrace_at: u64, skipped: Skipped) {
+    pub(super) fn clear(&self, flags: u64, backtrace_at: u64, choices: &Choices) {
         for number in [
             &self.hash,
             &self.steps,
             &self.time,
             &self.text_length,
+            &self.place_length,
             &self.faults_length,
-        ] {
+        ]
+        .into_iter()
+        .chain(&self.choices_made)
+        {
             number.store(0, Ordering::Relaxed);
         }
-        for (word, skipped) in self.skipped.iter().zip(skipped.0) {
-            word.store(skipped, Ordering::Relaxed);
-        }
+        self.choices.store(choices);
         for site in &self.sites {
             site.store(0, Ordering::Relaxed);
         }
@@ -207,18 +186,9 @@ impl Page {
         self.state.store(state::RUNNING, Ordering::Relaxed);
     }
 
-    /// Returns the faults that are left out of this run.
-    pub(crate) fn skipped(&self) -> Skipped {
-        let mut skipped = Skipped::default();
-        for (to, word) in skipped.0.iter_mut().zip(&self.skipped) {
-            *to = word.load(Ordering::Relaxed);
-        }
-        skipped
-    }
-
     /// Notes that a fault has happened. What does not fit is left out.
     pub(crate) fn note_fault(&self, fault: &str) {
-        if ptr::eq(self, &NOWHERE) {
+        if self.is_nowhere() {
             // Simulations of other threads would write at the same time.
             return;
         }
@@ -237,32 +207,36 @@ impl Page {
 
     /// Returns the faults that have happened in a run that has ended.
     pub(super) fn faults(&self) -> Vec<String> {
-        let length = (self.faults_length.load(Ordering::Relaxed) as usize).min(FAULTS);
-        let mut text = vec![0; length];
         // SAFETY: the run has ended, so that nothing writes.
-        unsafe { ptr::copy_nonoverlapping(self.faults.get().cast(), text.as_mut_ptr(), length) };
-        String::from_utf8_lossy(&text)
+        unsafe { read(&self.faults, &self.faults_length) }
             .lines()
             .map(str::to_string)
             .collect()
     }
 
-    /// Says how the run has ended. A text that is too long is cut.
-    pub(super) fn end(&self, state: u64, text: &str) {
+    /// Says how the run has ended, and where the panic was, if it was one. Texts that are too long are cut.
+    pub(super) fn end(&self, state: u64, text: &str, place: &str) {
         let length = text.floor_char_boundary_at(TEXT);
         // SAFETY: only this process writes, and this is the only call of it.
         unsafe { ptr::copy_nonoverlapping(text.as_ptr(), self.text.get().cast(), length) };
         self.text_length.store(length as u64, Ordering::Relaxed);
+        let length = place.floor_char_boundary_at(PLACE);
+        // SAFETY: as above.
+        unsafe { ptr::copy_nonoverlapping(place.as_ptr(), self.place.get().cast(), length) };
+        self.place_length.store(length as u64, Ordering::Relaxed);
         self.state.store(state, Ordering::Relaxed);
     }
 
     /// Returns what was said at the end of a run that has ended.
     pub(super) fn text(&self) -> String {
-        let length = (self.text_length.load(Ordering::Relaxed) as usize).min(TEXT);
-        let mut text = vec![0; length];
         // SAFETY: the run has ended, so that nothing writes.
-        unsafe { ptr::copy_nonoverlapping(self.text.get().cast(), text.as_mut_ptr(), length) };
-        String::from_utf8_lossy(&text).into_owned()
+        unsafe { read(&self.text, &self.text_length) }
+    }
+
+    /// Returns where the panic was that a run has ended with, or nothing.
+    pub(super) fn place(&self) -> String {
+        // SAFETY: as above.
+        unsafe { read(&self.place, &self.place_length) }
     }
 
     /// Adds to what has become of a site.
@@ -277,6 +251,18 @@ impl Page {
             .get(site)
             .map_or(0, |site| site.load(Ordering::Relaxed))
     }
+}
+
+/// Reads a text of the page.
+///
+/// # Safety
+/// Nothing writes to it.
+unsafe fn read<const SIZE: usize>(text: &UnsafeCell<[u8; SIZE]>, length: &AtomicU64) -> String {
+    let length = (length.load(Ordering::Relaxed) as usize).min(SIZE);
+    let mut bytes = vec![0; length];
+    // SAFETY: the array has that length, and the caller's promise.
+    unsafe { ptr::copy_nonoverlapping(text.get().cast(), bytes.as_mut_ptr(), length) };
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 impl fmt::Debug for Page {

@@ -3,8 +3,10 @@
 use super::Test;
 use super::fixed;
 use super::options::Options;
-use super::page::{Page, Skipped, state};
+use super::page::{Page, state};
 use super::server::{Ended, Hello};
+use crate::choices::{Choices, Kind, Ranges};
+use std::collections::VecDeque;
 use std::env;
 use std::ffi::c_int;
 use std::fs::File;
@@ -13,19 +15,22 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::ptr;
+use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// What a server is to do.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Job {
     pub(super) seed: u64,
     /// Tells runs of the same seed apart.
     pub(super) copy: usize,
     pub(super) flags: u64,
     pub(super) backtrace_at: u64,
-    /// Faults that are left out.
-    pub(super) skipped: Skipped,
+    /// The choices that are not drawn.
+    pub(super) choices: Rc<Choices>,
+    /// Real time that it may take, if that is less than what all may.
+    pub(super) limit: Option<Duration>,
 }
 
 /// How a run has ended.
@@ -55,12 +60,18 @@ pub(super) struct Finished {
     pub(super) sites: Vec<u8>,
     /// The faults that have happened by themselves, in words.
     pub(super) faults: Vec<String>,
+    /// Where the panic was that it has ended with, if it is known.
+    pub(super) place: String,
+    /// The numbers of the choices that it has made, for each kind.
+    pub(super) made: [Ranges; Kind::NUMBER],
 }
 
 /// Servers, of which each runs one seed at a time.
 #[derive(Debug)]
 pub(super) struct Pool {
     servers: Vec<Server>,
+    /// Each seed runs twice, in different servers: one after the other in one of them, both would find the same memory.
+    is_paired: bool,
     /// Addresses are not the same in each process, since the system does not allow to say so.
     pub(super) has_random_addresses: bool,
 }
@@ -76,25 +87,30 @@ struct Server {
     /// None: the run writes to a file that was asked for.
     trace: Option<File>,
     page: &'static Page,
+    /// Real time that a run may take.
+    limit: Duration,
     job: Option<Job>,
 }
 
 impl Pool {
-    /// Starts servers.
+    /// Starts servers. If each seed is to run twice there are at least two.
     ///
     /// # Errors
     /// The system has no room for them, or one ends before it says that it has started.
     pub(super) fn start(test: &Test, options: &Options, servers: usize) -> io::Result<Pool> {
         let start = |_| Server::start(test, options);
-        let mut servers = (0..servers.max(1))
-            .map(start)
-            .collect::<io::Result<Vec<_>>>()?;
+        let servers = match options.check {
+            true => servers.max(1).next_multiple_of(2),
+            false => servers.max(1),
+        };
+        let mut servers = (0..servers).map(start).collect::<io::Result<Vec<_>>>()?;
         let mut has_random_addresses = false;
         for server in &mut servers {
             has_random_addresses |= server.hello()?.has_random_addresses != 0;
         }
         Ok(Pool {
             servers,
+            is_paired: options.check,
             has_random_addresses,
         })
     }
@@ -111,15 +127,20 @@ impl Pool {
         done: &mut dyn FnMut(Job, Finished) -> bool,
     ) -> io::Result<()> {
         let mut goes_on = true;
+        let mut jobs = jobs.fuse();
+        // Those that another server is to run.
+        let mut waiting = VecDeque::new();
+        let is_paired = self.is_paired;
         loop {
-            for server in self
+            let idle = self
                 .servers
                 .iter_mut()
-                .filter(|server| server.job.is_none())
-            {
-                match goes_on.then(|| jobs.next()).flatten() {
-                    Some(job) => server.begin(job)?,
-                    None => goes_on = false,
+                .enumerate()
+                .filter(|(_, server)| goes_on && server.job.is_none());
+            for (at, server) in idle {
+                let is_for_it = |job: &Job| !is_paired || job.copy % 2 == at % 2;
+                if let Some(job) = next_job(&mut jobs, &mut waiting, is_for_it) {
+                    server.begin(job)?;
                 }
             }
             let running = || self.servers.iter().filter(|server| server.job.is_some());
@@ -151,6 +172,31 @@ impl Pool {
     }
 }
 
+/// Takes the next job that a server may run. Others before it wait.
+fn next_job(
+    jobs: &mut dyn Iterator<Item = Job>,
+    waiting: &mut VecDeque<Job>,
+    is_for_it: impl Fn(&Job) -> bool,
+) -> Option<Job> {
+    if let Some(at) = waiting.iter().position(&is_for_it) {
+        return waiting.remove(at);
+    }
+    for job in jobs {
+        if is_for_it(&job) {
+            return Some(job);
+        }
+        waiting.push_back(job);
+        if waiting.len() > WAITING {
+            // It is far ahead of the others, and rests.
+            return None;
+        }
+    }
+    None
+}
+
+/// Number of jobs that may wait for other servers.
+const WAITING: usize = 64;
+
 fn readable(fd: c_int) -> libc::pollfd {
     libc::pollfd {
         fd,
@@ -166,8 +212,6 @@ impl Server {
         let memory = memory(c"tress-sim-page")?;
         memory.set_len(size_of::<Page>() as u64)?;
         let page = map(&memory)?;
-        let limit = u64::try_from(options.time_limit.as_millis()).unwrap_or(u64::MAX);
-        page.limit.store(limit, Ordering::Relaxed);
         let (out, err) = match options.is_live {
             true => (duplicate(1)?, duplicate(2)?),
             false => (
@@ -229,6 +273,7 @@ impl Server {
             err: (!options.is_live).then_some(err),
             trace: options.trace.is_none().then_some(trace),
             page,
+            limit: options.time_limit,
             job: None,
         })
     }
@@ -258,7 +303,10 @@ impl Server {
     }
 
     fn begin(&mut self, job: Job) -> io::Result<()> {
-        self.page.clear(job.flags, job.backtrace_at, job.skipped);
+        self.page.clear(job.flags, job.backtrace_at, &job.choices);
+        let limit = job.limit.map_or(self.limit, |limit| limit.min(self.limit));
+        let limit = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+        self.page.limit.store(limit, Ordering::Relaxed);
         for file in [&self.out, &self.err, &self.trace].into_iter().flatten() {
             file.set_len(0)?;
         }
@@ -296,6 +344,8 @@ impl Server {
             err: contents(&self.err)?,
             log: contents(&self.trace)?,
             faults: page.faults(),
+            place: page.place(),
+            made: Kind::ALL.map(|kind| page.made(kind)),
             sites: (0..crate::chaos::number_of_sites())
                 .map(|site| page.site(site))
                 .collect(),

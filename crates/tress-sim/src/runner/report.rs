@@ -1,11 +1,11 @@
 //! What is printed of a run.
 
 use super::options::Options;
-use super::page::Skipped;
 use super::pool::Outcome;
 use super::shrink::Shrunk;
 use super::{Failure, Test};
 use crate::chaos::Missed;
+use crate::choices::{self, Choices, Kind};
 use crate::strict;
 use std::cell::Cell;
 use std::env;
@@ -37,12 +37,19 @@ pub(super) fn failure(
     options: &Options,
     failures: &[Failure],
     passed: u64,
-    shrunk: Option<Shrunk>,
+    shrunk: Option<&Shrunk>,
 ) -> String {
-    let Failure { seed, finished } = &failures[0];
+    let Failure {
+        seed,
+        choices,
+        finished,
+    } = &failures[0];
     let name = test.name;
     let mut text = format!("{name}: seed {seed} {}\n", how(&finished.outcome));
-    // Writing to a string does not fail.
+    if !finished.place.is_empty() {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "  at {}", finished.place);
+    }
     let _ = writeln!(
         text,
         "  after {:?} of virtual time and {} steps",
@@ -68,22 +75,60 @@ pub(super) fn failure(
     for (stream, bytes) in [("stdout", &finished.out), ("stderr", &finished.err)] {
         text += &tail(stream, bytes);
     }
-    let mut skipped = options.skipped;
+    let choices = shrunk.map_or(choices, |shrunk| &shrunk.choices);
     if let Some(shrunk) = shrunk {
-        match shrunk.faults.is_empty() {
-            true => text += "It takes none of its faults.\n",
-            false => {
-                let _ = writeln!(
-                    text,
-                    "The faults that it takes:\n  {}",
-                    shrunk.faults.join("\n  ")
-                );
-            }
-        }
-        skipped = shrunk.skipped;
+        text += &what_it_takes(shrunk);
     }
     if !options.is_live {
-        let _ = write!(text, "Run it again:\n{}", replay(test, *seed, skipped));
+        let _ = write!(text, "Run it again:\n{}", replay(test, *seed, choices));
+    }
+    text
+}
+
+/// Says what of all that is left to chance a failure takes.
+fn what_it_takes(shrunk: &Shrunk) -> String {
+    let mut text = String::new();
+    let Shrunk { finished, .. } = shrunk;
+    match finished.faults.is_empty() {
+        false => {
+            let faults = finished.faults.join("\n  ");
+            let _ = writeln!(text, "The faults that it takes:\n  {faults}");
+        }
+        true if shrunk.had_faults => text += "It takes none of its faults.\n",
+        true => {}
+    }
+    for (kind, what, unit) in [
+        (Kind::Accident, "Other accidents", "that happen"),
+        (Kind::Schedule, "The schedule", "choices"),
+        (Kind::Poll, "The time of polls", "polls"),
+        (Kind::Latency, "Latency", "cases"),
+    ] {
+        let (kept, all) = (
+            shrunk.kept[kind as usize],
+            finished.made[kind as usize].len(),
+        );
+        let verb = match kind {
+            Kind::Accident => ["matter", "do not matter"],
+            _ => ["matters", "does not matter"],
+        };
+        let _ = match (kept, all) {
+            (_, 0) => Ok(()),
+            (0, _) => writeln!(text, "{what} {}.", verb[1]),
+            _ => writeln!(text, "{what} {} in {kept} of {all} {unit}.", verb[0]),
+        };
+    }
+    let Shrunk { runs, time, .. } = shrunk;
+    let seconds = time.as_secs_f64();
+    let _ = match shrunk.is_cut {
+        false => writeln!(text, "({runs} runs in {seconds:.1} s have found that.)"),
+        true => writeln!(
+            text,
+            "({runs} runs in {seconds:.1} s have found that, and more may find less: tress sim shrink.)"
+        ),
+    };
+    if shrunk.varies {
+        text +=
+            "Runs of it are not the same each time: TRESS_SIM_CHECK=1 shows where they differ.\n";
     }
     text
 }
@@ -104,7 +149,7 @@ fn tail(stream: &str, bytes: &[u8]) -> String {
 }
 
 /// Returns the command that runs a seed of a test again.
-pub(super) fn replay(test: &Test, seed: u64, skipped: Skipped) -> String {
+pub(super) fn replay(test: &Test, seed: u64, choices: &Choices) -> String {
     let executable = env::current_exe().unwrap_or_default();
     let command = match test.package {
         Some(package) => {
@@ -120,12 +165,12 @@ pub(super) fn replay(test: &Test, seed: u64, skipped: Skipped) -> String {
             test.libtest_name()
         ),
     };
-    let skipped = match skipped == Skipped::default() {
+    let choices = match choices.is_empty() {
         true => String::new(),
-        false => format!("TRESS_SIM_SKIP_FAULTS={skipped} "),
+        false => format!("{}={choices} ", choices::VARIABLE),
     };
     format!(
-        "TRESS_SIM_SEED={seed} {skipped}{command}\n(with the features that this was built with, which are not known here)"
+        "TRESS_SIM_SEED={seed} {choices}{command}\n(with the features that this was built with, which are not known here)"
     )
 }
 

@@ -4,7 +4,7 @@
 //! once it has started: what a fork finds in memory is always the same.
 
 use super::page::{self, Page, state};
-use super::{fixed, present};
+use super::{fixed, place, present};
 use std::any::Any;
 use std::ffi::c_int;
 use std::io::Write;
@@ -33,11 +33,14 @@ pub(super) struct Ended {
 /// Runs seeds until there are no more commands.
 pub(super) fn serve(body: &dyn Fn() -> Result<(), String>) -> ! {
     let page = map();
+    place::watch();
     wait_for_main_thread();
     // SAFETY: the argument asks for the present value.
     let personality = unsafe { libc::personality(0xffff_ffff) };
     let hello = Hello {
-        has_random_addresses: u64::from(personality & fixed::ADDR_NO_RANDOMIZE == 0),
+        has_random_addresses: u64::from(
+            personality == -1 || personality & fixed::ADDR_NO_RANDOMIZE == 0,
+        ),
     };
     send(&hello);
     loop {
@@ -207,15 +210,19 @@ fn run(seed: u64, page: &'static Page, body: &dyn Fn() -> Result<(), String>) ->
     }
     page::set(page);
     present::begin(seed);
-    let (state, text) = match catch_unwind(AssertUnwindSafe(body)) {
-        Ok(Ok(())) => (state::PASSED, String::new()),
-        Ok(Err(text)) => (state::FAILED, text),
-        Err(panic) => (state::PANICKED, panic_text(&*panic).to_string()),
+    let (state, text, place) = match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => (state::PASSED, String::new(), String::new()),
+        Ok(Err(text)) => (state::FAILED, text, String::new()),
+        Err(panic) => {
+            let text = panic_text(&*panic).to_string();
+            let place = place::of_panic(&text);
+            (state::PANICKED, text, place)
+        }
     };
     let _ = std::io::stdout().flush();
     // SAFETY: flushes all streams of the C library.
     unsafe { libc::fflush(ptr::null_mut()) };
-    page.end(state, &text);
+    page.end(state, &text, &place);
     exit(if state == state::PASSED { 0 } else { 1 })
 }
 

@@ -1,4 +1,5 @@
-//! Services with planted bugs: faults of all kinds find each within 200 seeds, and find nothing in the mended version.
+//! Services with planted bugs: faults of all kinds find each within 200 seeds, what they find is shrunk to a few faults, and they
+//! find nothing in the mended version.
 //!
 //! All are run in the same way, which says nothing of the faults that matter.
 
@@ -23,6 +24,7 @@ mod wall_clock_lease;
 use std::any::Any;
 use std::env;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::Command;
 use std::time::Duration;
 use tress_sim::{Builder, Faults, Policy, Result, Sim};
 
@@ -34,14 +36,19 @@ const SEEDS: u64 = 200;
 /// The environment variable with the number of seeds that mended services are run with.
 const MENDED_SEEDS: &str = "TRESS_SIM_PLANTED_SEEDS";
 
-fn run(service: Service, is_mended: bool, seed: u64) -> Result {
-    let mut sim = Builder::new()
-        .rng_seed(seed)
+/// How all services are run.
+fn builder() -> Builder {
+    let mut builder = Builder::new();
+    builder
         .policy(Policy::Random)
         .faults(Faults::swarm())
         // A host that crashes every second takes long for what needs it for two.
-        .simulation_duration(Duration::from_secs(20_000))
-        .build();
+        .simulation_duration(Duration::from_secs(20_000));
+    builder
+}
+
+fn run(service: Service, is_mended: bool, seed: u64) -> Result {
+    let mut sim = builder().rng_seed(seed).build();
     service(&mut sim, is_mended);
     let result = catch_unwind(AssertUnwindSafe(|| sim.run()));
     result.unwrap_or_else(|panic| Err(message(&*panic).into()))
@@ -73,6 +80,62 @@ fn is_mended(name: &str, service: Service) {
     }
 }
 
+/// Runs a test of `seeds` in a process of its own, and returns what it prints.
+fn run_seeds(name: &str, environment: &[(&str, &str)]) -> String {
+    let mut command = Command::new(env::current_exe().unwrap());
+    let name = format!("seeds::{name}");
+    command.args(["--exact", &name, "--include-ignored", "--nocapture"]);
+    for (name, _) in env::vars() {
+        if name.starts_with("TRESS_SIM_") || name.starts_with("MADSIM_TEST_") {
+            command.env_remove(name);
+        }
+    }
+    command.env("TRESS_SIM_CORPUS", "off");
+    let output = command.envs(environment.iter().copied()).output().unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8(text).unwrap();
+    assert!(!output.status.success(), "{text}");
+    text
+}
+
+/// Returns how a seed has failed: the place of a panic, or the text of an error, without its numbers.
+fn symptom(text: &str) -> String {
+    let (_, rest) = text.split_once(": seed ").expect("a seed that has failed");
+    let mut lines = rest.lines();
+    let (_, how) = lines.next().unwrap().split_once(' ').unwrap();
+    let place = lines.next().and_then(|line| line.strip_prefix("  at "));
+    match place.filter(|place| place.contains(".rs:")) {
+        Some(place) => place.to_string(),
+        None => how.replace(|character: char| character.is_ascii_hexdigit(), ""),
+    }
+}
+
+/// Maximum number of faults that a shrunk failure has.
+const READABLE: usize = 3;
+
+/// Requires that the bug is shrunk to a few faults, and that what is left is the same failure, and the same each time.
+fn is_shrunk(name: &str) {
+    let text = run_seeds(name, &[]);
+    println!("{text}");
+    let faults = text.lines().filter(|line| line.starts_with("  #")).count();
+    assert!(faults <= READABLE, "{text}");
+    assert!(!text.contains("are not the same"), "{text}");
+    let word = |name: &str| {
+        let (_, command) = text.split_once("Run it again:").expect("a command");
+        let (_, rest) = command.split_once(name).expect("a variable");
+        rest.split(' ').next().unwrap().to_string()
+    };
+    let (seed, choices) = (word("TRESS_SIM_SEED="), word("TRESS_SIM_CHOICES="));
+    let variables = [
+        ("TRESS_SIM_SEED", seed.as_str()),
+        ("TRESS_SIM_CHOICES", choices.as_str()),
+        ("TRESS_SIM_CHECK", "1"),
+    ];
+    let again = run_seeds(name, &variables);
+    assert!(!again.contains("are not the same"), "{again}");
+    assert_eq!(symptom(&text), symptom(&again));
+}
+
 macro_rules! planted {
     ($($name:ident)*) => {
         mod found {
@@ -80,6 +143,27 @@ macro_rules! planted {
                 #[test]
                 fn $name() {
                     super::is_found(stringify!($name), super::$name::service);
+                }
+            )*
+        }
+
+        mod seeds {
+            $(
+                #[tress_sim::test(seeds = 200)]
+                #[ignore = "run by others"]
+                fn $name() -> tress_sim::Result {
+                    let mut sim = super::builder().build();
+                    super::$name::service(&mut sim, false);
+                    sim.run()
+                }
+            )*
+        }
+
+        mod shrunk {
+            $(
+                #[test]
+                fn $name() {
+                    super::is_shrunk(stringify!($name));
                 }
             )*
         }
