@@ -100,6 +100,7 @@ impl<'a> Sim<'a> {
             Some(mut kernel) => kernel.next_task(ready, id),
             None => 0,
         });
+        tress_sys::sim::tell_time_by(|| kernel::here().map(|kernel| kernel.now.0));
         let plan = faults.map(|faults| Plan::new(faults, kernel.seed));
         let link = &kernel.net.config.link;
         let usual_loss = (link.loss, link.duplication, link.reordering);

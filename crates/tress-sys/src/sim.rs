@@ -1,4 +1,4 @@
-//! What a simulation decides in place of a scheduler.
+//! What a simulation decides in place of a scheduler and of the processor's counter.
 
 use crate::plain::AtomicPtr;
 use std::mem;
@@ -34,4 +34,26 @@ pub fn choose(ready: usize, id: &dyn Fn(usize) -> Option<u64>) -> usize {
     // SAFETY: only `decide_by` writes it, and only functions of that type.
     let choose: Choose = unsafe { mem::transmute(choose) };
     choose(ready, id).min(ready.saturating_sub(1))
+}
+
+/// Returns the nanoseconds of virtual time on a thread that is simulated, and `None` on any other.
+pub type Nanos = fn() -> Option<u64>;
+
+static NANOS: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
+
+/// From now on has `nanos` take the place of the processor's counter, on every thread that it has an answer for.
+pub fn tell_time_by(nanos: Nanos) {
+    NANOS.store(nanos as *mut (), Ordering::Release);
+}
+
+/// Returns the nanoseconds of virtual time, if the calling thread is simulated.
+#[inline]
+pub(crate) fn nanos() -> Option<u64> {
+    let nanos = NANOS.load(Ordering::Acquire);
+    if nanos.is_null() {
+        return None;
+    }
+    // SAFETY: only `tell_time_by` writes it, and only functions of that type.
+    let nanos: Nanos = unsafe { mem::transmute(nanos) };
+    nanos()
 }
