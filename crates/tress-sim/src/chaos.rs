@@ -5,7 +5,7 @@ use crate::draw::Stream;
 use crate::kernel::{self, Stopped};
 use crate::runner;
 use crate::runner::page::{SITES, page};
-use crate::sim::Sim;
+use crate::sim::{Places, Sim};
 use crate::time::Time;
 use crate::{Error, Result};
 use std::fmt;
@@ -257,7 +257,7 @@ impl<'a> Sim<'a> {
             }
             let now = self.kernel().now;
             if now >= end {
-                let report = self.kernel().report();
+                let report = self.report(Places::LeftOut);
                 let text =
                     format!("without faults, this has not come true within {within:?}:\n{report}");
                 return Err(text.into());

@@ -159,7 +159,7 @@ impl fmt::Debug for Program {
 }
 
 /// Something that goes to another thread of the same simulation.
-struct Carried<T>(T);
+pub(crate) struct Carried<T>(pub(crate) T);
 
 // SAFETY: threads of a simulation are run by one thread of the system, one at a time, and switch only in calls. So what
 // is shared by them is never used by two at once, and each sees what the others have done. What they have of their own, their
@@ -167,7 +167,7 @@ struct Carried<T>(T);
 unsafe impl<T> Send for Carried<T> {}
 
 impl<T> Carried<T> {
-    fn get(self) -> T {
+    pub(crate) fn get(self) -> T {
         self.0
     }
 }
@@ -185,13 +185,25 @@ pub(crate) unsafe fn start(
     main: Box<dyn FnOnce() -> Main + '_>,
 ) -> std::io::Result<()> {
     let carried = Carried((program, main));
-    let run = move || {
+    let start = move || {
         let (program, main) = carried.get();
         program.run(main);
     };
+    // SAFETY: the caller's promise.
+    unsafe { run(name, start) }
+}
+
+/// Starts a thread of the host that the caller acts for.
+///
+/// # Errors
+/// The system has no room for another thread.
+///
+/// # Safety
+/// The function is run, or never again, before what it borrows ends.
+pub(crate) unsafe fn run(name: &str, function: impl FnOnce() + Send) -> std::io::Result<()> {
     let thread = std::thread::Builder::new().name(name.to_string());
     // SAFETY: the caller's promise.
-    let handle = unsafe { thread.spawn_unchecked(run)? };
+    let handle = unsafe { thread.spawn_unchecked(function)? };
     drop(handle);
     Ok(())
 }

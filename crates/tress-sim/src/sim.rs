@@ -1,6 +1,9 @@
 //! A simulation.
 
 mod inject;
+mod report;
+
+pub(crate) use report::Places;
 
 use crate::Result;
 use crate::builder::Builder;
@@ -85,6 +88,13 @@ struct Machine<'a> {
     program: Rc<Program>,
 }
 
+impl Machine<'_> {
+    /// Returns whether a run ends only when this has.
+    fn is_awaited(&self) -> bool {
+        self.is_client && !self.program.has_ended()
+    }
+}
+
 impl<'a> Sim<'a> {
     pub(crate) fn new(
         kernel: Kernel,
@@ -99,6 +109,12 @@ impl<'a> Sim<'a> {
         tress_sys::sim::decide_by(|ready, id| match kernel::here() {
             Some(mut kernel) => kernel.next_task(ready, id),
             None => 0,
+        });
+        tress_sys::sim::tell_time_by(|| kernel::here().map(|kernel| kernel.now.0));
+        tress_sys::sim::meet_by(|runtime| {
+            if let Some(mut kernel) = kernel::here() {
+                kernel.meet(runtime);
+            }
         });
         let plan = faults.map(|faults| Plan::new(faults, kernel.seed, kernel.made.clone()));
         let link = &kernel.net.config.link;
@@ -811,8 +827,7 @@ impl<'a> Sim<'a> {
     }
 
     fn is_finished(&self) -> bool {
-        let mut clients = self.machines.iter().filter(|machine| machine.is_client);
-        clients.all(|machine| machine.program.has_ended())
+        !self.machines.iter().any(Machine::is_awaited)
     }
 
     /// Hands on what programs have failed with.
@@ -834,24 +849,24 @@ impl<'a> Sim<'a> {
     }
 
     fn waiting_clients(&self) -> String {
-        let waits = |machine: &&Machine<'_>| machine.is_client && !machine.program.has_ended();
-        let names = self.machines.iter().filter(waits);
+        let names = self.machines.iter().filter(|machine| machine.is_awaited());
         let names: Vec<_> = names
             .map(|machine| self.kernel().hosts[machine.id.0].name.as_str())
             .collect();
         names.join(", ")
     }
 
-    fn took_too_long(&self) -> crate::Error {
-        let Sim { duration, .. } = self;
+    fn took_too_long(&mut self) -> crate::Error {
         let (events, waiting) = (self.events(), self.waiting_clients());
-        format!("Ran for duration: {duration:?} events: {events} without completing: {waiting}")
+        let report = self.report(Places::LeftOut);
+        let Sim { duration, .. } = self;
+        format!("Ran for duration: {duration:?} events: {events} without completing: {waiting}\n{report}")
             .into()
     }
 
-    fn is_stuck(&self) -> crate::Error {
+    fn is_stuck(&mut self) -> crate::Error {
         let waiting = self.waiting_clients();
-        let report = self.kernel().report();
+        let report = self.report(Places::Shown);
         format!("nothing can happen any more, and these have not ended: {waiting}\n{report}").into()
     }
 }

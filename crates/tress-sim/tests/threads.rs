@@ -350,3 +350,20 @@ fn two_simulations_may_run_at_once() {
         assert_eq!(other.join().unwrap(), first);
     }
 }
+
+/// The processor's counter would tell real time.
+#[test]
+fn tasks_with_names_know_when_they_were_polled_in_virtual_time() {
+    let mut sim = Builder::new().build();
+    sim.client("client", async {
+        let waits = std::future::pending::<()>();
+        tress::task::Builder::new().name("waits").spawn(waits)?;
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        let mut dump = Vec::new();
+        tress::runtime::Handle::current().debug_dump(&mut dump)?;
+        let dump = String::from_utf8(dump)?;
+        assert!(dump.contains("last polled 5.00"), "{dump}");
+        Ok(())
+    });
+    sim.run().unwrap();
+}

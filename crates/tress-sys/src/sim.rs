@@ -1,8 +1,10 @@
-//! What a simulation decides in place of a scheduler.
+//! What a simulation decides in place of a scheduler and of the processor's counter, and what it knows of runtimes.
 
 use crate::plain::AtomicPtr;
+use std::io;
 use std::mem;
 use std::ptr;
+use std::sync::Weak;
 use std::sync::atomic::Ordering;
 
 /// Chooses one of that many tasks that are ready, the first in line being 0. The function returns the id of each, where the
@@ -34,4 +36,57 @@ pub fn choose(ready: usize, id: &dyn Fn(usize) -> Option<u64>) -> usize {
     // SAFETY: only `decide_by` writes it, and only functions of that type.
     let choose: Choose = unsafe { mem::transmute(choose) };
     choose(ready, id).min(ready.saturating_sub(1))
+}
+
+/// Returns the nanoseconds of virtual time on a thread that is simulated, and `None` on any other.
+pub type Nanos = fn() -> Option<u64>;
+
+static NANOS: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
+
+/// From now on has `nanos` take the place of the processor's counter, on every thread that it has an answer for.
+pub fn tell_time_by(nanos: Nanos) {
+    NANOS.store(nanos as *mut (), Ordering::Release);
+}
+
+/// Returns the nanoseconds of virtual time, if the calling thread is simulated.
+#[inline]
+pub(crate) fn nanos() -> Option<u64> {
+    let nanos = NANOS.load(Ordering::Acquire);
+    if nanos.is_null() {
+        return None;
+    }
+    // SAFETY: only `tell_time_by` writes it, and only functions of that type.
+    let nanos: Nanos = unsafe { mem::transmute(nanos) };
+    nanos()
+}
+
+/// A runtime, as a simulation sees it.
+pub trait Runtime: Send + Sync {
+    /// Writes what its workers do, and at most that many of its tasks. Returns the number of tasks that it has written.
+    ///
+    /// It waits for no lock.
+    ///
+    /// # Errors
+    /// Any error of the writer.
+    fn dump(&self, most_tasks: usize, out: &mut dyn io::Write) -> io::Result<usize>;
+}
+
+/// Is told of each runtime that is made, on the thread that makes it.
+pub type Meet = fn(Weak<dyn Runtime>);
+
+static MEET: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
+
+/// From now on has `meet` called with each runtime that is made, on every thread of this process.
+pub fn meet_by(meet: Meet) {
+    MEET.store(meet as *mut (), Ordering::Release);
+}
+
+/// Says that a runtime was made.
+pub fn made(runtime: Weak<dyn Runtime>) {
+    let meet = MEET.load(Ordering::Acquire);
+    if !meet.is_null() {
+        // SAFETY: only `meet_by` writes it, and only functions of that type.
+        let meet: Meet = unsafe { mem::transmute(meet) };
+        meet(runtime);
+    }
 }

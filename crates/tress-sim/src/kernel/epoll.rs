@@ -1,7 +1,7 @@
 //! `epoll`: which of many objects are ready.
 
 use super::descriptor::{Object, ready};
-use super::{Errno, Here, Kernel, ObjectId};
+use super::{Errno, Here, Kernel, ObjectId, WaitsIn};
 use crate::time::Time;
 use libc::c_int;
 use std::collections::{BTreeMap, VecDeque};
@@ -203,13 +203,15 @@ impl Here {
         found: &mut [libc::epoll_event],
         until: Option<Time>,
     ) -> Result<usize, Errno> {
-        let result = self.wait_for(until, |kernel| match kernel.epoll_take(fd, found) {
-            Ok(0) => {
-                let id = kernel.descriptors.object(fd).expect("just used");
-                kernel.wait_at(id);
-                None
+        let result = self.wait_for(WaitsIn::Epoll, until, |kernel| {
+            match kernel.epoll_take(fd, found) {
+                Ok(0) => {
+                    let id = kernel.descriptors.object(fd).expect("just used");
+                    kernel.wait_at(id);
+                    None
+                }
+                result => Some(result),
             }
-            result => Some(result),
         });
         result.unwrap_or(Ok(0))
     }

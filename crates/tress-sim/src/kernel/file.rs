@@ -4,7 +4,7 @@
 mod tests;
 
 use super::descriptor::Object;
-use super::{Errno, Here, HostId, Kernel, ObjectId};
+use super::{Errno, Here, HostId, Kernel, ObjectId, WaitsIn};
 use crate::disk::{
     Attributes, Device, Disk, DiskConfig, InodeId, Listed, LockKind, LockRange, Rename,
 };
@@ -506,7 +506,7 @@ impl Here {
             disk.locks.waiting.push(thread);
             None
         };
-        let taken = self.wait_for(None, attempt);
+        let taken = self.wait_for(WaitsIn::FileLock, None, attempt);
         // An exclusive lock may have become a shared one.
         self.wake_lockers(host);
         taken.unwrap_or(Err(libc::EINTR))

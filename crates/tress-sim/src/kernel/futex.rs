@@ -1,6 +1,6 @@
 //! `futex`: what locks of the standard library, of `parking_lot` and of tress wait by.
 
-use super::{Errno, Here, Kernel, ThreadId};
+use super::{Errno, Here, Kernel, ThreadId, WaitsIn};
 use crate::raw;
 use crate::time::Time;
 use std::collections::{BTreeMap, VecDeque};
@@ -147,7 +147,7 @@ impl Here {
             expected,
         };
         self.futexes.0.entry(word).or_default().push_back(waiter);
-        if !self.wait(until) && self.futex_leave(thread, word) {
+        if !self.wait(WaitsIn::Futex, until) && self.futex_leave(thread, word) {
             return Err(libc::ETIMEDOUT);
         }
         Ok(())

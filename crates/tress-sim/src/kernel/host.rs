@@ -5,6 +5,8 @@ use crate::draw::Stream;
 use crate::net::How;
 use crate::time::Time;
 use std::net::IpAddr;
+use std::sync::Weak;
+use tress_sys::sim::Runtime;
 
 /// A host, by the order in which they were added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -40,6 +42,8 @@ pub(crate) struct Host {
     /// What its programs draw random numbers from.
     pub(crate) entropy: Stream,
     pub(crate) started_at: Time,
+    /// The runtimes that its program has made since its last start.
+    pub(crate) runtimes: Vec<Weak<dyn Runtime>>,
 }
 
 impl Host {
@@ -61,6 +65,7 @@ impl Host {
             clock_drift: 0,
             drift_from: Time::START,
             started_at: Time::START,
+            runtimes: Vec::new(),
         }
     }
 
@@ -83,6 +88,7 @@ impl Kernel {
     pub(crate) fn switch_on(&mut self, id: HostId) {
         let host = &mut self.hosts[id.0];
         host.starts += 1;
+        host.runtimes.clear();
         (host.is_up, host.is_paused, host.started_at) = (true, false, self.now);
         self.net.switch_on(id);
     }
@@ -110,25 +116,24 @@ impl Kernel {
         host.delayed.clear();
     }
 
-    /// Says what each host has that could still do something.
-    pub(crate) fn report(&self) -> String {
-        use std::fmt::Write;
-        let mut text = String::new();
-        for (at, host) in self.hosts.iter().enumerate() {
-            let threads = self.threads.of_host(HostId(at));
-            let state = match (host.is_up, host.is_paused) {
-                (false, _) => "off",
-                (true, true) => "paused",
-                (true, false) => "on",
-            };
-            let name = &host.name;
-            let open = host.open_descriptors;
-            // Writing to a string does not fail.
-            let _ = writeln!(
-                text,
-                "  {name} ({state}): {threads} threads wait, {open} descriptors open"
-            );
-        }
-        text
+    /// Notes a runtime that the program of the running thread's host has made.
+    pub(crate) fn meet(&mut self, runtime: Weak<dyn Runtime>) {
+        let (_, host) = self.running();
+        let runtimes = &mut self.hosts[host.0].runtimes;
+        runtimes.retain(|runtime| runtime.strong_count() > 0);
+        runtimes.push(runtime);
+    }
+
+    /// Says in a line what a host has that could still do something.
+    pub(crate) fn summary(&self, id: HostId) -> String {
+        let host = &self.hosts[id.0];
+        let state = match (host.is_up, host.is_paused) {
+            (false, _) => "off",
+            (true, true) => "paused",
+            (true, false) => "on",
+        };
+        let (name, open) = (&host.name, host.open_descriptors);
+        let threads = self.threads_of(id).len();
+        format!("  {name} ({state}): {threads} threads, {open} descriptors open\n")
     }
 }

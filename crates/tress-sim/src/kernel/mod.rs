@@ -30,8 +30,8 @@ pub(crate) use file::{At, Name};
 pub(crate) use host::{Host, HostId};
 pub(crate) use steps::{note_input, note_output, note_past};
 pub(crate) use thread::{
-    Here, Stopped, ThreadId, act_for, beside, disown, enter, enter_owned, here, is_here, outside,
-    own,
+    Here, Stopped, ThreadId, WaitsIn, act_for, beside, disown, enter, enter_owned, here, is_here,
+    outside, own,
 };
 pub(crate) use timer_fd::TimerFd;
 

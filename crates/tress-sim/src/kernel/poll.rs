@@ -1,7 +1,7 @@
 //! `poll`: waiting for some descriptors at once.
 
 use super::descriptor::ready;
-use super::{Here, Kernel, ObjectId};
+use super::{Here, Kernel, ObjectId, WaitsIn};
 use crate::time::Time;
 
 impl Kernel {
@@ -29,7 +29,7 @@ impl Here {
     pub(crate) fn poll(&mut self, fds: &mut [libc::pollfd], until: Option<Time>) -> usize {
         let object = |fd: &libc::pollfd| self.descriptors.object(fd.fd).ok();
         let objects: Vec<_> = fds.iter().map(object).collect();
-        let result = self.wait_for(until, |kernel| {
+        let result = self.wait_for(WaitsIn::Poll, until, |kernel| {
             let count = kernel.poll_once(fds, &objects);
             if count == 0 {
                 for object in objects.iter().flatten() {

@@ -1,7 +1,7 @@
 //! Sockets and pipes by their descriptors, and the calls that wait for them.
 
 use super::descriptor::Object;
-use super::{Errno, Here, HostId, Kernel};
+use super::{Errno, Here, HostId, Kernel, WaitsIn};
 use crate::net::{About, Address, From, Into, Manner, Net, Receive, Received, SocketId, total};
 use crate::time::Time;
 use libc::c_int;
@@ -140,7 +140,7 @@ impl Here {
         let (object, id) = (self.descriptors.object(fd)?, self.socket_of(fd)?);
         let at_once = at_once || self.is_nonblocking(fd)?;
         let until = time.map(|time| self.now + time);
-        let result = self.wait_for(until, |kernel| {
+        let result = self.wait_for(WaitsIn::Socket, until, |kernel| {
             if kernel.socket_of(fd) != Ok(id) {
                 // Another thread has closed it.
                 return Some(Err(libc::EBADF));

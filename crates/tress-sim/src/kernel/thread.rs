@@ -1,12 +1,15 @@
 //! Threads of hosts: how they start, wait, go on and end.
 
+mod report;
+
 use super::{Errno, Event, HostId, Kernel};
 use crate::fiber::{self, Context, Donor};
 use crate::net::How;
 use crate::raw;
 use crate::time::Time;
+use std::backtrace::Backtrace;
 use std::cell::Cell;
-use std::ffi::c_void;
+use std::ffi::{CString, c_void};
 use std::ops::{Deref, DerefMut};
 use std::ptr;
 
@@ -36,8 +39,10 @@ pub(crate) struct Threads {
     seen: u64,
     /// The host that the simulation's own thread acts for.
     acting: Option<HostId>,
-    /// The only host whose threads may run, at the present time.
-    only: Option<HostId>,
+    /// What alone may run, at the present time.
+    only: Option<Only>,
+    /// Where a thread waits, which was asked for it.
+    place: Option<Backtrace>,
     /// Has ended, and is not on its stack any more once another thread runs.
     ended: Option<Donor>,
 }
@@ -54,9 +59,36 @@ impl Default for Threads {
             seen: 0,
             acting: None,
             only: None,
+            place: None,
             ended: None,
         }
     }
+}
+
+/// What alone may run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Only {
+    /// The threads of a host.
+    Host(HostId),
+    Thread(ThreadId),
+    /// A thread that waits, to say where.
+    Place(ThreadId),
+}
+
+/// What a thread waits in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WaitsIn {
+    Sleep,
+    Futex,
+    Epoll,
+    Poll,
+    Join,
+    Read,
+    Write,
+    Socket,
+    FileLock,
+    NameLookUp,
+    Exit,
 }
 
 /// Why the simulation's own thread goes on.
@@ -80,7 +112,10 @@ struct Thread {
     /// None: it has ended.
     donor: Option<Donor>,
     context: Context,
+    /// As the program has set it.
+    name: CString,
     state: State,
+    waits_in: WaitsIn,
     /// How far it has got.
     time: Time,
     /// Counts the changes of its state: what was meant for an earlier one is void.
@@ -264,7 +299,7 @@ impl Here {
     /// Waits until that time.
     pub(crate) fn sleep_until(&mut self, until: Time) {
         while self.now < until {
-            self.wait(Some(until));
+            self.wait(WaitsIn::Sleep, Some(until));
         }
     }
 
@@ -272,14 +307,14 @@ impl Here {
     ///
     /// # Panics
     /// The simulation's own thread acts for a host: it must not wait.
-    pub(crate) fn wait(&mut self, until: Option<Time>) -> bool {
+    pub(crate) fn wait(&mut self, waits_in: WaitsIn, until: Option<Time>) -> bool {
         let (id, _) = self.running();
         assert_ne!(
             id, MAIN,
             "what is done to a host from outside must not wait"
         );
         let thread = self.threads.of(id);
-        thread.state = State::Waiting;
+        (thread.state, thread.waits_in) = (State::Waiting, waits_in);
         thread.timed_out = false;
         thread.turn += 1;
         let turn = thread.turn;
@@ -295,6 +330,7 @@ impl Here {
     /// thread wherever it can be found by what could give it a result.
     pub(crate) fn wait_for<R>(
         &mut self,
+        waits_in: WaitsIn,
         until: Option<Time>,
         mut attempt: impl FnMut(&mut Kernel) -> Option<R>,
     ) -> Option<R> {
@@ -302,7 +338,7 @@ impl Here {
             if let Some(result) = attempt(self) {
                 return Some(result);
             }
-            if until.is_some_and(|until| until <= self.now) || !self.wait(until) {
+            if until.is_some_and(|until| until <= self.now) || !self.wait(waits_in, until) {
                 return attempt(self);
             }
         }
@@ -316,6 +352,11 @@ impl Here {
         self.threads.of(id).time = now;
         // SAFETY: no reference into the kernel is held here; `self` is a pointer.
         unsafe { switch(self.kernel) };
+        while self.threads.only == Some(Only::Place(id)) {
+            self.threads.place = Some(Backtrace::force_capture());
+            // SAFETY: as above.
+            unsafe { switch(self.kernel) };
+        }
     }
 
     /// Ends the program of the running thread's host, as the end of a process does: its connections are closed, and none
@@ -327,7 +368,7 @@ impl Here {
         self.abandon(host);
         self.stop_soon();
         loop {
-            self.wait(None);
+            self.wait(WaitsIn::Exit, None);
         }
     }
 
@@ -338,7 +379,7 @@ impl Here {
         if id == me {
             return Err(libc::EDEADLK);
         }
-        let joined = self.wait_for(None, |kernel| {
+        let joined = self.wait_for(WaitsIn::Join, None, |kernel| {
             let thread = kernel.threads.of(id);
             if thread.state == State::Ended {
                 return Some(thread.result);
@@ -405,14 +446,6 @@ impl Threads {
         Ok(())
     }
 
-    /// Returns how many threads of a host have not ended.
-    pub(super) fn of_host(&self, host: HostId) -> usize {
-        let threads = self.all.iter().flatten();
-        threads
-            .filter(|thread| thread.host == host && thread.state != State::Ended)
-            .count()
-    }
-
     /// The thread's number, as programs see it.
     pub(crate) fn number(&self, id: ThreadId) -> i32 {
         id.0 as i32
@@ -439,7 +472,9 @@ impl Kernel {
             start: self.hosts[host.0].starts,
             donor: None,
             context: Context::running(),
+            name: CString::default(),
             state: State::Ready,
+            waits_in: WaitsIn::Sleep,
             time: self.now,
             turn: 0,
             timed_out: false,
@@ -517,8 +552,8 @@ impl Kernel {
 
     /// Handles events until a thread is to go on, and returns it.
     fn next(&mut self) -> ThreadId {
-        if let Some(host) = self.threads.only {
-            return self.ready_of(host).unwrap_or(MAIN);
+        if let Some(only) = self.threads.only {
+            return self.next_of(only).unwrap_or(MAIN);
         }
         if self.threads.stopped.is_some() {
             return MAIN;
@@ -574,6 +609,14 @@ impl Kernel {
         host.is_paused = false;
         for (id, turn) in std::mem::take(&mut host.delayed) {
             self.events.add(self.now, Event::Go(id, turn));
+        }
+    }
+
+    fn next_of(&self, only: Only) -> Option<ThreadId> {
+        match only {
+            Only::Host(host) => self.ready_of(host),
+            Only::Thread(id) => self.threads.is_ready(id).then_some(id),
+            Only::Place(id) => self.threads.place.is_none().then_some(id),
         }
     }
 
@@ -642,10 +685,19 @@ impl Kernel {
     /// # Safety
     /// As for [`run`](Kernel::run).
     pub(crate) unsafe fn run_only(this: *mut Kernel, host: HostId) {
+        // SAFETY: the caller's promise.
+        unsafe { Kernel::run_alone(this, Only::Host(host)) };
+    }
+
+    /// As [`run_only`](Kernel::run_only), for what is given.
+    ///
+    /// # Safety
+    /// As there.
+    unsafe fn run_alone(this: *mut Kernel, only: Only) {
         // SAFETY: as in `run`.
         unsafe {
             let now = (*this).now;
-            (*this).threads.only = Some(host);
+            (*this).threads.only = Some(only);
             (*this).busy = true;
             switch(this);
             (*this).busy = false;

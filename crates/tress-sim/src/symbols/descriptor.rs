@@ -1,7 +1,7 @@
 //! What can be done with any descriptor.
 
 use super::{answer, enter_for, file, length, reach, real, timespec};
-use crate::kernel::{self, At, Descriptors, Errno, Here, Object, ObjectId, enter};
+use crate::kernel::{self, At, Descriptors, Errno, Here, Object, ObjectId, WaitsIn, enter};
 use libc::{c_int, c_long, c_ulong, c_void, iovec, nfds_t, off_t, pollfd, size_t, ssize_t};
 use std::slice;
 use std::time::Duration;
@@ -104,7 +104,7 @@ impl Here {
                 return Err(libc::EAGAIN);
             }
             self.wait_at(id);
-            self.wait(None);
+            self.wait(WaitsIn::Read, None);
         }
     }
 
@@ -139,7 +139,7 @@ impl Here {
                 return Err(libc::EAGAIN);
             }
             self.wait_at(id);
-            self.wait(None);
+            self.wait(WaitsIn::Write, None);
         }
         Ok(8)
     }

@@ -26,6 +26,9 @@ mod real_path;
 mod socket;
 mod stat;
 mod thread;
+// As for `look_up`: sanitizers use these functions, too.
+#[cfg(not(tress_no_slab))]
+mod vdso;
 mod working;
 
 pub(crate) use exit::UNKNOWN_STATUS;

@@ -2,7 +2,7 @@
 
 use super::socket::{read_address, v4, v6};
 use super::{answer, real};
-use crate::kernel::{Here, enter, here};
+use crate::kernel::{Here, WaitsIn, enter, here};
 use crate::net::Address;
 use crate::raw;
 use libc::{
@@ -73,7 +73,7 @@ fn port(service: Option<&str>) -> Result<u16, c_int> {
 fn wait_for_lookup(kernel: &mut Here) {
     let until = kernel.now + kernel.net.draw_lookup();
     while kernel.now < until {
-        kernel.wait(Some(until));
+        kernel.wait(WaitsIn::NameLookUp, Some(until));
     }
 }
 

@@ -3,9 +3,9 @@
 use super::real;
 use crate::kernel::{enter, here, is_here};
 use crate::raw;
-use libc::{c_int, pthread_attr_t, pthread_t, stack_t};
+use libc::{c_char, c_int, pthread_attr_t, pthread_t, size_t, stack_t};
 use std::cell::Cell;
-use std::ffi::c_void;
+use std::ffi::{CStr, c_void};
 use std::mem;
 use std::ptr;
 use std::sync::atomic::AtomicPtr;
@@ -81,6 +81,67 @@ pub unsafe extern "C" fn pthread_detach(thread: pthread_t) -> c_int {
         };
     };
     kernel.threads.detach(thread).err().unwrap_or(0)
+}
+
+/// Room for the name of a thread, with the zero at its end.
+const NAME: usize = 16;
+
+/// `pthread_setname_np(3)`.
+///
+/// # Safety
+/// As for that function.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_setname_np(thread: pthread_t, name: *const c_char) -> c_int {
+    let Some(mut kernel) = here() else {
+        type Set = unsafe extern "C" fn(pthread_t, *const c_char) -> c_int;
+        static NEXT: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+        // SAFETY: the function of that name has this type; the rest is the caller's promise.
+        return unsafe {
+            let set: Set = mem::transmute(raw::next(&NEXT, c"pthread_setname_np"));
+            set(thread, name)
+        };
+    };
+    // SAFETY: the caller's promise.
+    let name = unsafe { CStr::from_ptr(name) };
+    if name.count_bytes() >= NAME {
+        return libc::ERANGE;
+    }
+    match kernel.threads.set_name(thread, name.to_owned()) {
+        true => 0,
+        false => libc::ESRCH,
+    }
+}
+
+/// `pthread_getname_np(3)`.
+///
+/// # Safety
+/// As for that function.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_getname_np(
+    thread: pthread_t,
+    name: *mut c_char,
+    size: size_t,
+) -> c_int {
+    let Some(kernel) = here() else {
+        type Get = unsafe extern "C" fn(pthread_t, *mut c_char, size_t) -> c_int;
+        static NEXT: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+        // SAFETY: the function of that name has this type; the rest is the caller's promise.
+        return unsafe {
+            let get: Get = mem::transmute(raw::next(&NEXT, c"pthread_getname_np"));
+            get(thread, name, size)
+        };
+    };
+    let Some(found) = kernel.threads.name(thread) else {
+        return libc::ESRCH;
+    };
+    if size < NAME {
+        return libc::ERANGE;
+    }
+    // SAFETY: the caller's promise: there is room for that many bytes, and a name is shorter.
+    unsafe {
+        ptr::copy_nonoverlapping(found.as_ptr(), name, found.count_bytes() + 1);
+    }
+    0
 }
 
 /// `sched_yield(2)`.

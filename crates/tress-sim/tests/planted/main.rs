@@ -26,7 +26,7 @@ use std::env;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
 use std::time::Duration;
-use tress_sim::{Builder, Faults, Policy, Result, Sim};
+use tress_sim::{Builder, Error, Faults, Policy, Result, Sim};
 
 /// Adds the hosts of a service, mended or not.
 type Service = fn(&mut Sim<'static>, is_mended: bool);
@@ -66,7 +66,9 @@ fn is_found(name: &str, service: Service) {
     let (seed, error) = found.unwrap_or_else(|| panic!("{name}: {SEEDS} seeds do not find it"));
     println!("{name}: seed {seed}: {error}");
     let again = run(service, false, seed).expect_err("the same seed finds it again");
-    assert_eq!(error.to_string(), again.to_string());
+    // What follows has numbers of runtimes and tasks, which go on for as long as the process does.
+    let first = |error: Error| error.to_string().lines().next().map(str::to_string);
+    assert_eq!(first(error), first(again));
 }
 
 /// Requires that no seed finds anything in the mended service.

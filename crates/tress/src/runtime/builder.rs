@@ -1137,6 +1137,8 @@ impl Builder {
         if self.enable_time {
             Maker::list(&shared);
         }
+        #[cfg(feature = "sim")]
+        crate::sys::sim::made(Arc::<Shared>::downgrade(&shared));
         self.start(&shared, &diagnostics)?;
         if self.start_paused {
             // This is the zero of the wheel too: sleeps of whole milliseconds then end exactly on time.

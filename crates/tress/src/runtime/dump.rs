@@ -22,6 +22,11 @@ const BUSY: &str = "busy: somebody has had its lock for too long";
 impl Shared {
     /// See `Handle::debug_dump`.
     pub(crate) fn dump(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.dump_some(MOST_TASKS, out).map(|_| ())
+    }
+
+    /// As `dump`, with at most that many tasks. Returns how many it has written.
+    fn dump_some(&self, most_tasks: usize, out: &mut dyn Write) -> io::Result<usize> {
         let name = self.name.as_deref().unwrap_or("without a name");
         writeln!(
             out,
@@ -41,16 +46,17 @@ impl Shared {
         )?;
         #[cfg(all(feature = "extra", not(loom)))]
         self.dump_views(out)?;
-        self.dump_tasks(out)?;
+        let tasks = self.dump_tasks(most_tasks, out)?;
         self.dump_events(out)?;
         let Some(sections) = self.sections.all() else {
-            return writeln!(out, "sections: {BUSY}");
+            writeln!(out, "sections: {BUSY}")?;
+            return Ok(tasks);
         };
         for section in sections {
             writeln!(out, "{}:", section.name())?;
             section.dump(out)?;
         }
-        Ok(())
+        Ok(tasks)
     }
 
     fn dump_multi(&self, out: &mut dyn Write, multi: &Multi) -> io::Result<()> {
@@ -155,7 +161,7 @@ impl Shared {
         Ok(())
     }
 
-    fn dump_tasks(&self, out: &mut dyn Write) -> io::Result<()> {
+    fn dump_tasks(&self, most: usize, out: &mut dyn Write) -> io::Result<usize> {
         let mut tasks = Vec::new();
         let whole = self.try_live_tasks(&mut tasks);
         let tracer = &self.config().tracer;
@@ -164,14 +170,15 @@ impl Shared {
         let mut alive: Vec<_> = described.filter(|task| !task.is_complete()).collect();
         order::by_key(&mut alive, |task| task.id().get());
         writeln!(out, "tasks: {}", alive.len())?;
-        for task in alive.iter().take(MOST_TASKS) {
+        let shown = alive.len().min(most);
+        for task in &alive[..shown] {
             writeln!(out, "  {task}")?;
         }
-        more(out, "  ", alive.len(), alive.len().min(MOST_TASKS))?;
+        more(out, "  ", alive.len(), shown)?;
         if !whole {
             writeln!(out, "  some are missing; {BUSY}")?;
         }
-        Ok(())
+        Ok(shown)
     }
 
     /// Adds all tasks of the runtime, blocking closures included. Returns false if some are missing.
@@ -215,6 +222,13 @@ impl Shared {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(feature = "sim")]
+impl crate::sys::sim::Runtime for Shared {
+    fn dump(&self, most_tasks: usize, out: &mut dyn Write) -> io::Result<usize> {
+        self.dump_some(most_tasks, out)
     }
 }
 
