@@ -40,6 +40,7 @@ use crate::disk::Disk;
 use crate::draw::Stream;
 use crate::name::Names;
 use crate::net::{self, Net};
+use crate::picture::Recorder;
 use crate::time::Time;
 use choose::Choose;
 use event::Events;
@@ -78,6 +79,7 @@ pub(crate) struct Kernel {
     pub(crate) choose: Choose,
     pub(crate) buggify: Buggify,
     steps: Steps,
+    pub(crate) recorder: Recorder,
     /// The wall clock at the start.
     pub(crate) epoch: Duration,
     pub(crate) seed: u64,
@@ -93,6 +95,9 @@ impl Kernel {
         names: Names,
         network: net::Config,
     ) -> Kernel {
+        let recorder = Recorder::default();
+        let mut net = Net::new(Stream::new(seed, "network"), network);
+        net.set_recorder(recorder.clone());
         Kernel {
             now: Time::START,
             events: Events::default(),
@@ -101,12 +106,13 @@ impl Kernel {
             descriptors: Descriptors::default(),
             disks: Vec::new(),
             real_paths: Vec::new(),
-            net: Net::new(Stream::new(seed, "network"), network),
+            net,
             names,
             futexes: Futexes::default(),
             choose: Choose::new(seed, policy),
             buggify: Buggify::new(seed),
             steps: Steps::default(),
+            recorder,
             epoch,
             seed,
             busy: false,

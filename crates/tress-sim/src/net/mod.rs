@@ -39,6 +39,7 @@ pub(crate) use config::{Config, Overrides};
 pub(crate) use names::How;
 pub(crate) use options::{Options, Value};
 pub use packet::Kind as PacketKind;
+pub use packet::Loss;
 pub(crate) use packet::{End, Packet, PacketId, Record};
 
 use crate::draw::Stream;

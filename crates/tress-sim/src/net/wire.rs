@@ -3,10 +3,11 @@
 use super::Event;
 use super::config::{Config, Latency, LinkConfig, Overrides};
 use super::hash::Table;
-use super::packet::{Body, End, Packet, PacketId, Record};
+use super::packet::{Body, End, Loss, Packet, PacketId, Record};
 use super::slab::Slab;
 use crate::draw::Stream;
 use crate::kernel::{HostId, ObjectId};
+use crate::picture::Recorder;
 use crate::time::Time;
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -26,6 +27,7 @@ pub(super) struct Wire {
     /// The first number of the TCP connection that began last.
     pub(super) last_number: u64,
     pub(super) log: Option<Vec<Record>>,
+    pub(super) recorder: Recorder,
 }
 
 /// A host, as the network sees it.
@@ -94,6 +96,7 @@ impl Wire {
             counters: Counters::default(),
             last_number: 0,
             log: None,
+            recorder: Recorder::default(),
         }
     }
 
@@ -160,14 +163,17 @@ impl Wire {
             sent: now,
             due: None,
             order,
+            was_held: false,
+            is_copy: false,
             body,
         };
         let length = packet.length();
         self.counters.bytes += length as u64;
         let Some(to) = to else {
             self.counters.lost += 1;
+            self.recorder.packet_to_nobody(&packet);
             if let Some(log) = &mut self.log {
-                let record = packet.record(End::Lost(now));
+                let record = packet.record(End::Lost(now, Loss::NoHost));
                 log.push(Record { to: None, ..record });
             }
             return after;
@@ -190,17 +196,22 @@ impl Wire {
             link.has_failed = !link.has_failed;
         }
         if link.is_cut || link.has_failed {
-            self.lose(now, &packet);
+            let loss = match link.is_cut {
+                true => Loss::Partition,
+                false => Loss::Broken,
+            };
+            self.lose(now, &packet, loss);
             return after;
         }
         // A datagram that is larger than a packet is lost with any of its fragments.
         let fragments = length.div_ceil(config.mtu.max(1)).max(1);
         let is_lost = (0..fragments).any(|_| stream.happens(config.loss));
         if is_lost {
-            self.lose(now, &packet);
+            self.lose(now, &packet, Loss::Chance);
             return after;
         }
         if link.is_held {
+            packet.was_held = true;
             let id = PacketId(self.packets.insert_with(|_| packet));
             link.held.push(id);
             return after;
@@ -211,7 +222,7 @@ impl Wire {
                 |bytes: usize| Duration::from_secs_f64(bytes as f64 / bandwidth.max(1) as f64);
             let begins = link.busy_until.max(now);
             if begins.since(now) > takes(config.queue) {
-                self.lose(now, &packet);
+                self.lose(now, &packet, Loss::Queue);
                 return after;
             }
             leaves = begins + takes(length);
@@ -227,7 +238,11 @@ impl Wire {
         }
         if stream.happens(config.duplication) {
             let again = leaves + config.latency.draw(stream, &mut link.fixed);
-            self.deliver_at(again.max(due), packet.clone());
+            let copy = Packet {
+                is_copy: true,
+                ..packet.clone()
+            };
+            self.deliver_at(again.max(due), copy);
         }
         packet.due = Some(due);
         self.deliver_at(due, packet);
@@ -240,10 +255,16 @@ impl Wire {
         self.schedule(due, Event::Arrive(id));
     }
 
-    pub(super) fn lose(&mut self, now: Time, packet: &Packet) {
+    fn lose(&mut self, now: Time, packet: &Packet, loss: Loss) {
         self.counters.lost += 1;
+        self.note(packet, End::Lost(now, loss));
+    }
+
+    /// Notes that the way of a packet has ended.
+    fn note(&mut self, packet: &Packet, end: End) {
+        self.recorder.packet(packet, end);
         if let Some(log) = &mut self.log {
-            log.push(packet.record(End::Lost(now)));
+            log.push(packet.record(end));
         }
     }
 
@@ -252,13 +273,11 @@ impl Wire {
         self.packets.get_mut(id.0)?.due?;
         let packet = self.packets.remove(id.0)?;
         if !self.machines[packet.to.0].is_up {
-            self.lose(now, &packet);
+            self.lose(now, &packet, Loss::Off);
             return None;
         }
         self.counters.delivered += 1;
-        if let Some(log) = &mut self.log {
-            log.push(packet.record(End::Delivered(now)));
-        }
+        self.note(&packet, End::Delivered(now));
         Some(packet)
     }
 
@@ -304,6 +323,7 @@ impl Wire {
         for id in &kept {
             if let Some(packet) = self.packets.get_mut(id.0) {
                 packet.due = None;
+                packet.was_held = true;
             }
         }
         self.link(from, to).held.extend(kept);
@@ -332,7 +352,7 @@ impl Wire {
     }
 
     /// Removes a packet: it never arrives.
-    pub(super) fn drop_packet(&mut self, now: Time, id: PacketId) {
+    pub(super) fn drop_packet(&mut self, now: Time, id: PacketId, loss: Loss) {
         let Some(packet) = self.packets.remove(id.0) else {
             return;
         };
@@ -341,7 +361,7 @@ impl Wire {
                 .held
                 .retain(|other| *other != id);
         }
-        self.lose(now, &packet);
+        self.lose(now, &packet, loss);
     }
 
     /// Returns the packets that are on their way or kept, in the order in which they were sent.

@@ -44,6 +44,8 @@
 //! | `TRESS_SIM_STRICT` | `1`: code that gets past the simulation, to the real system, ends the run |
 //! | `TRESS_SIM_TRACE` | a file that the steps of the one seed are written to |
 //! | `TRESS_SIM_SKIP_FAULTS` | numbers of [faults](crate::Faults) that are left out, with commas between them |
+//! | `TRESS_SIM_PICTURES` | the folder that pictures of failing runs are written to, or `0` for none; see below |
+//! | `TRESS_SIM_HTML`, `TRESS_SIM_PERFETTO` | files that pictures of the one seed are written to, also if it passes |
 //! | `TRESS_SIM_CORPUS` | the file of seeds that have failed, or `off`; see below |
 //!
 //! `MADSIM_TEST_SEED`, `MADSIM_TEST_NUM`, `MADSIM_TEST_JOBS` and `MADSIM_TEST_CHECK_DETERMINISM` mean the same;
@@ -53,6 +55,12 @@
 //! A seed that fails is run again with some of its faults left out, until it is known which of them it takes. These are shown,
 //! and the command that runs it again leaves out the others.
 //!
+//! # Pictures
+//! A seed that has failed is then run once more, with the faults that it takes, and recorded. Two files show what has happened:
+//! a page for a browser, with hosts as columns and packets as arrows between them, and a trace for
+//! [Perfetto](https://ui.perfetto.dev). They are in the folder `sim-pictures` of Cargo's target folder, and the report has their names.
+//! [`Sim::record`](crate::Sim::record) makes the same of a simulation that has no runner.
+//!
 //! # Seeds that have failed
 //! They are added to the file `sim-corpus.txt` beside the manifest of the package, one line each: the name of the test, the
 //! seed, and how it failed. A test runs its seeds of that file before any others. Lines may be removed, and `#` starts a comment.
@@ -61,19 +69,21 @@ mod check;
 mod corpus;
 mod options;
 pub(crate) mod page;
+mod pictures;
 mod pool;
 mod present;
 mod report;
 mod server;
 mod shrink;
 
-pub(crate) use present::{draw, duration, is_run, is_thread_of_test, seed, write_log};
+pub(crate) use present::{draw, duration, is_run, is_thread_of_test, record, seed, write_log};
+pub(crate) use server::panic_text;
 
 use crate::chaos;
 use check::Pairs;
 use corpus::Corpus;
 use options::Options;
-use page::{DIGEST_OUTPUT, LOG};
+use page::{DIGEST_OUTPUT, LOG, RECORD};
 use pool::{Finished, Job, Outcome, Pool};
 use report::Progress;
 use shrink::Shrunk;
@@ -299,6 +309,10 @@ fn run_seeds(test: &Test, options: &Options) -> io::Result<Result<(), String>> {
         (None, true) => DIGEST_OUTPUT,
         (None, false) => 0,
     };
+    let flags = match options.is_live && options.pictures.are_wanted(test) {
+        true => flags | RECORD,
+        false => flags,
+    };
     let backtrace_at = 0;
     let mut jobs = seeds(options, known).flat_map(|seed| {
         (0..copies).map(move |copy| Job {
@@ -314,7 +328,9 @@ fn run_seeds(test: &Test, options: &Options) -> io::Result<Result<(), String>> {
         ..Tally::default()
     };
     let progress = Progress::new(test, total);
-    let mut done = |job, finished| {
+    let mut recording = None;
+    let mut done = |job, mut finished: Finished| {
+        recording = finished.recording.take();
         let goes_on = tally.add(job, finished);
         progress.passed(tally.passed);
         goes_on
@@ -332,7 +348,21 @@ fn run_seeds(test: &Test, options: &Options) -> io::Result<Result<(), String>> {
             true => None,
             false => shrink::shrink(&mut pool, &tally.failures[0])?,
         };
-        return Ok(Err(failed(test, options, &corpus, tally, shrunk)));
+        let failure = &tally.failures[0];
+        let pictures = match recording {
+            // It was run alone, and recorded at once.
+            Some(recording) => {
+                let recording = recording.failed(report::how(&failure.finished.outcome));
+                options.pictures.write(test, failure.seed, recording)
+            }
+            None => pictures::of_failure(&mut pool, test, options, failure, shrunk.as_ref())?,
+        };
+        return Ok(Err(failed(
+            test, options, &corpus, tally, shrunk, &pictures,
+        )));
+    }
+    if let Some(recording) = recording.filter(|_| options.pictures.has_files()) {
+        eprint!("{}", options.pictures.write(test, options.seed, recording));
     }
     Ok(reached(test, options, &tally))
 }
@@ -344,8 +374,16 @@ fn failed(
     corpus: &Corpus,
     tally: Tally,
     shrunk: Option<Shrunk>,
+    pictures: &str,
 ) -> String {
-    let mut text = report::failure(test, options, &tally.failures, tally.passed, shrunk);
+    let mut text = report::failure(
+        test,
+        options,
+        &tally.failures,
+        tally.passed,
+        shrunk,
+        pictures,
+    );
     if !options.is_live && !test.should_panic {
         for failure in &tally.failures {
             if let Err(error) = corpus.add(test, failure.seed, &failure.finished.outcome) {
@@ -389,6 +427,7 @@ mod tests {
             time_limit: Duration::ZERO,
             trace: None,
             skipped: Default::default(),
+            pictures: Default::default(),
         };
         assert_eq!(
             seeds(&options, vec![7, 2]).collect::<Vec<_>>(),

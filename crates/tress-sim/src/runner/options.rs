@@ -1,6 +1,7 @@
 //! What the environment asks of a run.
 
 use super::page::Skipped;
+use super::pictures::Pictures;
 use std::env;
 use std::path::PathBuf;
 use std::thread::available_parallelism;
@@ -24,6 +25,8 @@ pub(super) struct Options {
     pub(super) trace: Option<PathBuf>,
     /// Faults that are left out.
     pub(super) skipped: Skipped,
+    /// Pictures of runs.
+    pub(super) pictures: Pictures,
 }
 
 /// Real time that one seed may take, unless something else is asked for.
@@ -81,6 +84,13 @@ impl Options {
                     .to_string(),
             );
         }
+        let pictures = Pictures::from(&variable);
+        if pictures.has_files() && (!is_live || jobs == Some(0)) {
+            return Err(
+                "TRESS_SIM_HTML and TRESS_SIM_PERFETTO need a TRESS_SIM_SEED, alone, and a process of its own: they are of one run"
+                    .to_string(),
+            );
+        }
         let first = seed.unwrap_or(0);
         Ok(Options {
             seed: first,
@@ -92,6 +102,7 @@ impl Options {
             time_limit: time_limit.map_or(TIME_LIMIT, Duration::from_secs),
             trace,
             skipped,
+            pictures,
         })
     }
 }
@@ -166,6 +177,8 @@ mod tests {
             [("TRESS_SIM_NUM", "0"), ("", "")],
             [("TRESS_SIM_JOBS", "0"), ("", "")],
             [("TRESS_SIM_TRACE", "file"), ("TRESS_SIM_NUM", "5")],
+            [("TRESS_SIM_HTML", "file"), ("", "")],
+            [("TRESS_SIM_PERFETTO", "file"), ("TRESS_SIM_NUM", "5")],
         ] {
             assert!(read(&variables).is_err(), "{variables:?}");
         }

@@ -20,6 +20,12 @@ pub(crate) const DIGEST_OUTPUT: u64 = 1;
 /// Every step is written to the log.
 pub(crate) const LOG: u64 = 2;
 
+/// What happens is recorded.
+pub(crate) const RECORD: u64 = 4;
+
+/// Where in the shared file, behind the page, the tape of a recording is.
+pub(super) const TAPE: usize = size_of::<Page>().next_multiple_of(64 * 1024);
+
 /// Maximum number of sites of `tress_chaos` that a run reports.
 pub(crate) const SITES: usize = 8192;
 

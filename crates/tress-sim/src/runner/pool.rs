@@ -3,8 +3,9 @@
 use super::Test;
 use super::fixed;
 use super::options::Options;
-use super::page::{Page, Skipped, state};
+use super::page::{self, Page, Skipped, state};
 use super::server::{Ended, Hello};
+use crate::picture::{self, Recording, Tape};
 use std::env;
 use std::ffi::c_int;
 use std::fs::File;
@@ -55,6 +56,8 @@ pub(super) struct Finished {
     pub(super) sites: Vec<u8>,
     /// The faults that have happened by themselves, in words.
     pub(super) faults: Vec<String>,
+    /// If it was asked for.
+    pub(super) recording: Option<Recording>,
 }
 
 /// Servers, of which each runs one seed at a time.
@@ -76,6 +79,8 @@ struct Server {
     /// None: the run writes to a file that was asked for.
     trace: Option<File>,
     page: &'static Page,
+    /// What a run was recorded on, if it was.
+    tape: *mut u8,
     job: Option<Job>,
 }
 
@@ -164,8 +169,10 @@ impl Server {
         let (commands_read, commands) = pipe()?;
         let (results, results_write) = pipe()?;
         let memory = memory(c"tress-sim-page")?;
-        memory.set_len(size_of::<Page>() as u64)?;
-        let page = map(&memory)?;
+        memory.set_len((page::TAPE + picture::SIZE) as u64)?;
+        // SAFETY: a new mapping of that size; zeros are a valid page.
+        let page = unsafe { &*map(&memory, 0, size_of::<Page>())?.cast::<Page>() };
+        let tape = map(&memory, page::TAPE, picture::SIZE)?;
         let limit = u64::try_from(options.time_limit.as_millis()).unwrap_or(u64::MAX);
         page.limit.store(limit, Ordering::Relaxed);
         let (out, err) = match options.is_live {
@@ -229,6 +236,7 @@ impl Server {
             err: (!options.is_live).then_some(err),
             trace: options.trace.is_none().then_some(trace),
             page,
+            tape,
             job: None,
         })
     }
@@ -259,6 +267,9 @@ impl Server {
 
     fn begin(&mut self, job: Job) -> io::Result<()> {
         self.page.clear(job.flags, job.backtrace_at, job.skipped);
+        if job.flags & page::RECORD != 0 {
+            self.tape().clear(job.seed);
+        }
         for file in [&self.out, &self.err, &self.trace].into_iter().flatten() {
             file.set_len(0)?;
         }
@@ -266,6 +277,11 @@ impl Server {
         commands.write_all(&job.seed.to_ne_bytes())?;
         self.job = Some(job);
         Ok(())
+    }
+
+    fn tape(&self) -> Tape {
+        // SAFETY: mapped by `start`, and no run is under way.
+        unsafe { Tape::at(self.tape) }
     }
 
     fn end(&mut self) -> io::Result<(Job, Finished)> {
@@ -296,6 +312,7 @@ impl Server {
             err: contents(&self.err)?,
             log: contents(&self.trace)?,
             faults: page.faults(),
+            recording: (job.flags & page::RECORD != 0).then(|| Recording::read(&self.tape())),
             sites: (0..crate::chaos::number_of_sites())
                 .map(|site| page.site(site))
                 .collect(),
@@ -314,7 +331,8 @@ impl Drop for Server {
             libc::munmap(
                 ptr::from_ref(self.page).cast_mut().cast(),
                 size_of::<Page>(),
-            )
+            );
+            libc::munmap(self.tape.cast(), picture::SIZE);
         };
     }
 }
@@ -394,9 +412,9 @@ fn duplicate(fd: c_int) -> io::Result<File> {
     }
 }
 
-fn map(memory: &File) -> io::Result<&'static Page> {
-    let (size, access) = (size_of::<Page>(), libc::PROT_READ | libc::PROT_WRITE);
-    // SAFETY: a new mapping of a file of that size; zeros are a valid page.
+fn map(memory: &File, offset: usize, size: usize) -> io::Result<*mut u8> {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: a new mapping, of a part of a file.
     unsafe {
         let at = libc::mmap(
             ptr::null_mut(),
@@ -404,12 +422,12 @@ fn map(memory: &File) -> io::Result<&'static Page> {
             access,
             libc::MAP_SHARED,
             memory.as_raw_fd(),
-            0,
+            offset as libc::off_t,
         );
         if at == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        Ok(&*at.cast::<Page>())
+        Ok(at.cast())
     }
 }
 

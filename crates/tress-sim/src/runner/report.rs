@@ -38,6 +38,7 @@ pub(super) fn failure(
     failures: &[Failure],
     passed: u64,
     shrunk: Option<Shrunk>,
+    pictures: &str,
 ) -> String {
     let Failure { seed, finished } = &failures[0];
     let name = test.name;
@@ -82,6 +83,7 @@ pub(super) fn failure(
         }
         skipped = shrunk.skipped;
     }
+    text += pictures;
     if !options.is_live {
         let _ = write!(text, "Run it again:\n{}", replay(test, *seed, skipped));
     }

@@ -34,14 +34,18 @@ const SEEDS: u64 = 200;
 /// The environment variable with the number of seeds that mended services are run with.
 const MENDED_SEEDS: &str = "TRESS_SIM_PLANTED_SEEDS";
 
-fn run(service: Service, is_mended: bool, seed: u64) -> Result {
-    let mut sim = Builder::new()
-        .rng_seed(seed)
+fn builder() -> Builder {
+    let mut builder = Builder::new();
+    builder
         .policy(Policy::Random)
         .faults(Faults::swarm())
         // A host that crashes every second takes long for what needs it for two.
-        .simulation_duration(Duration::from_secs(20_000))
-        .build();
+        .simulation_duration(Duration::from_secs(20_000));
+    builder
+}
+
+fn run(service: Service, is_mended: bool, seed: u64) -> Result {
+    let mut sim = builder().rng_seed(seed).build();
     service(&mut sim, is_mended);
     let result = catch_unwind(AssertUnwindSafe(|| sim.run()));
     result.unwrap_or_else(|panic| Err(message(&*panic).into()))
@@ -80,6 +84,19 @@ macro_rules! planted {
                 #[test]
                 fn $name() {
                     super::is_found(stringify!($name), super::$name::service);
+                }
+            )*
+        }
+
+        /// The same with a runner, which `ci/pictures` looks at the pictures of.
+        mod shown {
+            $(
+                #[tress_sim::test(seeds = 200)]
+                #[ignore = "fails: run by ci/pictures"]
+                fn $name() -> tress_sim::Result {
+                    let mut sim = crate::builder().build();
+                    crate::$name::service(&mut sim, false);
+                    sim.run()
                 }
             )*
         }
