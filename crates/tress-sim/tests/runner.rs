@@ -30,6 +30,7 @@ fn run(name: &str, environment: &[(&str, &str)]) -> Output {
     }
     command
         .env("TRESS_SIM_CORPUS", "off")
+        .env("TRESS_SIM_PICTURES", "0")
         .env_remove("RUST_BACKTRACE");
     command.envs(environment.iter().copied()).output().unwrap()
 }
