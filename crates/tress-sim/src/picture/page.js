@@ -162,7 +162,9 @@
   let height = 0;
   let columns = [];
   let width = 0;
+  // Faults of links beside the columns, and those of hosts in them.
   let lanes = [];
+  let bands = [];
   let arrows = [];
   let reach = [];
   const BLOCK = 128;
@@ -236,6 +238,7 @@
       busy[lane] = event.end;
       return { event, lane };
     });
+    bands = shown.filter((event) => event.isBand && HOST_FAULTS.has(event.kind));
     const left = AXIS + 10 + busy.length * 11;
     const room = $("scroller").clientWidth - left - 60;
     const each = Math.max(110, Math.min(300, room / Math.max(1, hosts.length)));
@@ -332,6 +335,7 @@
     const d = `M${x} ${y}L${toX} ${toY}`;
     group.append(make("path", { class: "hit", d }), make("path", { class: "arrow", d }));
     if (event.isLost) group.append(make("path", { class: "cross", d: `M${toX - 4} ${toY - 4}l8 8m0 -8l-8 8` }));
+    else if (!event.isDelivered) group.append(make("circle", { class: "end", cx: toX, cy: toY, r: 3 }));
     else group.append(arrowHead(toX, toY, Math.atan2(toY - y, toX - x)));
     const room = Math.max(Math.abs(to - x) - 22, 90);
     const isRight = to > x;
@@ -418,8 +422,7 @@
       rect.append(make("title", {}, event.label));
       parts.push(rect);
     }
-    for (const event of shown) {
-      if (!event.isBand || !HOST_FAULTS.has(event.kind)) continue;
+    for (const event of bands) {
       const [start, end] = [event.y - 4, event.yEnd || event.y];
       if (end < top || start > bottom) continue;
       for (const host of event.hosts.filter((one) => columns[one])) {
@@ -604,7 +607,7 @@
     if (chosen && !shown.includes(chosen)) select(null);
     if (keep && shown.includes(keep)) scrollTo(keep);
     render();
-    if (!$("table").hidden) showTable(0);
+    if (!$("table").hidden) showTable(keep ? Math.floor(shown.indexOf(keep) / PAGE) : 0);
     const root = document.documentElement.dataset;
     root.hosts = String(data.hosts.length);
     root.events = String(shown.length);

@@ -274,7 +274,8 @@ impl Events {
                 event: sent.fixed(field::FLOW, flow),
             });
             let track = track(receiver, Of::Network);
-            let received = described(named(BEGIN, track, "receive", &message.title()), message);
+            // What it is stands at the other end of the flow.
+            let received = named(BEGIN, track, "receive", &message.title());
             points.push(Point {
                 time,
                 track,

@@ -149,6 +149,35 @@ fn is_to_panic() {
     counts(|_| panic!("meant")).run().unwrap();
 }
 
+/// More than a recording keeps. `ci/pictures` looks whether a browser copes with it.
+#[tress_sim::test(seeds = 1)]
+#[ignore = "fails: run by ci/pictures"]
+fn fails_after_many_packets() -> Result {
+    const HOSTS: usize = 6;
+    let mut sim = Builder::new()
+        .faults(Faults::swarm().every(Duration::from_secs(1)))
+        .simulation_duration(Duration::from_secs(1000))
+        .build();
+    for host in 0..HOSTS {
+        sim.client(format!("host-{host}"), async move {
+            let socket = UdpSocket::bind("0.0.0.0:1").await?;
+            for number in 0..10_000 {
+                let to = (host + 1 + number % (HOSTS - 1)) % HOSTS;
+                let text = format!("number {number}");
+                socket
+                    .send_to(text.as_bytes(), format!("host-{to}:1"))
+                    .await?;
+                if number % 100 == 0 {
+                    println!("{number} were sent");
+                }
+                sleep(Duration::from_millis(1)).await;
+            }
+            Err("all were sent".into())
+        });
+    }
+    sim.run()
+}
+
 #[test]
 fn a_failing_seed_has_pictures() {
     let folder = Folder::new("pictures");
