@@ -138,6 +138,8 @@ fn passes(selection: &Selection, package: &Package, entry: &Entry) -> io::Result
         seed: entry.seed,
         name: entry.test.clone(),
         trace: None,
+        html: None,
+        perfetto: None,
     };
     let mut command = replay_command(&replay);
     let output = command.stdin(Stdio::null()).output()?;
