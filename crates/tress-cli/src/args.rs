@@ -148,7 +148,7 @@ mod tests {
         for words in [
             "sim run",
             "sim run -p app --test t name --num 5 --seed 1 --jobs 2 --check --strict --time-limit 3 -- --features f",
-            "sim replay 17 name --trace f",
+            "sim replay 17 name --trace f --html g --perfetto h",
             "sim replay 17 name --choices v1/faults:0-",
             "sim shrink",
             "sim shrink -p app --runs 5 --seconds 6",

@@ -108,6 +108,7 @@ impl Program {
         let outcome = catch_unwind(AssertUnwindSafe(|| self.drive(main)));
         *self.outcome.borrow_mut() = Some(outcome.unwrap_or_else(Outcome::Panicked));
         if let Some(mut kernel) = kernel::here() {
+            kernel.program_has_ended();
             kernel.stop_soon();
         }
     }

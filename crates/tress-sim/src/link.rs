@@ -2,7 +2,7 @@
 
 use crate::kernel::{HostId, Kernel};
 use crate::name::{ToIpAddr, ToIpAddrs};
-use crate::net::{End, Latency, Net, PacketId, PacketKind, Record};
+use crate::net::{End, Latency, Loss, Net, PacketId, PacketKind, Record};
 use crate::time::Time;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -37,16 +37,31 @@ impl Kernel {
             .collect()
     }
 
-    /// Does something to each link from one of the hosts to one of the others.
+    /// Does something to each link from one of the hosts to one of the others. A verb tells it, for a recording.
     pub(crate) fn between(
         &mut self,
+        verb: &str,
         from: impl ToIpAddrs,
         to: impl ToIpAddrs,
         mut act: impl FnMut(&mut Net, Time, HostId, HostId),
     ) {
         let (from, to) = (self.hosts_named(&from), self.hosts_named(&to));
         let now = self.now;
-        for &one in &from {
+        self.recorder.act(now, || {
+            let (from, to) = (self.names_of(&from), self.names_of(&to));
+            format!("{verb} from {from} to {to}")
+        });
+        self.do_between(&from, &to, &mut act);
+    }
+
+    fn do_between(
+        &mut self,
+        from: &[HostId],
+        to: &[HostId],
+        act: &mut dyn FnMut(&mut Net, Time, HostId, HostId),
+    ) {
+        let now = self.now;
+        for &one in from {
             for &other in to.iter().filter(|other| **other != one) {
                 act(&mut self.net, now, one, other);
             }
@@ -57,14 +72,29 @@ impl Kernel {
     /// As `between`, in both directions.
     pub(crate) fn between_both(
         &mut self,
+        verb: &str,
         a: impl ToIpAddrs,
         b: impl ToIpAddrs,
         mut act: impl FnMut(&mut Net, Time, HostId, HostId),
     ) {
-        self.between(a, b, |net, now, from, to| {
+        let (a, b) = (self.hosts_named(&a), self.hosts_named(&b));
+        self.recorder.act(self.now, || {
+            let (a, b) = (self.names_of(&a), self.names_of(&b));
+            format!("{verb} between {a} and {b}")
+        });
+        self.do_between(&a, &b, &mut |net, now, from, to| {
             act(net, now, from, to);
             act(net, now, to, from);
         });
+    }
+
+    /// The names of hosts, one behind the other.
+    pub(crate) fn names_of(&self, hosts: &[HostId]) -> String {
+        let names: Vec<_> = hosts
+            .iter()
+            .map(|host| self.hosts[host.0].name.as_str())
+            .collect();
+        names.join(" ")
     }
 }
 
@@ -77,7 +107,7 @@ impl Net {
         let lost = under_way
             .filter(|(_, packet)| (packet.from, packet.to) == (from, to) && packet.due.is_some());
         for id in lost.map(|(id, _)| id).collect::<Vec<_>>() {
-            self.drop_packet(now, id);
+            self.drop_packet(now, id, Loss::Partition);
         }
     }
 }
@@ -259,7 +289,7 @@ impl<'a> Links<'a> {
     /// Loses a packet.
     pub fn lose(&mut self, sent: &Sent) {
         let now = self.kernel.now;
-        self.kernel.net.drop_packet(now, sent.id);
+        self.kernel.net.drop_packet(now, sent.id, Loss::Taken);
         self.kernel.settle();
     }
 }
@@ -272,8 +302,8 @@ pub struct Packet {
     pub sent: Duration,
     /// When it arrived or was lost.
     pub ended: Duration,
-    /// Whether it was lost.
-    pub is_lost: bool,
+    /// Why it was lost, if it was.
+    pub loss: Option<Loss>,
     /// The host that has sent it.
     pub from: String,
     /// The host that it was sent to, if one has that address.
@@ -286,24 +316,33 @@ pub struct Packet {
     pub kind: PacketKind,
     /// The number of bytes of a program in it.
     pub length: usize,
+    /// Whether a link has [kept](crate::Sim::hold) it.
+    pub was_held: bool,
+    /// Whether it arrived beside the one that was sent, as the network has duplicated it.
+    pub is_copy: bool,
+    /// Whether it is a segment of TCP that was sent before, and seemed to be lost.
+    pub is_repeated: bool,
 }
 
 impl Packet {
     pub(crate) fn new(record: Record, name: impl Fn(HostId) -> String) -> Packet {
-        let (ended, is_lost) = match record.end {
-            End::Delivered(at) => (at, false),
-            End::Lost(at) => (at, true),
+        let (ended, loss) = match record.end {
+            End::Delivered(at) => (at, None),
+            End::Lost(at, loss) => (at, Some(loss)),
         };
         Packet {
             sent: record.sent.elapsed(),
             ended: ended.elapsed(),
-            is_lost,
+            loss,
             from: name(record.from),
             to: record.to.map(name),
             source: record.source,
             destination: record.destination,
             kind: record.kind,
             length: record.length,
+            was_held: record.was_held,
+            is_copy: record.is_copy,
+            is_repeated: record.is_repeated,
         }
     }
 }

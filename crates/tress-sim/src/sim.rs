@@ -14,6 +14,8 @@ use crate::kernel::{self, Host, HostId, Kernel, Stopped};
 use crate::link::{Links, Packet};
 use crate::name::{ToIpAddr, ToIpAddrs};
 use crate::net::{How, Latency};
+use crate::picture::Recording;
+use crate::runner::{self, panic_text};
 use crate::storage::Disk;
 use crate::strict;
 use crate::symbols;
@@ -23,7 +25,7 @@ use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::net::IpAddr;
-use std::panic::resume_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -106,6 +108,7 @@ impl<'a> Sim<'a> {
         chaos::install();
         strict::begin();
         warm_up();
+        runner::record(&kernel.recorder, kernel.seed);
         tress_sys::sim::decide_by(|ready, id| match kernel::here() {
             Some(mut kernel) => kernel.next_task(ready, id),
             None => 0,
@@ -299,6 +302,7 @@ impl<'a> Sim<'a> {
         let id = HostId(kernel.hosts.len());
         let host = Host::new(name.clone(), address, kernel.seed);
         kernel.hosts.push(host);
+        kernel.recorder.host(&name);
         kernel.net.add_host(id, address, &name);
         kernel.add_disk(&name);
         id
@@ -405,7 +409,7 @@ impl<'a> Sim<'a> {
     pub fn pause(&mut self, hosts: impl ToIpAddrs) {
         for address in hosts.addresses(&mut self.kernel_mut().names) {
             let at = self.find(address);
-            self.kernel_mut().hosts[self.machines[at].id.0].is_paused = true;
+            self.kernel_mut().pause(self.machines[at].id);
         }
     }
 
@@ -463,7 +467,9 @@ impl<'a> Sim<'a> {
     /// There is no such host.
     pub fn partition(&self, a: impl ToIpAddrs, b: impl ToIpAddrs) {
         self.kernel_mut()
-            .between_both(a, b, |net, now, from, to| net.cut(now, from, to));
+            .between_both("partition", a, b, |net, now, from, to| {
+                net.cut(now, from, to)
+            });
     }
 
     /// Loses everything that one host sends to the other from now on, and what is on its way, but not what comes back.
@@ -472,7 +478,9 @@ impl<'a> Sim<'a> {
     /// There is no such host.
     pub fn partition_oneway(&self, from: impl ToIpAddrs, to: impl ToIpAddrs) {
         self.kernel_mut()
-            .between(from, to, |net, now, from, to| net.cut(now, from, to));
+            .between("partition", from, to, |net, now, from, to| {
+                net.cut(now, from, to)
+            });
     }
 
     /// Ends a partition of hosts.
@@ -481,7 +489,9 @@ impl<'a> Sim<'a> {
     /// There is no such host.
     pub fn repair(&self, a: impl ToIpAddrs, b: impl ToIpAddrs) {
         self.kernel_mut()
-            .between_both(a, b, |net, _, from, to| net.repair_oneway(from, to));
+            .between_both("repair", a, b, |net, _, from, to| {
+                net.repair_oneway(from, to)
+            });
     }
 
     /// Ends a partition in one direction.
@@ -490,7 +500,9 @@ impl<'a> Sim<'a> {
     /// There is no such host.
     pub fn repair_oneway(&self, from: impl ToIpAddrs, to: impl ToIpAddrs) {
         self.kernel_mut()
-            .between(from, to, |net, _, from, to| net.repair_oneway(from, to));
+            .between("repair", from, to, |net, _, from, to| {
+                net.repair_oneway(from, to)
+            });
     }
 
     /// Keeps everything that hosts send to each other from now on, and what is on its way, until it is [released](Self::release).
@@ -499,7 +511,7 @@ impl<'a> Sim<'a> {
     /// There is no such host.
     pub fn hold(&self, a: impl ToIpAddrs, b: impl ToIpAddrs) {
         self.kernel_mut()
-            .between_both(a, b, |net, _, from, to| net.hold(from, to));
+            .between_both("hold", a, b, |net, _, from, to| net.hold(from, to));
     }
 
     /// Delivers what was kept between hosts, and keeps nothing any more.
@@ -508,7 +520,9 @@ impl<'a> Sim<'a> {
     /// There is no such host.
     pub fn release(&self, a: impl ToIpAddrs, b: impl ToIpAddrs) {
         self.kernel_mut()
-            .between_both(a, b, |net, now, from, to| net.release(now, from, to));
+            .between_both("release", a, b, |net, now, from, to| {
+                net.release(now, from, to)
+            });
     }
 
     /// Sets how long every packet between hosts takes.
@@ -517,9 +531,10 @@ impl<'a> Sim<'a> {
     /// There is no such host.
     pub fn set_link_latency(&self, a: impl ToIpAddrs, b: impl ToIpAddrs, latency: Duration) {
         let latency = Some(Latency::Constant(latency));
-        self.kernel_mut().between_both(a, b, |net, _, from, to| {
-            net.overrides(from, to).latency = latency;
-        });
+        self.kernel_mut()
+            .between_both("latency", a, b, |net, _, from, to| {
+                net.overrides(from, to).latency = latency;
+            });
     }
 
     /// Sets the longest time that a packet between hosts takes. The shortest is that of
@@ -535,7 +550,7 @@ impl<'a> Sim<'a> {
     ) {
         let kernel = self.kernel_mut();
         let latency = Some(kernel.net.config.link.latency.up_to(latency));
-        kernel.between_both(a, b, |net, _, from, to| {
+        kernel.between_both("latency", a, b, |net, _, from, to| {
             net.overrides(from, to).latency = latency;
         });
     }
@@ -585,9 +600,10 @@ impl<'a> Sim<'a> {
     /// # Panics
     /// There is no such host.
     pub fn set_link_fail_rate(&mut self, a: impl ToIpAddrs, b: impl ToIpAddrs, probability: f64) {
-        self.kernel_mut().between_both(a, b, |net, _, from, to| {
-            net.overrides(from, to).fail_rate = Some(probability);
-        });
+        self.kernel_mut()
+            .between_both("fail rate", a, b, |net, _, from, to| {
+                net.overrides(from, to).fail_rate = Some(probability);
+            });
     }
 
     /// Sets the probability that a packet between hosts is lost.
@@ -595,9 +611,10 @@ impl<'a> Sim<'a> {
     /// # Panics
     /// There is no such host.
     pub fn set_link_loss(&mut self, a: impl ToIpAddrs, b: impl ToIpAddrs, probability: f64) {
-        self.kernel_mut().between_both(a, b, |net, _, from, to| {
-            net.overrides(from, to).loss = Some(probability);
-        });
+        self.kernel_mut()
+            .between_both("loss", a, b, |net, _, from, to| {
+                net.overrides(from, to).loss = Some(probability);
+            });
     }
 
     /// Returns the faults that have happened by themselves so far.
@@ -611,6 +628,7 @@ impl<'a> Sim<'a> {
         self.end_faults();
         let kernel = self.kernel_mut();
         let now = kernel.now;
+        kernel.recorder.heal(now);
         let link = &mut kernel.net.config.link;
         (link.loss, link.duplication, link.reordering, link.fail_rate) = (0.0, 0.0, 0.0, 0.0);
         for from in 0..kernel.hosts.len() {
@@ -672,6 +690,45 @@ impl<'a> Sim<'a> {
         records.into_iter().map(packet).collect()
     }
 
+    /// Begins to record what happens: packets, what hosts print, faults, crashes, failures. Hosts that are there already are part of it.
+    ///
+    /// What a test prints within the test harness is recorded if the harness does not keep it: with `--nocapture`.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::fs::File;
+    /// use tress_sim::Builder;
+    ///
+    /// let mut sim = Builder::new().build();
+    /// sim.record();
+    /// sim.client("client", async { Err("no".into()) });
+    /// if sim.run().is_err() {
+    ///     let recording = sim.recording();
+    ///     # let folder = std::env::temp_dir().join(format!("tress-sim-record-{}", std::process::id()));
+    ///     # std::fs::create_dir_all(&folder)?;
+    ///     recording.write_html(File::create(folder.join("run.html"))?)?;
+    ///     recording.write_perfetto(File::create(folder.join("run.pftrace"))?)?;
+    ///     # std::fs::remove_dir_all(&folder)?;
+    /// }
+    /// # Ok::<(), tress_sim::Error>(())
+    /// ```
+    pub fn record(&mut self) {
+        let kernel = self.kernel_mut();
+        kernel.recorder.begin(kernel.seed);
+        kernel.record_hosts();
+    }
+
+    /// Returns what was recorded so far, with the packets that are on their way. It stays, and recording goes on.
+    ///
+    /// # Panics
+    /// Nothing is recorded: [`record`](Self::record) was not called.
+    pub fn recording(&self) -> Recording {
+        let kernel = self.kernel();
+        let recording = kernel.recorder.recording();
+        let recording = recording.expect("`Sim::record` was called before");
+        recording.with_packets(kernel.now, kernel.net.in_flight().into_iter())
+    }
+
     /// Ends the program of hosts as `kill -9` does: the machine stays on, and tells its peers that their connections are
     /// closed. Files stay as they are.
     ///
@@ -692,6 +749,7 @@ impl<'a> Sim<'a> {
         let kernel = self.kernel_mut();
         for host in kernel.hosts_named(&hosts) {
             let error = (seconds * 1e9) as i128;
+            kernel.record_act(host, || format!("clock off by {seconds} s on"));
             let host = &mut kernel.hosts[host.0];
             (host.clock_offset, host.drift_from) = (error, kernel.now);
         }
@@ -705,6 +763,7 @@ impl<'a> Sim<'a> {
         let kernel = self.kernel_mut();
         for host in kernel.hosts_named(&hosts) {
             let now = kernel.now;
+            kernel.record_act(host, || format!("clock off by {parts_per_million} ppm on"));
             let host = &mut kernel.hosts[host.0];
             host.clock_offset = host.clock_error(now);
             (host.clock_drift, host.drift_from) = (parts_per_million, now);
@@ -731,6 +790,7 @@ impl<'a> Sim<'a> {
         assert!(factor > 0, "what takes no time never ends");
         let kernel = self.kernel_mut();
         for host in kernel.hosts_named(&hosts) {
+            kernel.record_act(host, || format!("{factor} times as slow:"));
             kernel.hosts[host.0].slowness = factor;
         }
     }
@@ -768,9 +828,15 @@ impl<'a> Sim<'a> {
             }
             match stopped {
                 Stopped::Asked | Stopped::Event => {}
-                Stopped::Time => return Err(self.took_too_long()),
+                Stopped::Time => {
+                    let why = self.took_too_long();
+                    return Err(self.failed(None, why));
+                }
                 Stopped::Stuck if self.kernel_mut().wait_for_others() => {}
-                Stopped::Stuck => return Err(self.is_stuck()),
+                Stopped::Stuck => {
+                    let why = self.is_stuck();
+                    return Err(self.failed(None, why));
+                }
             }
         }
     }
@@ -788,7 +854,8 @@ impl<'a> Sim<'a> {
         self.advance(self.kernel().now + self.tick)?;
         let is_finished = self.is_finished();
         if !is_finished && self.elapsed() > self.duration {
-            return Err(self.took_too_long());
+            let why = self.took_too_long();
+            return Err(self.failed(None, why));
         }
         Ok(is_finished)
     }
@@ -833,19 +900,36 @@ impl<'a> Sim<'a> {
     /// Hands on what programs have failed with.
     fn check(&mut self) -> Result {
         if let Some(error) = self.invariants.take_violated() {
-            return Err(error);
+            return Err(self.failed(None, error));
         }
         for machine in &self.machines {
             if let Some(status) = self.kernel_mut().hosts[machine.id.0].exited.take() {
                 machine.program.has_exited(status);
             }
             match machine.program.take_failure() {
-                Some(Outcome::Failed(error)) => return Err(error),
-                Some(Outcome::Panicked(panic)) => resume_unwind(panic),
+                Some(Outcome::Failed(error)) => return Err(self.failed(Some(machine.id), error)),
+                Some(Outcome::Panicked(panic)) => {
+                    let text = panic_text(&*panic);
+                    let kernel = self.kernel();
+                    kernel.recorder.failure(kernel.now, Some(machine.id), text);
+                    resume_unwind(panic)
+                }
                 _ => {}
             }
         }
         Ok(())
+    }
+
+    /// Records an error that the simulation, or a host of it, ends with.
+    fn failed(&self, host: Option<HostId>, error: crate::Error) -> crate::Error {
+        let kernel = self.kernel();
+        if kernel.recorder.is_on() {
+            // Code of a user, which may panic.
+            let text = catch_unwind(AssertUnwindSafe(|| error.to_string()));
+            let text = text.unwrap_or_else(|_| "an error that cannot be shown".to_string());
+            kernel.recorder.failure(kernel.now, host, &text);
+        }
+        error
     }
 
     fn waiting_clients(&self) -> String {
@@ -908,6 +992,13 @@ fn erase_plain<'a>(main: Box<dyn FnOnce() -> Result + 'a>) -> Box<dyn FnOnce() -
 
 impl Drop for Sim<'_> {
     fn drop(&mut self) {
+        let kernel = self.kernel();
+        if kernel.recorder.is_on() {
+            for (_, packet) in kernel.net.in_flight() {
+                kernel.recorder.under_way(kernel.now, packet);
+            }
+            kernel.recorder.end();
+        }
         for at in 0..self.machines.len() {
             self.end(at, How::PowerLoss);
         }

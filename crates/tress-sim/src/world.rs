@@ -65,7 +65,9 @@ pub fn reverse_lookup(address: IpAddr) -> Option<String> {
 /// # Panics
 /// The calling thread is not one of a simulated host, or there is no such host.
 pub fn partition(a: impl ToIpAddrs, b: impl ToIpAddrs) {
-    here().between_both(a, b, |net, now, from, to| net.cut(now, from, to));
+    here().between_both("partition", a, b, |net, now, from, to| {
+        net.cut(now, from, to)
+    });
 }
 
 /// Loses everything that one host sends to the other from now on, and what is on its way, but not what comes back.
@@ -73,7 +75,9 @@ pub fn partition(a: impl ToIpAddrs, b: impl ToIpAddrs) {
 /// # Panics
 /// As for [`partition`].
 pub fn partition_oneway(from: impl ToIpAddrs, to: impl ToIpAddrs) {
-    here().between(from, to, |net, now, from, to| net.cut(now, from, to));
+    here().between("partition", from, to, |net, now, from, to| {
+        net.cut(now, from, to)
+    });
 }
 
 /// Ends a partition of hosts.
@@ -81,7 +85,9 @@ pub fn partition_oneway(from: impl ToIpAddrs, to: impl ToIpAddrs) {
 /// # Panics
 /// As for [`partition`].
 pub fn repair(a: impl ToIpAddrs, b: impl ToIpAddrs) {
-    here().between_both(a, b, |net, _, from, to| net.repair_oneway(from, to));
+    here().between_both("repair", a, b, |net, _, from, to| {
+        net.repair_oneway(from, to)
+    });
 }
 
 /// Ends a partition in one direction.
@@ -89,7 +95,9 @@ pub fn repair(a: impl ToIpAddrs, b: impl ToIpAddrs) {
 /// # Panics
 /// As for [`partition`].
 pub fn repair_oneway(from: impl ToIpAddrs, to: impl ToIpAddrs) {
-    here().between(from, to, |net, _, from, to| net.repair_oneway(from, to));
+    here().between("repair", from, to, |net, _, from, to| {
+        net.repair_oneway(from, to)
+    });
 }
 
 /// Keeps everything that hosts send to each other from now on, and what is on its way, until it is [released](release).
@@ -97,7 +105,7 @@ pub fn repair_oneway(from: impl ToIpAddrs, to: impl ToIpAddrs) {
 /// # Panics
 /// As for [`partition`].
 pub fn hold(a: impl ToIpAddrs, b: impl ToIpAddrs) {
-    here().between_both(a, b, |net, _, from, to| net.hold(from, to));
+    here().between_both("hold", a, b, |net, _, from, to| net.hold(from, to));
 }
 
 /// Delivers what was kept between hosts, and keeps nothing any more.
@@ -105,7 +113,9 @@ pub fn hold(a: impl ToIpAddrs, b: impl ToIpAddrs) {
 /// # Panics
 /// As for [`partition`].
 pub fn release(a: impl ToIpAddrs, b: impl ToIpAddrs) {
-    here().between_both(a, b, |net, now, from, to| net.release(now, from, to));
+    here().between_both("release", a, b, |net, now, from, to| {
+        net.release(now, from, to)
+    });
 }
 
 /// Returns how many TCP connections are established on the host of the calling program.

@@ -99,6 +99,12 @@ pub(crate) struct Replay {
     /// Write every step of the run to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<OsString>,
+    /// Write a page to this file that shows the run in a browser
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<OsString>,
+    /// Write a trace of the run to this file, for ui.perfetto.dev
+    #[arg(long, value_name = "FILE")]
+    pub(crate) perfetto: Option<OsString>,
     #[command(flatten)]
     pub(crate) selection: Selection,
 }

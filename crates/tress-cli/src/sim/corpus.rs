@@ -176,6 +176,8 @@ fn passes(selection: &Selection, package: &Package, entry: &Entry) -> io::Result
         choices: entry.choices.clone(),
         name: entry.test.clone(),
         trace: None,
+        html: None,
+        perfetto: None,
     };
     let mut command = replay_command(&replay);
     let output = command.stdin(Stdio::null()).output()?;

@@ -13,6 +13,7 @@ use args::{Command as Wanted, Replay, Run, Selection};
 use std::env;
 use std::ffi::OsString;
 use std::io;
+use std::path::{self, Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus};
 
 /// Does what was asked for.
@@ -56,6 +57,8 @@ fn cargo_test(selection: &Selection) -> Command {
         "SHRINK",
         "SHRINK_RUNS",
         "SHRINK_SECONDS",
+        "HTML",
+        "PERFETTO",
     ] {
         command.env_remove(format!("TRESS_SIM_{variable}"));
     }
@@ -104,14 +107,26 @@ fn run_command(run: &Run) -> Command {
     command
 }
 
+/// The path from the root on, or as it is if the present folder is not known.
+fn absolute(file: &Path) -> PathBuf {
+    path::absolute(file).unwrap_or_else(|_| file.to_path_buf())
+}
+
 fn replay_command(replay: &Replay) -> Command {
     let mut command = cargo_test(&replay.selection);
     command.env("TRESS_SIM_SEED", replay.seed.to_string());
     if let Some(choices) = &replay.choices {
         command.env("TRESS_SIM_CHOICES", choices);
     }
-    if let Some(trace) = &replay.trace {
-        command.env("TRESS_SIM_TRACE", trace);
+    for (variable, file) in [
+        ("TRESS_SIM_TRACE", &replay.trace),
+        ("TRESS_SIM_HTML", &replay.html),
+        ("TRESS_SIM_PERFETTO", &replay.perfetto),
+    ] {
+        if let Some(file) = file {
+            // Cargo runs tests in the folders of their packages.
+            command.env(variable, absolute(Path::new(file)));
+        }
     }
     let (cargo, tests) = given(&replay.selection);
     command.args(cargo).arg(&replay.name);
@@ -184,7 +199,9 @@ mod tests {
             seed: 17,
             name: "elections::two_leaders".to_string(),
             choices: Some("v1/faults:0-".to_string()),
-            trace: Some("steps.txt".into()),
+            trace: Some("/there/steps.txt".into()),
+            html: Some("/there/run.html".into()),
+            perfetto: Some("run.pftrace".into()),
             ..Replay::default()
         };
         let command = replay_command(&replay);
@@ -193,13 +210,15 @@ mod tests {
             arguments.join(" "),
             "test elections::two_leaders -- --exact --nocapture --include-ignored"
         );
-        assert_eq!(
-            environment,
-            [
-                ("TRESS_SIM_CHOICES", "v1/faults:0-"),
-                ("TRESS_SIM_SEED", "17"),
-                ("TRESS_SIM_TRACE", "steps.txt")
-            ]
-        );
+        let trace = absolute(Path::new("run.pftrace"));
+        assert!(trace.is_absolute());
+        let expected = [
+            ("TRESS_SIM_CHOICES", "v1/faults:0-"),
+            ("TRESS_SIM_HTML", "/there/run.html"),
+            ("TRESS_SIM_PERFETTO", trace.to_str().unwrap()),
+            ("TRESS_SIM_SEED", "17"),
+            ("TRESS_SIM_TRACE", "/there/steps.txt"),
+        ];
+        assert_eq!(environment, expected);
     }
 }

@@ -74,6 +74,8 @@ fn replay(selection: &Selection, seed: u64, choices: Option<String>, name: &str)
         name: name.to_string(),
         choices,
         trace: None,
+        html: None,
+        perfetto: None,
         selection: selection.clone(),
     }
 }

@@ -3,6 +3,7 @@
 use super::{Kernel, ThreadId};
 use crate::draw::Stream;
 use crate::net::How;
+use crate::picture::State;
 use crate::time::Time;
 use std::net::IpAddr;
 use std::sync::Weak;
@@ -91,6 +92,7 @@ impl Kernel {
         host.runtimes.clear();
         (host.is_up, host.is_paused, host.started_at) = (true, false, self.now);
         self.net.switch_on(id);
+        self.recorder.state(self.now, id, State::Started);
     }
 
     /// Ends a host. What its threads still do has no effect on others.
@@ -100,6 +102,7 @@ impl Kernel {
             host.is_up = false;
             host.is_paused = false;
             let now = self.now;
+            self.recorder.state(now, id, how.into());
             self.net.crash(now, id, how);
             match how {
                 How::PowerLoss => self.disks[id.0].power_loss(now),
@@ -109,11 +112,45 @@ impl Kernel {
         }
     }
 
+    /// Notes that the program of the running thread has ended by itself.
+    pub(crate) fn program_has_ended(&mut self) {
+        let (_, host) = self.running();
+        if self.hosts[host.0].is_up {
+            self.recorder.state(self.now, host, State::Ended);
+        }
+    }
+
+    /// Keeps the threads of a host from running.
+    pub(crate) fn pause(&mut self, id: HostId) {
+        self.hosts[id.0].is_paused = true;
+        self.recorder.state(self.now, id, State::Paused);
+    }
+
     /// Sees to it that no thread that a host has now runs again.
     pub(crate) fn abandon(&mut self, id: HostId) {
         let host = &mut self.hosts[id.0];
         host.starts += 1;
         host.delayed.clear();
+    }
+
+    /// Records that something is done to a host.
+    pub(crate) fn record_act(&self, id: HostId, what: impl FnOnce() -> String) {
+        let name = &self.hosts[id.0].name;
+        self.recorder.act(self.now, || format!("{} {name}", what()));
+    }
+
+    /// Records the hosts that are there already.
+    pub(crate) fn record_hosts(&self) {
+        for (at, host) in self.hosts.iter().enumerate() {
+            self.recorder.host(&host.name);
+            if host.is_up {
+                self.recorder
+                    .state(host.started_at, HostId(at), State::Started);
+            }
+            if host.is_paused {
+                self.recorder.state(self.now, HostId(at), State::Paused);
+            }
+        }
     }
 
     /// Notes a runtime that the program of the running thread's host has made.

@@ -41,6 +41,7 @@ use crate::disk::Disk;
 use crate::draw::Stream;
 use crate::name::Names;
 use crate::net::{self, Net};
+use crate::picture::Recorder;
 use crate::time::Time;
 use choose::Choose;
 use event::Events;
@@ -82,6 +83,7 @@ pub(crate) struct Kernel {
     pub(crate) choose: Choose,
     pub(crate) buggify: Buggify,
     steps: Steps,
+    pub(crate) recorder: Recorder,
     /// The wall clock at the start.
     pub(crate) epoch: Duration,
     pub(crate) seed: u64,
@@ -98,6 +100,9 @@ impl Kernel {
         network: net::Config,
     ) -> Kernel {
         let made = Made::new();
+        let recorder = Recorder::default();
+        let mut net = Net::new(Stream::new(seed, "network"), made.clone(), network);
+        net.set_recorder(recorder.clone());
         Kernel {
             now: Time::START,
             events: Events::default(),
@@ -106,13 +111,14 @@ impl Kernel {
             descriptors: Descriptors::default(),
             disks: Vec::new(),
             real_paths: Vec::new(),
-            net: Net::new(Stream::new(seed, "network"), made.clone(), network),
+            net,
             names,
             futexes: Futexes::default(),
             choose: Choose::new(seed, policy, made.clone()),
             buggify: Buggify::new(seed, made.clone()),
             made,
             steps: Steps::default(),
+            recorder,
             epoch,
             seed,
             busy: false,

@@ -191,7 +191,20 @@ pub(crate) fn note_past(what: fmt::Arguments<'_>) {
 
 /// Notes what a run writes to its standard output or error.
 pub(crate) fn note_output(fd: libc::c_int, bytes: &[u8]) {
+    record_output(fd, bytes);
     note_bytes(Kind::Output, fd, bytes);
+}
+
+/// Records what a host, or the test between two steps of a simulation, has written.
+fn record_output(fd: libc::c_int, bytes: &[u8]) {
+    // The caller looks at `errno`.
+    let errno = raw::errno();
+    if let Some(kernel) = super::here().or_else(super::enter_owned) {
+        let host = kernel.threads.running_host();
+        let is_error = fd == libc::STDERR_FILENO;
+        kernel.recorder.output(kernel.now, host, is_error, bytes);
+    }
+    raw::set_errno(errno);
 }
 
 /// Notes what a thread of a host reads from outside of the simulation.

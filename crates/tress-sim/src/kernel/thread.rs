@@ -5,6 +5,7 @@ mod report;
 use super::{Errno, Event, HostId, Kernel};
 use crate::fiber::{self, Context, Donor};
 use crate::net::How;
+use crate::picture;
 use crate::raw;
 use crate::time::Time;
 use std::backtrace::Backtrace;
@@ -605,6 +606,7 @@ impl Kernel {
 
     /// Lets the threads of a host run again.
     pub(crate) fn resume(&mut self, host: HostId) {
+        self.recorder.state(self.now, host, picture::State::Resumed);
         let host = &mut self.hosts[host.0];
         host.is_paused = false;
         for (id, turn) in std::mem::take(&mut host.delayed) {

@@ -39,7 +39,8 @@ pub(crate) use config::{Config, Overrides};
 pub(crate) use names::How;
 pub(crate) use options::{Options, Value};
 pub use packet::Kind as PacketKind;
-pub(crate) use packet::{End, PacketId, Record};
+pub use packet::Loss;
+pub(crate) use packet::{End, Packet, PacketId, Record};
 
 use crate::choices::Made;
 use crate::draw::Stream;

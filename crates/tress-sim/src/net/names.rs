@@ -1,10 +1,11 @@
 //! Hosts: their names, what happens to them, and the links between them.
 
 use super::address::Names;
-use super::packet::{Packet, PacketId, Record};
+use super::packet::{Loss, Packet, PacketId, Record};
 use super::wire::{Counters, Machine};
 use super::{Kind, Net, Overrides, SocketId};
 use crate::kernel::HostId;
+use crate::picture::Recorder;
 use crate::time::Time;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
@@ -165,8 +166,8 @@ impl Net {
     }
 
     /// Loses a packet that is on its way.
-    pub(crate) fn drop_packet(&mut self, now: Time, packet: PacketId) {
-        self.wire.drop_packet(now, packet);
+    pub(crate) fn drop_packet(&mut self, now: Time, packet: PacketId, loss: Loss) {
+        self.wire.drop_packet(now, packet, loss);
     }
 
     pub(crate) fn counters(&self) -> Counters {
@@ -176,6 +177,11 @@ impl Net {
     /// Returns the number of connections that programs of a host have.
     pub(crate) fn established(&self, host: HostId) -> usize {
         self.wire.machines[host.0].established
+    }
+
+    /// Has packets recorded.
+    pub(crate) fn set_recorder(&mut self, recorder: Recorder) {
+        self.wire.recorder = recorder;
     }
 
     /// Starts or stops to write down what happens to packets.

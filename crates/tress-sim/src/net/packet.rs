@@ -23,6 +23,10 @@ pub(crate) struct Packet {
     pub(crate) due: Option<Time>,
     /// Counts the packets of all hosts.
     pub(crate) order: u64,
+    /// A link has kept it.
+    pub(crate) was_held: bool,
+    /// The network has made it of another one.
+    pub(crate) is_copy: bool,
     pub(super) body: Body,
 }
 
@@ -60,6 +64,8 @@ pub(super) struct Segment {
     pub(super) is_reset: bool,
     /// Nothing follows for now.
     pub(super) is_pushed: bool,
+    /// All of it was sent before.
+    pub(super) is_repeated: bool,
     pub(super) bytes: Vec<u8>,
 }
 
@@ -121,6 +127,11 @@ impl Packet {
         }
     }
 
+    /// Returns whether it is a segment that was sent before.
+    pub(crate) fn is_repeated(&self) -> bool {
+        matches!(&self.body, Body::Segment(segment) if segment.is_repeated)
+    }
+
     /// Its length with headers.
     pub(super) fn length(&self) -> usize {
         let network = if self.destination.is_ipv6() { 40 } else { 20 };
@@ -142,6 +153,9 @@ impl Packet {
             destination: self.destination,
             kind: self.kind(),
             length: self.bytes().len(),
+            was_held: self.was_held,
+            is_copy: self.is_copy,
+            is_repeated: self.is_repeated(),
         }
     }
 }
@@ -150,8 +164,27 @@ impl Packet {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     Delivered(Time),
-    /// By chance, by a full queue, by a link that is cut, or by a host that is off.
-    Lost(Time),
+    Lost(Time, Loss),
+}
+
+/// Why a packet was lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Loss {
+    /// By chance.
+    Chance,
+    /// Its link is cut, or was while it was on its way.
+    Partition,
+    /// Its link has broken by chance.
+    Broken,
+    /// Its link had more to send than it keeps.
+    Queue,
+    /// The host that it was sent to was off.
+    Off,
+    /// No host has that address.
+    NoHost,
+    /// By [`Links::lose`](crate::Links::lose).
+    Taken,
 }
 
 /// What is known of a packet afterwards.
@@ -167,4 +200,7 @@ pub(crate) struct Record {
     pub(crate) kind: Kind,
     /// Number of bytes of a program in it.
     pub(crate) length: usize,
+    pub(crate) was_held: bool,
+    pub(crate) is_copy: bool,
+    pub(crate) is_repeated: bool,
 }

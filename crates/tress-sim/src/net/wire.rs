@@ -3,11 +3,12 @@
 use super::Event;
 use super::config::{Config, Latency, LinkConfig, Overrides};
 use super::hash::Table;
-use super::packet::{Body, End, Packet, PacketId, Record};
+use super::packet::{Body, End, Loss, Packet, PacketId, Record};
 use super::slab::Slab;
 use crate::choices::Made;
 use crate::draw::Stream;
 use crate::kernel::{HostId, ObjectId};
+use crate::picture::Recorder;
 use crate::time::Time;
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -31,6 +32,7 @@ pub(super) struct Wire {
     /// The first number of the TCP connection that began last.
     pub(super) last_number: u64,
     pub(super) log: Option<Vec<Record>>,
+    pub(super) recorder: Recorder,
 }
 
 /// A host, as the network sees it.
@@ -112,6 +114,7 @@ impl Wire {
             counters: Counters::default(),
             last_number: 0,
             log: None,
+            recorder: Recorder::default(),
         }
     }
 
@@ -173,7 +176,7 @@ impl Wire {
     ) -> Time {
         self.counters.sent += 1;
         let order = self.counters.sent;
-        let packet = Packet {
+        let mut packet = Packet {
             from,
             to: to.unwrap_or(from),
             source,
@@ -181,14 +184,17 @@ impl Wire {
             sent: now,
             due: None,
             order,
+            was_held: false,
+            is_copy: false,
             body,
         };
         let length = packet.length();
         self.counters.bytes += length as u64;
         let Some(to) = to else {
             self.counters.lost += 1;
+            self.recorder.packet_to_nobody(&packet);
             if let Some(log) = &mut self.log {
-                let record = packet.record(End::Lost(now));
+                let record = packet.record(End::Lost(now, Loss::NoHost));
                 log.push(Record { to: None, ..record });
             }
             return after;
@@ -207,7 +213,11 @@ impl Wire {
             false => made.goes_wrong(stream, config.fail_rate),
         };
         if link.is_cut || link.has_failed {
-            self.lose(now, &packet);
+            let loss = match link.is_cut {
+                true => Loss::Partition,
+                false => Loss::Broken,
+            };
+            self.lose(now, &packet, loss);
             return after;
         }
         // A datagram that is larger than a packet is lost with any of its fragments.
@@ -216,10 +226,11 @@ impl Wire {
             (0..fragments).any(|_| made.goes_wrong(stream, config.loss))
         };
         if is_lost {
-            self.lose(now, &packet);
+            self.lose(now, &packet, Loss::Chance);
             return after;
         }
         if link.is_held {
+            packet.was_held = true;
             let id = PacketId(self.packets.insert_with(|_| packet));
             link.held.push(id);
             return after;
@@ -230,7 +241,7 @@ impl Wire {
                 |bytes: usize| Duration::from_secs_f64(bytes as f64 / bandwidth.max(1) as f64);
             let begins = link.busy_until.max(now);
             if begins.since(now) > takes(config.queue) {
-                self.lose(now, &packet);
+                self.lose(now, &packet, Loss::Queue);
                 return after;
             }
             leaves = begins + takes(length);
@@ -246,7 +257,11 @@ impl Wire {
         }
         if made.goes_wrong(stream, config.duplication) {
             let again = leaves + config.latency.draw(stream, made, &mut link.fixed);
-            self.deliver_at(again.max(due), packet.clone());
+            let copy = Packet {
+                is_copy: true,
+                ..packet.clone()
+            };
+            self.deliver_at(again.max(due), copy);
         }
         self.deliver_at(due, packet);
         next
@@ -262,10 +277,16 @@ impl Wire {
         self.schedule(due, Event::Arrive(id));
     }
 
-    pub(super) fn lose(&mut self, now: Time, packet: &Packet) {
+    fn lose(&mut self, now: Time, packet: &Packet, loss: Loss) {
         self.counters.lost += 1;
+        self.note(packet, End::Lost(now, loss));
+    }
+
+    /// Notes that the way of a packet has ended.
+    fn note(&mut self, packet: &Packet, end: End) {
+        self.recorder.packet(packet, end);
         if let Some(log) = &mut self.log {
-            log.push(packet.record(End::Lost(now)));
+            log.push(packet.record(end));
         }
     }
 
@@ -275,10 +296,11 @@ impl Wire {
         packet.due?;
         if !self.machines[packet.to.0].is_up {
             let packet = self.packets.remove(id.0)?;
-            self.lose(now, &packet);
+            self.lose(now, &packet, Loss::Off);
             return None;
         }
         self.counters.delivered += 1;
+        self.recorder.packet(packet, End::Delivered(now));
         if let Some(log) = &mut self.log {
             log.push(packet.record(End::Delivered(now)));
         }
@@ -334,6 +356,7 @@ impl Wire {
         for id in &kept {
             if let Some(packet) = self.packets.get_mut(id.0) {
                 packet.due = None;
+                packet.was_held = true;
             }
         }
         self.link(from, to).held.extend(kept);
@@ -362,7 +385,7 @@ impl Wire {
     }
 
     /// Removes a packet: it never arrives.
-    pub(super) fn drop_packet(&mut self, now: Time, id: PacketId) {
+    pub(super) fn drop_packet(&mut self, now: Time, id: PacketId, loss: Loss) {
         let Some(packet) = self.packets.remove(id.0) else {
             return;
         };
@@ -371,7 +394,7 @@ impl Wire {
                 .held
                 .retain(|other| *other != id);
         }
-        self.lose(now, &packet);
+        self.lose(now, &packet, loss);
     }
 
     /// Returns the packets that are on their way or kept, in the order in which they were sent.

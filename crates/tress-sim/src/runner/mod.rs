@@ -47,6 +47,8 @@
 //! | `TRESS_SIM_SHRINK` | `1`: the one seed is not shown while it runs but shrunk if it fails, and its line of the corpus is replaced |
 //! | `TRESS_SIM_SHRINK_RUNS` | the maximum number of runs that a failure is shrunk with: 300; 0: it is not shrunk |
 //! | `TRESS_SIM_SHRINK_SECONDS` | the maximum number of seconds of real time for that: 30 |
+//! | `TRESS_SIM_PICTURES` | the folder that pictures of failing runs are written to, or `0` for none; see below |
+//! | `TRESS_SIM_HTML`, `TRESS_SIM_PERFETTO` | files that pictures of the one seed are written to, also if it passes |
 //! | `TRESS_SIM_CORPUS` | the file of seeds that have failed, or `off`; see below |
 //!
 //! `MADSIM_TEST_SEED`, `MADSIM_TEST_NUM`, `MADSIM_TEST_JOBS` and `MADSIM_TEST_CHECK_DETERMINISM` mean the same;
@@ -74,6 +76,12 @@
 //! | `polls` | times of polls | 100 ns |
 //! | `latencies` | times of packets, lookups and disks that vary | the mean, the middle or the more frequent one |
 //!
+//! # Pictures
+//! A seed that has failed is then run once more, with the faults that it takes, and recorded. Two files show what has happened:
+//! a page for a browser, with hosts as columns and packets as arrows between them, and a trace for
+//! [Perfetto](https://ui.perfetto.dev). They are in the folder `sim-pictures` of Cargo's target folder, and the report has their names.
+//! [`Sim::record`](crate::Sim::record) makes the same of a simulation that has no runner.
+//!
 //! # Seeds that have failed
 //! They are added to the file `sim-corpus.txt` beside the manifest of the package, one line each: the name of the test, the
 //! seed, the choice string if it was shrunk, and how it failed. A test runs those of that file before any others. Lines may be
@@ -83,6 +91,7 @@ mod check;
 mod corpus;
 mod options;
 pub(crate) mod page;
+mod pictures;
 mod place;
 mod pool;
 mod present;
@@ -91,14 +100,15 @@ mod server;
 mod shrink;
 mod symptom;
 
-pub(crate) use present::{draw, duration, is_run, is_thread_of_test, seed, write_log};
+pub(crate) use present::{draw, duration, is_run, is_thread_of_test, record, seed, write_log};
+pub(crate) use server::panic_text;
 
 use crate::chaos;
 use crate::choices::Choices;
 use check::Pairs;
 use corpus::{Corpus, Entry};
 use options::Options;
-use page::{DIGEST_OUTPUT, LOG};
+use page::{DIGEST_OUTPUT, LOG, RECORD};
 use pool::{Finished, Job, Outcome, Pool};
 use report::Progress;
 use shrink::Shrunk;
@@ -335,6 +345,10 @@ fn run_seeds(test: &Test, options: &Options) -> io::Result<Result<(), String>> {
         (None, true) => DIGEST_OUTPUT,
         (None, false) => 0,
     };
+    let flags = match options.is_live && options.pictures.are_wanted(test) {
+        true => flags | RECORD,
+        false => flags,
+    };
     let backtrace_at = 0;
     let mut jobs = seeds(options, known).flat_map(|(seed, choices)| {
         (0..copies).map(move |copy| Job {
@@ -351,7 +365,9 @@ fn run_seeds(test: &Test, options: &Options) -> io::Result<Result<(), String>> {
         ..Tally::default()
     };
     let progress = Progress::new(test, total);
-    let mut done = |job, finished| {
+    let mut recording = None;
+    let mut done = |job, mut finished: Finished| {
+        recording = finished.recording.take();
         let goes_on = tally.add(job, finished);
         progress.passed(tally.passed);
         goes_on
@@ -369,7 +385,21 @@ fn run_seeds(test: &Test, options: &Options) -> io::Result<Result<(), String>> {
             true => None,
             false => shrink::shrink(&mut pool, &tally.failures[0], options)?,
         };
-        return Ok(Err(failed(test, options, &corpus, tally, shrunk)));
+        let failure = &tally.failures[0];
+        let pictures = match recording {
+            // It was run alone, and recorded at once.
+            Some(recording) => {
+                let recording = recording.failed(report::how(&failure.finished.outcome));
+                options.pictures.write(test, failure.seed, recording)
+            }
+            None => pictures::of_failure(&mut pool, test, options, failure, shrunk.as_ref())?,
+        };
+        return Ok(Err(failed(
+            test, options, &corpus, tally, shrunk, &pictures,
+        )));
+    }
+    if let Some(recording) = recording.filter(|_| options.pictures.has_files()) {
+        eprint!("{}", options.pictures.write(test, options.seed, recording));
     }
     Ok(reached(test, options, &tally))
 }
@@ -381,6 +411,7 @@ fn failed(
     corpus: &Corpus,
     tally: Tally,
     shrunk: Option<Shrunk>,
+    pictures: &str,
 ) -> String {
     let mut text = report::failure(
         test,
@@ -388,6 +419,7 @@ fn failed(
         &tally.failures,
         tally.passed,
         shrunk.as_ref(),
+        pictures,
     );
     if !options.is_live && !test.should_panic {
         for (at, failure) in tally.failures.iter().enumerate() {
@@ -443,6 +475,7 @@ mod tests {
             choices: Default::default(),
             shrinks: false,
             budget: Default::default(),
+            pictures: Default::default(),
         };
         let plain = |seed| (seed, Rc::default());
         let changed = (6, Rc::new(super::Choices::parse("v1/schedule:0-").unwrap()));

@@ -1,5 +1,6 @@
 //! What the environment asks of a run.
 
+use super::pictures::Pictures;
 use super::shrink::Budget;
 use crate::choices::{self, Choices};
 use std::env;
@@ -30,6 +31,8 @@ pub(super) struct Options {
     pub(super) shrinks: bool,
     /// What may be spent on shrinking a failure.
     pub(super) budget: Budget,
+    /// Pictures of runs.
+    pub(super) pictures: Pictures,
 }
 
 /// Real time that one seed may take, unless something else is asked for.
@@ -106,6 +109,13 @@ impl Options {
                     .to_string(),
             );
         }
+        let pictures = Pictures::from(&variable);
+        if pictures.has_files() && (!is_live || jobs == Some(0)) {
+            return Err(
+                "TRESS_SIM_HTML and TRESS_SIM_PERFETTO need a TRESS_SIM_SEED, alone, and a process of its own: they are of one run"
+                    .to_string(),
+            );
+        }
         let first = seed.unwrap_or(0);
         Ok(Options {
             seed: first,
@@ -119,6 +129,7 @@ impl Options {
             choices: Rc::new(choices),
             shrinks,
             budget,
+            pictures,
         })
     }
 }
@@ -197,6 +208,8 @@ mod tests {
             [("TRESS_SIM_CHOICES", "faults"), ("TRESS_SIM_SEED", "1")],
             [("TRESS_SIM_SHRINK", "1"), ("", "")],
             [("TRESS_SIM_SHRINK_RUNS", "x"), ("", "")],
+            [("TRESS_SIM_HTML", "file"), ("", "")],
+            [("TRESS_SIM_PERFETTO", "file"), ("TRESS_SIM_NUM", "5")],
         ] {
             assert!(read(&variables).is_err(), "{variables:?}");
         }

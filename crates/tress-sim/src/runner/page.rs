@@ -23,6 +23,12 @@ pub(crate) const LOG: u64 = 2;
 /// The detector is on, as with `TRESS_SIM_STRICT=1`.
 pub(crate) const STRICT: u64 = 4;
 
+/// What happens is recorded.
+pub(crate) const RECORD: u64 = 4;
+
+/// Where in the shared file, behind the page, the tape of a recording is.
+pub(super) const TAPE: usize = size_of::<Page>().next_multiple_of(64 * 1024);
+
 /// Maximum number of sites of `tress_chaos` that a run reports.
 pub(crate) const SITES: usize = 8192;
 

@@ -3,9 +3,10 @@
 use super::Test;
 use super::fixed;
 use super::options::Options;
-use super::page::{Page, state};
+use super::page::{self, Page, state};
 use super::server::{Ended, Hello};
 use crate::choices::{Choices, Kind, Ranges};
+use crate::picture::{self, Recording, Tape};
 use std::collections::VecDeque;
 use std::env;
 use std::ffi::c_int;
@@ -64,6 +65,8 @@ pub(super) struct Finished {
     pub(super) place: String,
     /// The numbers of the choices that it has made, for each kind.
     pub(super) made: [Ranges; Kind::NUMBER],
+    /// If it was asked for.
+    pub(super) recording: Option<Recording>,
 }
 
 /// Servers, of which each runs one seed at a time.
@@ -89,6 +92,8 @@ struct Server {
     page: &'static Page,
     /// Real time that a run may take.
     limit: Duration,
+    /// What a run was recorded on, if it was.
+    tape: *mut u8,
     job: Option<Job>,
 }
 
@@ -210,8 +215,10 @@ impl Server {
         let (commands_read, commands) = pipe()?;
         let (results, results_write) = pipe()?;
         let memory = memory(c"tress-sim-page")?;
-        memory.set_len(size_of::<Page>() as u64)?;
-        let page = map(&memory)?;
+        memory.set_len((page::TAPE + picture::SIZE) as u64)?;
+        // SAFETY: a new mapping of that size; zeros are a valid page.
+        let page = unsafe { &*map(&memory, 0, size_of::<Page>())?.cast::<Page>() };
+        let tape = map(&memory, page::TAPE, picture::SIZE)?;
         let (out, err) = match options.is_live {
             true => (duplicate(1)?, duplicate(2)?),
             false => (
@@ -274,6 +281,7 @@ impl Server {
             trace: options.trace.is_none().then_some(trace),
             page,
             limit: options.time_limit,
+            tape,
             job: None,
         })
     }
@@ -307,6 +315,9 @@ impl Server {
         let limit = job.limit.map_or(self.limit, |limit| limit.min(self.limit));
         let limit = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
         self.page.limit.store(limit, Ordering::Relaxed);
+        if job.flags & page::RECORD != 0 {
+            self.tape().clear(job.seed);
+        }
         for file in [&self.out, &self.err, &self.trace].into_iter().flatten() {
             file.set_len(0)?;
         }
@@ -314,6 +325,11 @@ impl Server {
         commands.write_all(&job.seed.to_ne_bytes())?;
         self.job = Some(job);
         Ok(())
+    }
+
+    fn tape(&self) -> Tape {
+        // SAFETY: mapped by `start`, and no run is under way.
+        unsafe { Tape::at(self.tape) }
     }
 
     fn end(&mut self) -> io::Result<(Job, Finished)> {
@@ -346,6 +362,7 @@ impl Server {
             faults: page.faults(),
             place: page.place(),
             made: Kind::ALL.map(|kind| page.made(kind)),
+            recording: (job.flags & page::RECORD != 0).then(|| Recording::read(&self.tape())),
             sites: (0..crate::chaos::number_of_sites())
                 .map(|site| page.site(site))
                 .collect(),
@@ -364,7 +381,8 @@ impl Drop for Server {
             libc::munmap(
                 ptr::from_ref(self.page).cast_mut().cast(),
                 size_of::<Page>(),
-            )
+            );
+            libc::munmap(self.tape.cast(), picture::SIZE);
         };
     }
 }
@@ -444,9 +462,9 @@ fn duplicate(fd: c_int) -> io::Result<File> {
     }
 }
 
-fn map(memory: &File) -> io::Result<&'static Page> {
-    let (size, access) = (size_of::<Page>(), libc::PROT_READ | libc::PROT_WRITE);
-    // SAFETY: a new mapping of a file of that size; zeros are a valid page.
+fn map(memory: &File, offset: usize, size: usize) -> io::Result<*mut u8> {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: a new mapping, of a part of a file.
     unsafe {
         let at = libc::mmap(
             ptr::null_mut(),
@@ -454,12 +472,12 @@ fn map(memory: &File) -> io::Result<&'static Page> {
             access,
             libc::MAP_SHARED,
             memory.as_raw_fd(),
-            0,
+            offset as libc::off_t,
         );
         if at == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        Ok(&*at.cast::<Page>())
+        Ok(at.cast())
     }
 }
 

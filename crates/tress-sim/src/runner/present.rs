@@ -1,6 +1,7 @@
 //! The run that this process is, if it is one.
 
 use super::{fixed, page};
+use crate::picture::{Recorder, Tape};
 use crate::raw;
 use std::env;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
@@ -72,6 +73,15 @@ pub(crate) fn draw(buffer: &mut [u8]) -> bool {
 /// another one in each process.
 pub(crate) fn is_thread_of_test(thread: libc::pid_t) -> bool {
     is_run() && THREAD.load(Ordering::Relaxed) == thread
+}
+
+/// Has a simulation of a run that is recorded write to the tape of it, unless another one does.
+pub(crate) fn record(recorder: &Recorder, seed: u64) {
+    if page::page().has(page::RECORD) {
+        if let Some(tape) = Tape::shared() {
+            recorder.begin_on(tape, seed);
+        }
+    }
 }
 
 /// Writes to the log of steps.

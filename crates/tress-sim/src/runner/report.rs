@@ -38,6 +38,7 @@ pub(super) fn failure(
     failures: &[Failure],
     passed: u64,
     shrunk: Option<&Shrunk>,
+    pictures: &str,
 ) -> String {
     let Failure {
         seed,
@@ -79,6 +80,7 @@ pub(super) fn failure(
     if let Some(shrunk) = shrunk {
         text += &what_it_takes(shrunk);
     }
+    text += pictures;
     if !options.is_live {
         let _ = write!(text, "Run it again:\n{}", replay(test, *seed, choices));
     }

@@ -5,6 +5,7 @@
 
 use super::page::{self, Page, state};
 use super::{fixed, place, present};
+use crate::picture;
 use std::any::Any;
 use std::ffi::c_int;
 use std::io::Write;
@@ -34,6 +35,7 @@ pub(super) struct Ended {
 pub(super) fn serve(body: &dyn Fn() -> Result<(), String>) -> ! {
     let page = map();
     place::watch();
+    let tape = map_tape();
     wait_for_main_thread();
     // SAFETY: the argument asks for the present value.
     let personality = unsafe { libc::personality(0xffff_ffff) };
@@ -54,7 +56,7 @@ pub(super) fn serve(body: &dyn Fn() -> Result<(), String>) -> ! {
         let _ = std::io::stdout().flush();
         // SAFETY: no other thread of this process holds a lock: the only one is the main thread, which waits.
         match unsafe { libc::fork() } {
-            0 => run(u64::from_ne_bytes(seed), page, body),
+            0 => run(u64::from_ne_bytes(seed), page, tape, body),
             -1 => fail("cannot fork"),
             child => send(&wait(child, page)),
         }
@@ -78,6 +80,26 @@ fn map() -> &'static Page {
             fail("cannot map memory");
         }
         &*at.cast::<Page>()
+    }
+}
+
+/// Maps the tape that a run is recorded on, also if none is: what is mapped is the same for all runs.
+fn map_tape() -> *mut u8 {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: a new mapping; the file has that size. It stays for ever.
+    unsafe {
+        let at = libc::mmap(
+            ptr::null_mut(),
+            picture::SIZE,
+            access,
+            libc::MAP_SHARED | libc::MAP_NORESERVE,
+            fixed::PAGE,
+            page::TAPE as libc::off_t,
+        );
+        if at == libc::MAP_FAILED {
+            fail("cannot map memory");
+        }
+        at.cast()
     }
 }
 
@@ -198,7 +220,7 @@ fn wait(child: libc::pid_t, page: &Page) -> Ended {
 }
 
 /// Runs a seed, and ends the process.
-fn run(seed: u64, page: &'static Page, body: &dyn Fn() -> Result<(), String>) -> ! {
+fn run(seed: u64, page: &'static Page, tape: *mut u8, body: &dyn Fn() -> Result<(), String>) -> ! {
     // SAFETY: this process has just been forked, and owns these descriptors.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
@@ -209,6 +231,10 @@ fn run(seed: u64, page: &'static Page, body: &dyn Fn() -> Result<(), String>) ->
         }
     }
     page::set(page);
+    if page.has(page::RECORD) {
+        // SAFETY: mapped by `map_tape`, for ever; the other process looks at it when this one has ended.
+        unsafe { picture::Tape::share(tape) };
+    }
     present::begin(seed);
     let (state, text, place) = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => (state::PASSED, String::new(), String::new()),
@@ -227,7 +253,7 @@ fn run(seed: u64, page: &'static Page, body: &dyn Fn() -> Result<(), String>) ->
 }
 
 /// Returns the message of a panic.
-pub(super) fn panic_text(panic: &(dyn Any + Send)) -> &str {
+pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> &str {
     let string = panic.downcast_ref::<String>().map(String::as_str);
     let string = string.or_else(|| panic.downcast_ref::<&str>().copied());
     string.unwrap_or("the value of the panic is no text")

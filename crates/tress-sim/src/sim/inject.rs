@@ -72,16 +72,12 @@ impl Sim<'_> {
             what,
         };
         page().note_fault(&happened.to_string());
+        self.kernel().recorder.fault(now, &happened);
         self.happened.push(happened);
     }
 
     fn name(&self, host: HostId) -> &str {
         &self.kernel().hosts[host.0].name
-    }
-
-    fn names(&self, hosts: &[HostId]) -> String {
-        let names: Vec<_> = hosts.iter().map(|host| self.name(*host)).collect();
-        names.join(" ")
     }
 
     /// Does what a fault does, if there is a host to which it can be done. Returns it in words, and what undoes it.
@@ -99,7 +95,11 @@ impl Sim<'_> {
                     .iter()
                     .flat_map(|&a| others.iter().flat_map(move |&b| [(a, b), (b, a)]));
                 let pairs: Vec<_> = pairs.collect();
-                let what = format!("{} from {}", self.names(&some), self.names(&others));
+                let what = format!(
+                    "{} from {}",
+                    self.kernel().names_of(&some),
+                    self.kernel().names_of(&others)
+                );
                 self.each(&pairs, |sim, from, to| sim.cut(from, to));
                 Some((what, Some(Undo::Repair(pairs))))
             }
@@ -168,8 +168,10 @@ impl Sim<'_> {
             }
             Fault::Pause => {
                 let host = HostId(stream.below(count.max(1)));
-                let state = self.kernel_mut().hosts.get_mut(host.0)?;
-                state.is_paused = true;
+                if count == 0 {
+                    return None;
+                }
+                self.kernel_mut().pause(host);
                 Some((self.name(host).to_string(), Some(Undo::Resume(host))))
             }
             Fault::Clock => {

@@ -22,6 +22,7 @@ impl Books {
                 let is_new = self.keys.insert(key.to_string());
                 if is_new || !is_mended {
                     self.balance += amount.parse::<u64>().expect("an amount");
+                    println!("paid {amount} for {key}: {}", self.balance);
                 }
                 "paid".to_string()
             }

@@ -151,6 +151,9 @@ impl Tcp {
         let (Some(local), Some(remote)) = (cx.base.local, cx.base.remote) else {
             return;
         };
+        let end = segment.end();
+        segment.is_repeated = segment.length() > 0 && end <= self.sender.told;
+        self.sender.told = end.max(self.sender.told);
         let body = Body::Segment(segment);
         let after = self.sender.arrives;
         let from = cx.base.host;

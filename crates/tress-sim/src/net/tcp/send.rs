@@ -16,6 +16,8 @@ pub(super) struct Sender {
     /// The next number to be sent. Goes back when what was sent seems to be lost.
     pub(super) sent: u64,
     pub(super) most_sent: u64,
+    /// The number behind all that a segment was made of.
+    pub(super) told: u64,
     /// The first number that the other end has no room for.
     pub(super) limit: u64,
     buffer: VecDeque<u8>,

@@ -239,7 +239,7 @@ fn a_packet_can_be_delivered_at_once_or_dropped() {
     }
     let ids: Vec<_> = world.net.in_flight().iter().map(|(id, _)| *id).collect();
     let now = world.now;
-    world.net.drop_packet(now, ids[0]);
+    world.net.drop_packet(now, ids[0], Loss::Taken);
     world.net.deliver(now, ids[2]);
     world.until(|world| world.is(b, ready::IN));
     assert_eq!(
@@ -294,11 +294,43 @@ fn the_log_tells_of_each_packet() {
     assert_eq!(kinds, [Connect, Accept, Acknowledge, Data, Data]);
     assert_eq!(log[3].length, 5);
     assert_eq!(log[3].end, End::Delivered(log[3].sent + 10 * MS));
-    assert!(matches!(log[4].end, End::Lost(_)));
+    assert_eq!(log[4].end, End::Lost(log[4].sent, Loss::Partition));
     assert_eq!(
         (log[0].from, log[0].to, log[0].destination),
         (A, Some(B), at(1, 80))
     );
+}
+
+#[test]
+fn the_log_tells_what_the_network_has_done_to_a_packet() {
+    let mut world = World::new(2);
+    world.net.set_log(true);
+    let (client, server) = world.connection();
+    world.net.overrides(A, B).duplication = Some(1.0);
+    world.send(client, b"twice").unwrap();
+    world.receive_all(server, 5);
+    world.net.overrides(A, B).duplication = None;
+    world.pass(SECOND);
+    world.net.hold(A, B);
+    world.send(client, b"kept").unwrap();
+    // Long enough for the segment to be sent again, which is kept as well.
+    world.pass(SECOND);
+    let now = world.now;
+    world.net.release(now, A, B);
+    world.receive_all(server, 4);
+    world.pass(SECOND);
+    let log = world.net.take_log();
+    let data = |wanted: usize| {
+        let data = log
+            .iter()
+            .filter(move |record| record.kind == PacketKind::Data && record.length == wanted);
+        data.map(|record| (record.was_held, record.is_copy, record.is_repeated))
+            .collect::<Vec<_>>()
+    };
+    let mut twice = data(5);
+    twice.sort_unstable();
+    assert_eq!(twice, [(false, false, false), (false, true, false)]);
+    assert_eq!(data(4)[..2], [(true, false, false), (true, false, true)]);
 }
 
 #[test]
