@@ -99,6 +99,7 @@ impl Kernel {
         if host.is_up {
             host.is_up = false;
             host.is_paused = false;
+            self.end_maps(id);
             let now = self.now;
             self.net.crash(now, id, how);
             match how {
