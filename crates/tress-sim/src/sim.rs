@@ -661,6 +661,7 @@ impl<'a> Sim<'a> {
     pub fn disk(&mut self, host: impl ToIpAddr) -> Disk<'_> {
         let kernel = self.kernel_mut();
         let host = kernel.host_named(&host);
+        kernel.write_back_all(host);
         Disk::new(&mut kernel.disks[host.0])
     }
 

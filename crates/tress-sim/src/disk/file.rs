@@ -122,6 +122,27 @@ impl Disk {
         Ok(done as usize)
     }
 
+    /// Reads as a page of memory is filled: nothing goes wrong, and it is no access. Returns how many bytes.
+    pub(crate) fn look(&mut self, id: InodeId, at: u64, into: &mut [u8]) -> Result<usize, Errno> {
+        Ok(self.content_mut(id)?.read(at, into, || None))
+    }
+
+    /// Writes as a page of memory is written back, to a part of the file that there is.
+    ///
+    /// # Errors
+    /// `ENOSPC`.
+    pub(crate) fn write_back(&mut self, id: InodeId, at: u64, bytes: &[u8]) -> Result<(), Errno> {
+        let length = bytes.len() as u64;
+        if let Some(room) = self.room() {
+            if self.content(id)?.fits(at, length, room) < length {
+                return Err(libc::ENOSPC);
+            }
+        }
+        let when = self.when();
+        self.content_mut(id)?.write(at, bytes, when, || None);
+        self.touch(id)
+    }
+
     /// The content has changed now.
     fn touch(&mut self, id: InodeId) -> Result<(), Errno> {
         let wall = self.wall;

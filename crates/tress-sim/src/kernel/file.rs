@@ -4,7 +4,7 @@
 mod tests;
 
 use super::descriptor::Object;
-use super::{Errno, Here, HostId, Kernel, ObjectId, WaitsIn};
+use super::{Errno, Here, Host, HostId, Kernel, ObjectId, WaitsIn};
 use crate::disk::{
     Attributes, Device, Disk, DiskConfig, InodeId, Listed, LockKind, LockRange, Rename,
 };
@@ -53,16 +53,27 @@ impl Kernel {
     ///
     /// # Errors
     /// `EIO`: the host has no power.
-    fn disk(&mut self) -> Result<&mut Disk, Errno> {
+    pub(super) fn disk(&mut self) -> Result<&mut Disk, Errno> {
         let (_, id) = self.running();
-        let host = &self.hosts[id.0];
-        if !host.is_up {
+        if !self.hosts[id.0].is_up {
             return Err(libc::EIO);
         }
-        let wall =
-            (self.epoch + self.now.elapsed()).as_nanos() as i128 + host.clock_error(self.now);
+        let Kernel { disks, hosts, .. } = self;
+        Ok(Kernel::disk_at(disks, hosts, id, self.now, self.epoch))
+    }
+
+    /// The disk of a host, which knows what time it is.
+    pub(super) fn disk_at<'a>(
+        disks: &'a mut [Disk],
+        hosts: &[Host],
+        id: HostId,
+        now: Time,
+        epoch: Duration,
+    ) -> &'a mut Disk {
+        let error = hosts[id.0].clock_error(now);
+        let wall = (epoch + now.elapsed()).as_nanos() as i128 + error;
         let wall = Duration::from_nanos(u64::try_from(wall).unwrap_or(0));
-        Ok(self.disks[id.0].at(self.now, wall))
+        disks[id.0].at(now, wall)
     }
 
     /// The open file of a descriptor, if it belongs to the program that runs.
@@ -77,7 +88,7 @@ impl Kernel {
         }
     }
 
-    fn inode(&mut self, fd: c_int) -> Result<InodeId, Errno> {
+    pub(super) fn inode(&mut self, fd: c_int) -> Result<InodeId, Errno> {
         Ok(self.file(fd)?.inode)
     }
 
@@ -137,6 +148,9 @@ impl Kernel {
             of_use: disk.uses,
             listed: Vec::new(),
         };
+        if flags & libc::O_TRUNC != 0 {
+            self.was_changed(inode)?;
+        }
         let opened = self.open(Object::File(file), flags & libc::O_NONBLOCK != 0);
         if opened.is_err() {
             self.disk()?.release(inode);
@@ -172,7 +186,20 @@ impl Kernel {
         f: impl FnOnce(&mut Disk, InodeId) -> Result<R, Errno>,
     ) -> Result<R, Errno> {
         let inode = self.resolve(name)?;
-        f(self.disk()?, inode)
+        self.change(inode, f)
+    }
+
+    /// Does something to an inode. If it is mapped, before and after that its memory and its content are the same.
+    fn change<R>(
+        &mut self,
+        inode: InodeId,
+        f: impl FnOnce(&mut Disk, InodeId) -> Result<R, Errno>,
+    ) -> Result<R, Errno> {
+        let (_, host) = self.running();
+        self.write_back(host, inode, 0..u64::MAX)?;
+        let result = f(self.disk()?, inode)?;
+        self.was_changed(inode)?;
+        Ok(result)
     }
 
     /// Does something with a path, which need not refer to anything, and the directory that it begins at.
@@ -369,9 +396,10 @@ impl Here {
         self.let_pass(delay);
         // Others may have used the position meanwhile.
         let position = self.file(fd)?.position;
-        let read = self
-            .disk()?
-            .read(inode, at.offset.unwrap_or(position), buffers)?;
+        let start = at.offset.unwrap_or(position);
+        let (_, host) = self.running();
+        self.write_back(host, inode, start..start.saturating_add(length))?;
+        let read = self.disk()?.read(inode, start, buffers)?;
         if at.offset.is_none() {
             self.file(fd)?.position = position + read as u64;
         }
@@ -413,7 +441,9 @@ impl Here {
         }
         self.let_pass(delay);
         let start = place(self)?;
+        let before = self.disk()?.size(inode)?;
         let written = self.disk()?.write(inode, start, buffers)?;
+        self.was_written(inode, before, start, buffers, written)?;
         if at.offset.is_none() {
             self.file(fd)?.position = start + written as u64;
         }
@@ -423,7 +453,9 @@ impl Here {
         Ok(written)
     }
 
-    fn sync_inode(&mut self, inode: InodeId) -> Result<(), Errno> {
+    pub(super) fn sync_inode(&mut self, inode: InodeId) -> Result<(), Errno> {
+        let (_, host) = self.running();
+        self.write_back(host, inode, 0..u64::MAX)?;
         // What it makes durable becomes so at its end: until then a loss of power may leave a part.
         let delay = self.disk()?.sync_delay();
         self.let_pass(delay);
@@ -442,14 +474,18 @@ impl Here {
     /// `sync_file_range(2)`.
     pub(crate) fn sync_file_range(&mut self, fd: c_int, at: u64, length: u64) -> Result<(), Errno> {
         let inode = self.inode(fd)?;
+        let length = if length == 0 { u64::MAX } else { length };
+        let (_, host) = self.running();
+        self.write_back(host, inode, at..at.saturating_add(length))?;
         let delay = self.disk()?.sync_delay();
         self.let_pass(delay);
-        let length = if length == 0 { u64::MAX } else { length };
         self.disk()?.sync_range(inode, at, length)
     }
 
     /// `sync(2)`.
     pub(crate) fn sync_disk(&mut self) -> Result<(), Errno> {
+        let (_, host) = self.running();
+        self.write_back_all(host);
         let delay = self.disk()?.sync_delay();
         self.let_pass(delay);
         self.disk()?.sync_all();
@@ -467,7 +503,7 @@ impl Here {
             libc::EBADF => libc::EINVAL,
             errno => errno,
         })?;
-        f(self.disk()?, inode)
+        self.change(inode, f)
     }
 
     /// Forgets what memory holds of a file and the disk has as well.

@@ -101,6 +101,7 @@ impl Kernel {
         if host.is_up {
             host.is_up = false;
             host.is_paused = false;
+            self.end_maps(id);
             let now = self.now;
             self.recorder.state(now, id, how.into());
             self.net.crash(now, id, how);

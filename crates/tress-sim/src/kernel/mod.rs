@@ -15,6 +15,7 @@ mod event_fd;
 mod file;
 pub(crate) mod futex;
 mod host;
+mod map;
 mod poll;
 mod socket;
 pub(crate) mod steps;
@@ -28,6 +29,7 @@ pub(crate) use event::Event;
 pub(crate) use event_fd::EventFd;
 pub(crate) use file::{At, Name};
 pub(crate) use host::{Host, HostId};
+pub(crate) use map::Wanted;
 pub(crate) use steps::{note_input, note_output, note_past};
 pub(crate) use thread::{
     Here, Stopped, ThreadId, WaitsIn, act_for, beside, disown, enter, enter_owned, here, is_here,
@@ -46,6 +48,7 @@ use crate::time::Time;
 use choose::Choose;
 use event::Events;
 use futex::Futexes;
+use map::Maps;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
@@ -73,6 +76,7 @@ pub(crate) struct Kernel {
     pub(crate) descriptors: Descriptors,
     /// One for each host.
     pub(crate) disks: Vec<Disk>,
+    maps: Maps,
     /// Directories of the real system that hosts may read.
     pub(crate) real_paths: Vec<PathBuf>,
     pub(crate) net: Net,
@@ -110,6 +114,7 @@ impl Kernel {
             hosts: Vec::new(),
             descriptors: Descriptors::default(),
             disks: Vec::new(),
+            maps: Maps::default(),
             real_paths: Vec::new(),
             net,
             names,

@@ -4,7 +4,7 @@ use super::descriptor::{gather, scatter};
 use super::enter_for;
 use super::{answer, length, real};
 use crate::disk::{LockKind, LockRange};
-use crate::kernel::{self, At, Descriptors, Errno, Here, is_here};
+use crate::kernel::{self, At, Errno, Here};
 use crate::raw;
 use libc::{c_int, c_long, c_uint, c_void, iovec, off_t, size_t, ssize_t};
 use std::slice;
@@ -455,24 +455,3 @@ pub(super) unsafe fn lock_range(
     }
     Ok(0)
 }
-
-/// `mmap(2)`: files of hosts cannot be mapped.
-///
-/// # Safety
-/// As for that call.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mmap64(
-    address: *mut c_void,
-    size: size_t,
-    protection: c_int,
-    flags: c_int,
-    fd: c_int,
-    offset: off_t,
-) -> *mut c_void {
-    if Descriptors::is_ours(fd) && flags & libc::MAP_ANONYMOUS == 0 && is_here() {
-        raw::set_errno(libc::ENODEV);
-        return libc::MAP_FAILED;
-    }
-    real!(SYS_mmap, address, size, protection, flags, fd, offset) as *mut c_void
-}
-also!(mmap = mmap64, (address: *mut c_void, size: size_t, protection: c_int, flags: c_int, fd: c_int, offset: off_t) -> *mut c_void);

@@ -18,6 +18,7 @@ mod identity;
 // Sanitizers look symbols up before code that they have instrumented can run. This is set where one is used.
 #[cfg(not(tress_no_slab))]
 mod look_up;
+mod memory;
 mod names;
 mod numbers;
 mod path;
@@ -51,6 +52,7 @@ pub(crate) fn keep() {
         descriptor::close as *const (),
         directory::opendir as *const (),
         file::fsync as *const (),
+        memory::mmap64 as *const (),
         path::open64 as *const (),
         stat::statx as *const (),
         entropy::getrandom as *const (),

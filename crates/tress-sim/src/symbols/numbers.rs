@@ -1,8 +1,8 @@
 //! System calls by their number: those that programs make by `syscall`, and those that the detector has caught.
 
 use super::{
-    answer, attribute, clock, descriptor, directory, entropy, epoll, file, futex, identity, path,
-    socket, stat, thread, working,
+    answer, attribute, clock, descriptor, directory, entropy, epoll, file, futex, identity, memory,
+    path, socket, stat, thread, working,
 };
 use crate::kernel;
 use crate::raw;
@@ -134,6 +134,10 @@ pub(crate) unsafe fn simulated(number: c_long, arguments: [c_long; 6]) -> Option
             libc::SYS_syncfs => call!(file::syncfs, a),
             libc::SYS_ftruncate => call!(file::ftruncate64, a, b),
             libc::SYS_fallocate => call!(file::fallocate64, a, b, c, d),
+            libc::SYS_mmap => call!(memory::mmap64, a, b, c, d, e, f),
+            libc::SYS_munmap => call!(memory::munmap, a, b),
+            libc::SYS_msync => call!(memory::msync, a, b, c),
+            libc::SYS_mremap => call!(memory::mremap, a, b, c, d, e),
             libc::SYS_flock => call!(file::flock, a, b),
             libc::SYS_openat => call!(path::openat64, a, b, c, d),
             libc::SYS_mkdirat => call!(path::mkdirat, a, b, c),
