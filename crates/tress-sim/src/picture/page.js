@@ -45,15 +45,16 @@
       const words = [kind];
       if (length) words.push(`${length} B`);
       if (bytes) words.push(`“${bytes}”`);
-      if (repeated) words.push("again");
-      if (copy) words.push("duplicate");
-      if (held) words.push("held");
-      if (isLost) words.push(fate.replace("lost: ", ""));
+      const more = [];
+      if (repeated) more.push("again");
+      if (copy) more.push("duplicate");
+      if (held) more.push("held");
+      if (fate) more.push(fate.replace("lost: ", ""));
       const pair = [data.addresses[source], data.addresses[destination]];
       return {
         group: kind === "ACK" ? "ack" : SET_UP.has(kind) ? "connection" : "data",
         time: sent, end, from, to, hosts: to < 0 || to === from ? [from] : [from, to],
-        classes, label: words.join(" "), isLost, isDelivered: fate === "",
+        classes, label: [words.join(" "), ...more].join(", "), isLost, isDelivered: fate === "",
         isTrouble: isLost || Boolean(flags),
         connection: pair.slice().sort().join(" "),
         about: [
