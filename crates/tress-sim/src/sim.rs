@@ -1,6 +1,7 @@
 //! A simulation.
 
 mod inject;
+mod signal;
 
 use crate::Result;
 use crate::builder::Builder;
@@ -100,6 +101,7 @@ impl<'a> Sim<'a> {
             Some(mut kernel) => kernel.next_task(ready, id),
             None => 0,
         });
+        tress_sys::sim::separate_by(|key, new| Some(kernel::here()?.static_of_program(key, new)));
         let plan = faults.map(|faults| Plan::new(faults, kernel.seed));
         let link = &kernel.net.config.link;
         let usual_loss = (link.loss, link.duplication, link.reordering);
@@ -400,7 +402,7 @@ impl<'a> Sim<'a> {
     pub fn resume(&mut self, hosts: impl ToIpAddrs) {
         for address in hosts.addresses(&mut self.kernel_mut().names) {
             let at = self.find(address);
-            self.kernel_mut().resume(self.machines[at].id);
+            self.resume_host(self.machines[at].id);
         }
     }
 

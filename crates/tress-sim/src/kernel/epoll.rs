@@ -203,14 +203,15 @@ impl Here {
         found: &mut [libc::epoll_event],
         until: Option<Time>,
     ) -> Result<usize, Errno> {
-        let result = self.wait_for(until, |kernel| match kernel.epoll_take(fd, found) {
-            Ok(0) => {
-                let id = kernel.descriptors.object(fd).expect("just used");
-                kernel.wait_at(id);
-                None
-            }
-            result => Some(result),
-        });
+        let result =
+            self.wait_or_signal(until, false, |kernel| match kernel.epoll_take(fd, found) {
+                Ok(0) => {
+                    let id = kernel.descriptors.object(fd).expect("just used");
+                    kernel.wait_at(id);
+                    None
+                }
+                result => Some(result),
+            })?;
         result.unwrap_or(Ok(0))
     }
 }

@@ -16,6 +16,8 @@ mod file;
 pub(crate) mod futex;
 mod host;
 mod poll;
+pub(crate) mod process;
+pub(crate) mod signal;
 mod socket;
 mod steps;
 mod thread;
@@ -44,6 +46,7 @@ use crate::time::Time;
 use choose::Choose;
 use event::Events;
 use futex::Futexes;
+use process::Processes;
 use std::path::PathBuf;
 use std::time::Duration;
 use steps::Steps;
@@ -66,6 +69,7 @@ pub(crate) struct Kernel {
     pub(crate) now: Time,
     pub(crate) events: Events,
     pub(crate) threads: Threads,
+    pub(crate) processes: Processes,
     pub(crate) hosts: Vec<Host>,
     pub(crate) descriptors: Descriptors,
     /// One for each host.
@@ -97,6 +101,7 @@ impl Kernel {
             now: Time::START,
             events: Events::default(),
             threads: Threads::default(),
+            processes: Processes::default(),
             hosts: Vec::new(),
             descriptors: Descriptors::default(),
             disks: Vec::new(),

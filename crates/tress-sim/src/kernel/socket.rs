@@ -136,7 +136,9 @@ impl Here {
         let (object, id) = (self.descriptors.object(fd)?, self.socket_of(fd)?);
         let at_once = at_once || self.is_nonblocking(fd)?;
         let until = time.map(|time| self.now + time);
-        let result = self.wait_for(until, |kernel| {
+        // With a limit of time it does not go on after a signal.
+        let may_restart = until.is_none();
+        let result = self.wait_or_signal(until, may_restart, |kernel| {
             if kernel.socket_of(fd) != Ok(id) {
                 // Another thread has closed it.
                 return Some(Err(libc::EBADF));
@@ -151,7 +153,7 @@ impl Here {
                 }
                 result => Some(result),
             }
-        });
+        })?;
         result.unwrap_or(Err(libc::EAGAIN))
     }
 

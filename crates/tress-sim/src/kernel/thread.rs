@@ -1,8 +1,9 @@
 //! Threads of hosts: how they start, wait, go on and end.
 
+use super::process::ProcessId;
+use super::signal::OfThread;
 use super::{Errno, Event, HostId, Kernel};
 use crate::fiber::{self, Context, Donor};
-use crate::net::How;
 use crate::raw;
 use crate::time::Time;
 use std::cell::Cell;
@@ -75,8 +76,8 @@ pub(crate) enum Stopped {
 #[derive(Debug)]
 struct Thread {
     host: HostId,
-    /// Which run of its host it belongs to.
-    start: u64,
+    process: ProcessId,
+    signals: OfThread,
     /// None: it has ended.
     donor: Option<Donor>,
     context: Context,
@@ -86,6 +87,8 @@ struct Thread {
     /// Counts the changes of its state: what was meant for an earlier one is void.
     turn: u64,
     timed_out: bool,
+    /// It has waited at a word, and what has changed that has woken it.
+    woken_at_word: bool,
     is_detached: bool,
     result: *mut c_void,
     joiners: Vec<ThreadId>,
@@ -281,6 +284,7 @@ impl Here {
         let thread = self.threads.of(id);
         thread.state = State::Waiting;
         thread.timed_out = false;
+        thread.signals.interrupted = None;
         thread.turn += 1;
         let turn = thread.turn;
         if let Some(until) = until {
@@ -315,19 +319,17 @@ impl Here {
         self.threads.of(id).time = now;
         // SAFETY: no reference into the kernel is held here; `self` is a pointer.
         unsafe { switch(self.kernel) };
+        if self.has_signals(id) {
+            self.handle_signals();
+        }
     }
 
-    /// Ends the program of the running thread's host, as the end of a process does: its connections are closed, and none
-    /// of its threads goes on.
-    pub(crate) fn exit(&mut self, status: i32) -> ! {
-        let (_, host) = self.running();
-        self.hosts[host.0].exited = Some(status);
-        self.switch_off(host, How::Kill);
-        self.abandon(host);
-        self.stop_soon();
-        loop {
-            self.wait(None);
-        }
+    /// Makes symbols mean the simulated system while `f` runs.
+    pub(super) fn without<R>(&mut self, f: impl FnOnce() -> R) -> R {
+        self.busy = false;
+        let result = f();
+        self.busy = true;
+        result
     }
 
     /// Waits until a thread has ended, and returns what it returned.
@@ -361,6 +363,78 @@ impl Threads {
         self.all[id.0].as_ref().map(|thread| thread.host)
     }
 
+    /// Returns the process of a thread. None: it is the simulation's own.
+    pub(super) fn process_of(&self, id: ThreadId) -> Option<ProcessId> {
+        self.all[id.0].as_ref().map(|thread| thread.process)
+    }
+
+    /// What a thread that has not ended has of signals.
+    pub(super) fn signals(&mut self, id: ThreadId) -> &mut OfThread {
+        &mut self.of(id).signals
+    }
+
+    /// Returns the signals that a thread blocks. None: it is the simulation's own.
+    pub(super) fn mask(&self, id: ThreadId) -> Option<u64> {
+        self.all[id.0].as_ref().map(|thread| thread.signals.mask)
+    }
+
+    /// Returns the signals that wait for this thread alone.
+    pub(super) fn pending(&self, id: ThreadId) -> u64 {
+        let thread = self.all[id.0].as_ref();
+        thread.map_or(0, |thread| thread.signals.pending)
+    }
+
+    pub(super) fn timed_out(&mut self, id: ThreadId) -> bool {
+        self.of(id).timed_out
+    }
+
+    pub(super) fn set_timed_out(&mut self, id: ThreadId, timed_out: bool) {
+        self.of(id).timed_out = timed_out;
+    }
+
+    /// Returns the threads of a process, in the order in which they were started.
+    fn of_process(&self, process: ProcessId) -> impl Iterator<Item = (ThreadId, &Thread)> {
+        let all = self.all.iter().enumerate();
+        let all = all.filter_map(|(at, thread)| Some((ThreadId(at), thread.as_deref()?)));
+        all.filter(move |(_, thread)| thread.process == process && thread.state != State::Ended)
+    }
+
+    /// Returns the threads of a process, in the order in which they were started.
+    pub(super) fn all_of(&self, process: ProcessId) -> Vec<ThreadId> {
+        self.of_process(process).map(|(id, _)| id).collect()
+    }
+
+    /// Returns the first thread of a process that takes a signal.
+    pub(super) fn that_takes(&self, process: ProcessId, signal: u64) -> Option<ThreadId> {
+        let mut threads = self.of_process(process);
+        let found = threads.find(|(_, thread)| thread.signals.mask & signal == 0);
+        found.map(|(id, _)| id)
+    }
+
+    /// Returns whether a signal can have its effect on a process: also one without threads takes it.
+    pub(super) fn takes(&self, process: ProcessId, signal: u64) -> bool {
+        self.that_takes(process, signal).is_some() || self.of_process(process).next().is_none()
+    }
+
+    /// Notes that a thread is woken at the word at which it waits, and not by anything else.
+    pub(super) fn is_woken_at_word(&mut self, id: ThreadId) {
+        if let Some(thread) = &mut self.all[id.0] {
+            thread.woken_at_word = true;
+        }
+    }
+
+    /// Returns whether that was noted of a thread, and forgets it.
+    pub(super) fn take_woken_at_word(&mut self, id: ThreadId) -> bool {
+        std::mem::take(&mut self.of(id).woken_at_word)
+    }
+
+    /// Returns the thread of a process with that number, as programs see it.
+    pub(crate) fn numbered(&self, process: ProcessId, number: i32) -> Option<ThreadId> {
+        let id = ThreadId(usize::try_from(number).ok()?);
+        let thread = self.all.get(id.0)?.as_ref()?;
+        (thread.process == process && thread.state != State::Ended).then_some(id)
+    }
+
     /// Returns whether the simulation's own thread runs.
     pub(super) fn is_main(&self) -> bool {
         self.running == MAIN
@@ -373,7 +447,7 @@ impl Threads {
         }
     }
 
-    fn find(&self, pthread: libc::pthread_t) -> Option<ThreadId> {
+    pub(crate) fn find(&self, pthread: libc::pthread_t) -> Option<ThreadId> {
         let is_it = |thread: &Option<Box<Thread>>| {
             let donor = thread.as_ref().and_then(|thread| thread.donor.as_ref());
             donor.is_some_and(|donor| donor.thread() == pthread)
@@ -415,7 +489,7 @@ impl Threads {
 }
 
 impl Kernel {
-    /// Starts a thread of a host, as `pthread_create` does. It runs when it is its turn.
+    /// Starts a thread of a process, as `pthread_create` does. It runs when it is its turn.
     ///
     /// # Errors
     /// The system has no room for another thread.
@@ -424,20 +498,27 @@ impl Kernel {
     /// `attributes` is null or points to valid attributes; `begin` may be called with `argument` on another thread.
     pub(crate) unsafe fn start_thread(
         &mut self,
-        host: HostId,
+        process: ProcessId,
         attributes: *const libc::pthread_attr_t,
         begin: raw::Start,
         argument: *mut c_void,
     ) -> Result<libc::pthread_t, Errno> {
+        let host = self.processes.of(process).host;
+        let signals = OfThread {
+            mask: self.threads.mask(self.threads.running).unwrap_or(0),
+            ..OfThread::default()
+        };
         let mut thread = Box::new(Thread {
             host,
-            start: self.hosts[host.0].starts,
+            process,
+            signals,
             donor: None,
             context: Context::running(),
             state: State::Ready,
             time: self.now,
             turn: 0,
             timed_out: false,
+            woken_at_word: false,
             is_detached: false,
             result: ptr::null_mut(),
             joiners: Vec::new(),
@@ -455,6 +536,16 @@ impl Kernel {
         self.threads.all.push(Some(thread));
         self.events.add(self.now, Event::Go(id, 0));
         Ok(pthread)
+    }
+
+    /// Returns whether a signal waits that the thread takes.
+    #[inline]
+    fn has_signals(&self, id: ThreadId) -> bool {
+        let Some(thread) = &self.threads.all[id.0] else {
+            return false;
+        };
+        let pending = thread.signals.pending | self.processes.pending(thread.process);
+        pending & !thread.signals.mask != 0
     }
 
     /// Makes a thread that waits go on at the present time, or later if it has got further.
@@ -552,7 +643,8 @@ impl Kernel {
             return false;
         };
         let host = &mut self.hosts[thread.host.0];
-        if thread.turn != turn || thread.start != host.starts || thread.state == State::Ended {
+        let may_run = self.processes.runs(thread.process);
+        if thread.turn != turn || !may_run || thread.state == State::Ended {
             return false;
         }
         if host.is_paused {
@@ -562,21 +654,24 @@ impl Kernel {
         !host.is_paused
     }
 
-    /// Lets the threads of a host run again.
-    pub(crate) fn resume(&mut self, host: HostId) {
-        let host = &mut self.hosts[host.0];
+    /// Lets the threads of a host run again. Returns the signal by which its program ends, if one has come meanwhile.
+    #[must_use]
+    pub(crate) fn resume(&mut self, id: HostId) -> Option<libc::c_int> {
+        let host = &mut self.hosts[id.0];
         host.is_paused = false;
         for (id, turn) in std::mem::take(&mut host.delayed) {
             self.events.add(self.now, Event::Go(id, turn));
         }
+        self.send_delayed(id)
     }
 
     /// Returns the first thread of the host that is ready.
     fn ready_of(&self, host: HostId) -> Option<ThreadId> {
-        let starts = self.hosts[host.0].starts;
         let is_ready = |thread: &Option<Box<Thread>>| {
             thread.as_ref().is_some_and(|thread| {
-                thread.host == host && thread.state == State::Ready && thread.start == starts
+                thread.host == host
+                    && thread.state == State::Ready
+                    && self.processes.runs(thread.process)
             })
         };
         self.threads.all.iter().position(is_ready).map(ThreadId)
@@ -702,6 +797,10 @@ unsafe extern "C" fn run(thread: *mut c_void) -> ! {
         (*kernel).busy = false;
     }
     IDENTITY.set(Identity { kernel });
+    if let Some(mut kernel) = here() {
+        // What has come before it could run.
+        kernel.handle_signals();
+    }
     let result = begin(argument);
     raw::run_thread_local_destructors();
     IDENTITY.set(Identity {

@@ -3,6 +3,7 @@
 use super::{answer, enter_for, file, length, reach, real, timespec};
 use crate::kernel::{self, At, Descriptors, Errno, Here, Object, ObjectId, enter};
 use libc::{c_int, c_long, c_ulong, c_void, iovec, nfds_t, off_t, pollfd, size_t, ssize_t};
+use std::mem;
 use std::slice;
 use std::time::Duration;
 
@@ -104,8 +105,17 @@ impl Here {
                 return Err(libc::EAGAIN);
             }
             self.wait_at(id);
-            self.wait(None);
+            self.wait_to_go_on()?;
         }
+    }
+
+    /// Waits to be woken.
+    fn wait_to_go_on(&mut self) -> Result<(), Errno> {
+        let mut waited = false;
+        let woken = self.wait_or_signal(None, true, |_| {
+            mem::replace(&mut waited, true).then_some(())
+        });
+        woken.map(|_| ())
     }
 
     fn read_into(&mut self, fd: c_int, buffers: &mut [&mut [u8]]) -> Result<usize, Errno> {
@@ -139,7 +149,7 @@ impl Here {
                 return Err(libc::EAGAIN);
             }
             self.wait_at(id);
-            self.wait(None);
+            self.wait_to_go_on()?;
         }
         Ok(8)
     }
@@ -378,7 +388,8 @@ pub unsafe extern "C" fn ppoll(
         _ => unsafe { slice::from_raw_parts_mut(fds, count as usize) },
     };
     // At the start of a program the standard library looks whether its streams are open.
-    let concerns = list.is_empty() || list.iter().any(|one| Descriptors::is_ours(one.fd));
+    let is_ours = |one: &pollfd| Descriptors::is_ours(one.fd);
+    let concerns = list.iter().all(|one| one.fd < 0) || list.iter().any(is_ours);
     let kernel = if concerns { enter() } else { None };
     let Some(mut kernel) = kernel else {
         // The kernel writes what is left to the time that it is given.
@@ -395,7 +406,7 @@ pub unsafe extern "C" fn ppoll(
         // SAFETY: the caller's promise.
         false => unsafe { super::duration(time) }.map(|time| Some(kernel.now + time)),
     };
-    answer(until.map(|until| kernel.poll(list, until) as c_int))
+    answer(until.and_then(|until| kernel.poll(list, until).map(|count| count as c_int)))
 }
 
 /// `lseek(2)`: of what is simulated, files have a position.

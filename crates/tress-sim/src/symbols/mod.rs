@@ -23,6 +23,7 @@ mod numbers;
 mod path;
 mod process;
 mod real_path;
+mod signal;
 mod socket;
 mod stat;
 mod thread;
@@ -57,6 +58,7 @@ pub(crate) fn keep() {
         process::fork as *const (),
         identity::getpid as *const (),
         names::getaddrinfo as *const (),
+        signal::sigaction as *const (),
         socket::socket as *const (),
         thread::pthread_create as *const (),
         working::chdir as *const (),

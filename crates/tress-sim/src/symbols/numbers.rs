@@ -2,7 +2,7 @@
 
 use super::{
     answer, attribute, clock, descriptor, directory, entropy, epoll, file, futex, identity, path,
-    socket, stat, thread, working,
+    signal, socket, stat, thread, working,
 };
 use crate::kernel;
 use crate::raw;
@@ -67,6 +67,9 @@ pub(crate) unsafe fn simulated(number: c_long, arguments: [c_long; 6]) -> Option
             }
             libc::SYS_gettid => identity::gettid().into(),
             libc::SYS_getpid => identity::getpid().into(),
+            libc::SYS_getppid => identity::getppid().into(),
+            libc::SYS_kill => call!(signal::kill, a, b),
+            libc::SYS_tgkill => call!(signal::tgkill, a, b, c),
             libc::SYS_sched_getaffinity => match call!(identity::sched_getaffinity, a, b, c) {
                 // The system call itself says how much it has written.
                 0 => b.min(8),

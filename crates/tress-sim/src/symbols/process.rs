@@ -1,6 +1,5 @@
 //! Child processes, which a host cannot have.
 
-use super::real;
 use crate::kernel::is_here;
 use crate::raw;
 use libc::{c_char, c_int, c_void, pid_t};
@@ -69,17 +68,4 @@ macro_rules! spawns {
 spawns! {
     posix_spawn, c"posix_spawn";
     posix_spawnp, c"posix_spawnp";
-}
-
-/// `kill(2)`: a host has no other processes, and signals are not simulated.
-///
-/// # Safety
-/// As for that call.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn kill(process: pid_t, signal: c_int) -> c_int {
-    if is_here() {
-        raw::set_errno(libc::ESRCH);
-        return -1;
-    }
-    real!(SYS_kill, process, signal) as c_int
 }
