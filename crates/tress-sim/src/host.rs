@@ -1,6 +1,7 @@
 //! The program of a host: what runs it, and what becomes of it.
 
 use crate::kernel;
+use crate::kernel::process::Status;
 use crate::symbols::UNKNOWN_STATUS;
 use crate::{Error, Result};
 use std::any::Any;
@@ -57,6 +58,8 @@ pub(crate) enum Outcome {
     Panicked(Box<dyn Any + Send>),
     /// The simulation has ended it.
     Stopped,
+    /// A signal of the simulation has ended it.
+    Signalled(i32),
 }
 
 impl From<Result> for Outcome {
@@ -83,14 +86,27 @@ impl Program {
         self.outcome.borrow().is_some()
     }
 
-    /// Notes that the program has ended by itself, with that status of a process.
-    pub(crate) fn has_exited(&self, status: i32) {
+    /// Notes that the program was ended by a signal that the simulation has sent.
+    pub(crate) fn was_signalled(&self, signal: i32) {
+        *self.outcome.borrow_mut() = Some(Outcome::Signalled(signal));
+    }
+
+    /// Returns the signal that has ended the program.
+    pub(crate) fn signal(&self) -> Option<i32> {
+        match *self.outcome.borrow() {
+            Some(Outcome::Signalled(signal)) => Some(signal),
+            _ => None,
+        }
+    }
+
+    /// Notes that the program has ended by itself.
+    pub(crate) fn has_exited(&self, status: Status) {
         *self.outcome.borrow_mut() = Some(match status {
-            0 => Outcome::Returned,
-            UNKNOWN_STATUS => Outcome::Failed(
+            Status::Exited(0) => Outcome::Returned,
+            Status::Exited(UNKNOWN_STATUS) => Outcome::Failed(
                 "the program has called `exit`, as another one of this process has done: the status is not known".into(),
             ),
-            _ => Outcome::Failed(format!("the program has ended with status {status}").into()),
+            _ => Outcome::Failed(status.to_string().into()),
         });
     }
 
@@ -109,6 +125,8 @@ impl Program {
         *self.outcome.borrow_mut() = Some(outcome.unwrap_or_else(Outcome::Panicked));
         if let Some(mut kernel) = kernel::here() {
             kernel.program_has_ended();
+            let process = kernel.running_process();
+            kernel.disown_children(process);
             kernel.stop_soon();
         }
     }

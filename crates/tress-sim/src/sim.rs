@@ -2,6 +2,7 @@
 
 mod inject;
 mod report;
+mod signal;
 
 pub(crate) use report::Places;
 
@@ -119,6 +120,7 @@ impl<'a> Sim<'a> {
                 kernel.meet(runtime);
             }
         });
+        tress_sys::sim::separate_by(|key, new| Some(kernel::here()?.static_of_program(key, new)));
         let plan = faults.map(|faults| Plan::new(faults, kernel.seed, kernel.made.clone()));
         let link = &kernel.net.config.link;
         let usual_loss = (link.loss, link.duplication, link.reordering);
@@ -420,7 +422,7 @@ impl<'a> Sim<'a> {
     pub fn resume(&mut self, hosts: impl ToIpAddrs) {
         for address in hosts.addresses(&mut self.kernel_mut().names) {
             let at = self.find(address);
-            self.kernel_mut().resume(self.machines[at].id);
+            self.resume_host(self.machines[at].id);
         }
     }
 

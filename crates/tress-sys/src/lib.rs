@@ -53,6 +53,7 @@ pub mod handlers;
 mod line;
 mod park;
 pub mod plain;
+mod program;
 mod rand;
 #[cfg(feature = "sim")]
 pub mod sim;
@@ -68,5 +69,6 @@ pub use errno::keep_errno;
 pub use foreign::guarded;
 pub use line::take_next;
 pub use park::{Asleep, Begin, Parker};
+pub use program::PerProgram;
 pub use rand::{FastRand, SeedGenerator};
 pub use ticker::Ticker;

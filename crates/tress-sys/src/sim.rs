@@ -1,4 +1,5 @@
-//! What a simulation decides in place of a scheduler and of the processor's counter, and what it knows of runtimes.
+//! What a simulation decides in place of a scheduler and of the processor's counter, what it knows of runtimes, and
+//! what it keeps for each program that it runs.
 
 use crate::plain::AtomicPtr;
 use std::io;
@@ -89,4 +90,27 @@ pub fn made(runtime: Weak<dyn Runtime>) {
         let meet: Meet = unsafe { mem::transmute(meet) };
         meet(runtime);
     }
+}
+
+/// Finds what the program of the calling thread has under a key, or makes it. Returns `None` on a thread that is part of no
+/// simulated program.
+pub type Separate = fn(usize, &dyn Fn() -> *const ()) -> Option<*const ()>;
+
+static SEPARATE: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
+
+/// From now on has `separate` keep what each program has for itself, in this process.
+pub fn separate_by(separate: Separate) {
+    SEPARATE.store(separate as *mut (), Ordering::Release);
+}
+
+/// Returns what the program of the calling thread has under a key, made by `new` if it has nothing yet. `None` unless
+/// something [keeps programs apart](separate_by), and the thread is part of one.
+pub(crate) fn of_program(key: usize, new: &dyn Fn() -> *const ()) -> Option<*const ()> {
+    let separate = SEPARATE.load(Ordering::Acquire);
+    if separate.is_null() {
+        return None;
+    }
+    // SAFETY: only `separate_by` writes it, and only functions of that type.
+    let separate: Separate = unsafe { mem::transmute(separate) };
+    separate(key, new)
 }

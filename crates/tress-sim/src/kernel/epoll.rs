@@ -203,7 +203,7 @@ impl Here {
         found: &mut [libc::epoll_event],
         until: Option<Time>,
     ) -> Result<usize, Errno> {
-        let result = self.wait_for(WaitsIn::Epoll, until, |kernel| {
+        let result = self.wait_or_signal(WaitsIn::Epoll, until, false, |kernel| {
             match kernel.epoll_take(fd, found) {
                 Ok(0) => {
                     let id = kernel.descriptors.object(fd).expect("just used");
@@ -212,7 +212,7 @@ impl Here {
                 }
                 result => Some(result),
             }
-        });
+        })?;
         result.unwrap_or(Ok(0))
     }
 }

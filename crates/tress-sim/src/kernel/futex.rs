@@ -43,7 +43,7 @@ impl Kernel {
             self.futexes.0.remove(&word);
         }
         let count = woken.len();
-        self.wake_all(&mut woken);
+        self.wake_at_word(&mut woken);
         count
     }
 
@@ -86,8 +86,15 @@ impl Kernel {
             !queue.is_empty()
         });
         let found = !changed.is_empty();
-        self.wake_all(&mut changed);
+        self.wake_at_word(&mut changed);
         found
+    }
+
+    fn wake_at_word(&mut self, threads: &mut Vec<ThreadId>) {
+        for thread in threads.iter() {
+            self.threads.is_woken_at_word(*thread);
+        }
+        self.wake_all(threads);
     }
 
     /// As `look_at_futexes`, for a while, when nothing else can happen.
@@ -103,9 +110,8 @@ impl Kernel {
         })
     }
 
-    /// Removes a thread from those that wait, at that word unless it was moved. Returns false if it did not wait: it
-    /// was woken.
-    fn futex_leave(&mut self, thread: ThreadId, word: usize) -> bool {
+    /// Removes a thread from those that wait, at that word unless it was moved.
+    fn futex_leave(&mut self, thread: ThreadId, word: usize) {
         let is_it = |waiter: &Waiter| waiter.thread == thread;
         let waits_at =
             |(word, queue): (&usize, &VecDeque<Waiter>)| queue.iter().any(is_it).then_some(*word);
@@ -115,7 +121,7 @@ impl Kernel {
             .get(&word)
             .and_then(|queue| waits_at((&word, queue)));
         let Some(word) = here.or_else(|| self.futexes.0.iter().find_map(waits_at)) else {
-            return false;
+            return;
         };
         if let Some(queue) = self.futexes.0.get_mut(&word) {
             queue.retain(|waiter| !is_it(waiter));
@@ -123,7 +129,6 @@ impl Kernel {
                 self.futexes.0.remove(&word);
             }
         }
-        true
     }
 }
 
@@ -147,10 +152,19 @@ impl Here {
             expected,
         };
         self.futexes.0.entry(word).or_default().push_back(waiter);
-        if !self.wait(WaitsIn::Futex, until) && self.futex_leave(thread, word) {
-            return Err(libc::ETIMEDOUT);
+        self.threads.take_woken_at_word(thread);
+        let has_time = self.wait(WaitsIn::Futex, until);
+        let is_interrupted = self.is_interrupted(false);
+        if self.threads.take_woken_at_word(thread) {
+            return Ok(());
         }
-        Ok(())
+        // It still stands in line, where a later call would find it in vain.
+        self.futex_leave(thread, word);
+        match (has_time, is_interrupted) {
+            (false, _) => Err(libc::ETIMEDOUT),
+            (true, true) => Err(libc::EINTR),
+            (true, false) => Ok(()),
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! A simulated machine.
 
+use super::process::{ProcessId, Status};
 use super::{Kernel, ThreadId};
 use crate::draw::Stream;
 use crate::net::How;
@@ -28,8 +29,10 @@ pub(crate) struct Host {
     pub(crate) is_paused: bool,
     /// Threads that would have gone on while it was paused.
     pub(super) delayed: Vec<(ThreadId, u64)>,
-    /// The status with which its program has ended itself.
-    pub(crate) exited: Option<i32>,
+    /// How its program has ended by itself.
+    pub(crate) exited: Option<Status>,
+    /// The process of its program, from its start to its end.
+    pub(crate) program: Option<ProcessId>,
     /// How often it was started.
     pub(crate) starts: u64,
     /// Number of descriptors that it may have open.
@@ -59,6 +62,7 @@ impl Host {
             is_paused: false,
             delayed: Vec::new(),
             exited: None,
+            program: None,
             starts: 0,
             descriptor_limit: 65_536,
             open_descriptors: 0,
@@ -92,6 +96,9 @@ impl Kernel {
         host.runtimes.clear();
         (host.is_up, host.is_paused, host.started_at) = (true, false, self.now);
         self.net.switch_on(id);
+        self.end_all_processes(id);
+        let program = self.add_program(id);
+        self.hosts[id.0].program = Some(program);
         self.recorder.state(self.now, id, State::Started);
     }
 
@@ -103,6 +110,7 @@ impl Kernel {
             host.is_paused = false;
             self.end_maps(id);
             let now = self.now;
+            self.end_children(id);
             self.recorder.state(now, id, how.into());
             self.net.crash(now, id, how);
             match how {
@@ -132,6 +140,7 @@ impl Kernel {
         let host = &mut self.hosts[id.0];
         host.starts += 1;
         host.delayed.clear();
+        self.end_all_processes(id);
     }
 
     /// Records that something is done to a host.

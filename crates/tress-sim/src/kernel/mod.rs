@@ -17,7 +17,10 @@ pub(crate) mod futex;
 mod host;
 mod map;
 mod poll;
+pub(crate) mod process;
+pub(crate) mod signal;
 mod socket;
+pub(crate) mod spawn;
 pub(crate) mod steps;
 mod thread;
 mod timer_fd;
@@ -49,6 +52,8 @@ use choose::Choose;
 use event::Events;
 use futex::Futexes;
 use map::Maps;
+use process::Processes;
+use spawn::Programs;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
@@ -72,6 +77,8 @@ pub(crate) struct Kernel {
     pub(crate) now: Time,
     pub(crate) events: Events,
     pub(crate) threads: Threads,
+    pub(crate) processes: Processes,
+    pub(crate) programs: Programs,
     pub(crate) hosts: Vec<Host>,
     pub(crate) descriptors: Descriptors,
     /// One for each host.
@@ -111,6 +118,8 @@ impl Kernel {
             now: Time::START,
             events: Events::default(),
             threads: Threads::default(),
+            processes: Processes::default(),
+            programs: Programs::default(),
             hosts: Vec::new(),
             descriptors: Descriptors::default(),
             disks: Vec::new(),

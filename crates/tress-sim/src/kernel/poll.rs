@@ -1,7 +1,7 @@
 //! `poll`: waiting for some descriptors at once.
 
 use super::descriptor::ready;
-use super::{Here, Kernel, ObjectId, WaitsIn};
+use super::{Errno, Here, Kernel, ObjectId, WaitsIn};
 use crate::time::Time;
 
 impl Kernel {
@@ -26,10 +26,14 @@ impl Kernel {
 
 impl Here {
     /// `poll`, until that time.
-    pub(crate) fn poll(&mut self, fds: &mut [libc::pollfd], until: Option<Time>) -> usize {
-        let object = |fd: &libc::pollfd| self.descriptors.object(fd.fd).ok();
+    pub(crate) fn poll(
+        &mut self,
+        fds: &mut [libc::pollfd],
+        until: Option<Time>,
+    ) -> Result<usize, Errno> {
+        let object = |fd: &libc::pollfd| self.descriptors.object(self.meant(fd.fd)).ok();
         let objects: Vec<_> = fds.iter().map(object).collect();
-        let result = self.wait_for(WaitsIn::Poll, until, |kernel| {
+        let result = self.wait_or_signal(WaitsIn::Poll, until, false, |kernel| {
             let count = kernel.poll_once(fds, &objects);
             if count == 0 {
                 for object in objects.iter().flatten() {
@@ -37,7 +41,7 @@ impl Here {
                 }
             }
             (count > 0).then_some(count)
-        });
-        result.unwrap_or(0)
+        })?;
+        Ok(result.unwrap_or(0))
     }
 }

@@ -140,7 +140,9 @@ impl Here {
         let (object, id) = (self.descriptors.object(fd)?, self.socket_of(fd)?);
         let at_once = at_once || self.is_nonblocking(fd)?;
         let until = time.map(|time| self.now + time);
-        let result = self.wait_for(WaitsIn::Socket, until, |kernel| {
+        // With a limit of time it does not go on after a signal.
+        let may_restart = until.is_none();
+        let result = self.wait_or_signal(WaitsIn::Socket, until, may_restart, |kernel| {
             if kernel.socket_of(fd) != Ok(id) {
                 // Another thread has closed it.
                 return Some(Err(libc::EBADF));
@@ -155,7 +157,7 @@ impl Here {
                 }
                 result => Some(result),
             }
-        });
+        })?;
         result.unwrap_or(Err(libc::EAGAIN))
     }
 

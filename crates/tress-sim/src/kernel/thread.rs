@@ -2,9 +2,10 @@
 
 mod report;
 
+use super::process::{ProcessId, Status};
+use super::signal::OfThread;
 use super::{Errno, Event, HostId, Kernel};
 use crate::fiber::{self, Context, Donor};
-use crate::net::How;
 use crate::picture;
 use crate::raw;
 use crate::time::Time;
@@ -89,6 +90,8 @@ pub(crate) enum WaitsIn {
     Socket,
     FileLock,
     NameLookUp,
+    Signal,
+    Child,
     Exit,
 }
 
@@ -108,8 +111,10 @@ pub(crate) enum Stopped {
 #[derive(Debug)]
 struct Thread {
     host: HostId,
-    /// Which run of its host it belongs to.
-    start: u64,
+    process: ProcessId,
+    /// Its process ends with it, with what it returns as the status.
+    ends_process: bool,
+    signals: OfThread,
     /// None: it has ended.
     donor: Option<Donor>,
     context: Context,
@@ -122,6 +127,8 @@ struct Thread {
     /// Counts the changes of its state: what was meant for an earlier one is void.
     turn: u64,
     timed_out: bool,
+    /// It has waited at a word, and what has changed that has woken it.
+    woken_at_word: bool,
     is_detached: bool,
     result: *mut c_void,
     joiners: Vec<ThreadId>,
@@ -317,6 +324,7 @@ impl Here {
         let thread = self.threads.of(id);
         (thread.state, thread.waits_in) = (State::Waiting, waits_in);
         thread.timed_out = false;
+        thread.signals.interrupted = None;
         thread.turn += 1;
         let turn = thread.turn;
         if let Some(until) = until {
@@ -358,19 +366,17 @@ impl Here {
             // SAFETY: as above.
             unsafe { switch(self.kernel) };
         }
+        if self.has_signals(id) {
+            self.handle_signals();
+        }
     }
 
-    /// Ends the program of the running thread's host, as the end of a process does: its connections are closed, and none
-    /// of its threads goes on.
-    pub(crate) fn exit(&mut self, status: i32) -> ! {
-        let (_, host) = self.running();
-        self.hosts[host.0].exited = Some(status);
-        self.switch_off(host, How::Kill);
-        self.abandon(host);
-        self.stop_soon();
-        loop {
-            self.wait(WaitsIn::Exit, None);
-        }
+    /// Makes symbols mean the simulated system while `f` runs.
+    pub(super) fn without<R>(&mut self, f: impl FnOnce() -> R) -> R {
+        self.busy = false;
+        let result = f();
+        self.busy = true;
+        result
     }
 
     /// Waits until a thread has ended, and returns what it returned.
@@ -406,6 +412,78 @@ impl Threads {
         self.all[id.0].as_ref().map(|thread| thread.host)
     }
 
+    /// Returns the process of a thread. None: it is the simulation's own.
+    pub(super) fn process_of(&self, id: ThreadId) -> Option<ProcessId> {
+        self.all[id.0].as_ref().map(|thread| thread.process)
+    }
+
+    /// What a thread that has not ended has of signals.
+    pub(super) fn signals(&mut self, id: ThreadId) -> &mut OfThread {
+        &mut self.of(id).signals
+    }
+
+    /// Returns the signals that a thread blocks. None: it is the simulation's own.
+    pub(super) fn mask(&self, id: ThreadId) -> Option<u64> {
+        self.all[id.0].as_ref().map(|thread| thread.signals.mask)
+    }
+
+    /// Returns the signals that wait for this thread alone.
+    pub(super) fn pending(&self, id: ThreadId) -> u64 {
+        let thread = self.all[id.0].as_ref();
+        thread.map_or(0, |thread| thread.signals.pending)
+    }
+
+    pub(super) fn timed_out(&mut self, id: ThreadId) -> bool {
+        self.of(id).timed_out
+    }
+
+    pub(super) fn set_timed_out(&mut self, id: ThreadId, timed_out: bool) {
+        self.of(id).timed_out = timed_out;
+    }
+
+    /// Returns the threads of a process, in the order in which they were started.
+    fn of_process(&self, process: ProcessId) -> impl Iterator<Item = (ThreadId, &Thread)> {
+        let all = self.all.iter().enumerate();
+        let all = all.filter_map(|(at, thread)| Some((ThreadId(at), thread.as_deref()?)));
+        all.filter(move |(_, thread)| thread.process == process && thread.state != State::Ended)
+    }
+
+    /// Returns the threads of a process, in the order in which they were started.
+    pub(super) fn all_of(&self, process: ProcessId) -> Vec<ThreadId> {
+        self.of_process(process).map(|(id, _)| id).collect()
+    }
+
+    /// Returns the first thread of a process that takes a signal.
+    pub(super) fn that_takes(&self, process: ProcessId, signal: u64) -> Option<ThreadId> {
+        let mut threads = self.of_process(process);
+        let found = threads.find(|(_, thread)| thread.signals.mask & signal == 0);
+        found.map(|(id, _)| id)
+    }
+
+    /// Returns whether a signal can have its effect on a process: also one without threads takes it.
+    pub(super) fn takes(&self, process: ProcessId, signal: u64) -> bool {
+        self.that_takes(process, signal).is_some() || self.of_process(process).next().is_none()
+    }
+
+    /// Notes that a thread is woken at the word at which it waits, and not by anything else.
+    pub(super) fn is_woken_at_word(&mut self, id: ThreadId) {
+        if let Some(thread) = &mut self.all[id.0] {
+            thread.woken_at_word = true;
+        }
+    }
+
+    /// Returns whether that was noted of a thread, and forgets it.
+    pub(super) fn take_woken_at_word(&mut self, id: ThreadId) -> bool {
+        std::mem::take(&mut self.of(id).woken_at_word)
+    }
+
+    /// Returns the thread of a process with that number, as programs see it.
+    pub(crate) fn numbered(&self, process: ProcessId, number: i32) -> Option<ThreadId> {
+        let id = ThreadId(usize::try_from(number).ok()?);
+        let thread = self.all.get(id.0)?.as_ref()?;
+        (thread.process == process && thread.state != State::Ended).then_some(id)
+    }
+
     /// Returns whether the simulation's own thread runs.
     #[inline]
     pub(super) fn is_main(&self) -> bool {
@@ -420,7 +498,7 @@ impl Threads {
         }
     }
 
-    fn find(&self, pthread: libc::pthread_t) -> Option<ThreadId> {
+    pub(crate) fn find(&self, pthread: libc::pthread_t) -> Option<ThreadId> {
         let is_it = |thread: &Option<Box<Thread>>| {
             let donor = thread.as_ref().and_then(|thread| thread.donor.as_ref());
             donor.is_some_and(|donor| donor.thread() == pthread)
@@ -454,7 +532,7 @@ impl Threads {
 }
 
 impl Kernel {
-    /// Starts a thread of a host, as `pthread_create` does. It runs when it is its turn.
+    /// Starts a thread of a process, as `pthread_create` does. It runs when it is its turn.
     ///
     /// # Errors
     /// The system has no room for another thread.
@@ -463,14 +541,21 @@ impl Kernel {
     /// `attributes` is null or points to valid attributes; `begin` may be called with `argument` on another thread.
     pub(crate) unsafe fn start_thread(
         &mut self,
-        host: HostId,
+        process: ProcessId,
         attributes: *const libc::pthread_attr_t,
         begin: raw::Start,
         argument: *mut c_void,
     ) -> Result<libc::pthread_t, Errno> {
+        let host = self.processes.of(process).host;
+        let signals = OfThread {
+            mask: self.threads.mask(self.threads.running).unwrap_or(0),
+            ..OfThread::default()
+        };
         let mut thread = Box::new(Thread {
             host,
-            start: self.hosts[host.0].starts,
+            process,
+            ends_process: false,
+            signals,
             donor: None,
             context: Context::running(),
             name: CString::default(),
@@ -479,6 +564,7 @@ impl Kernel {
             time: self.now,
             turn: 0,
             timed_out: false,
+            woken_at_word: false,
             is_detached: false,
             result: ptr::null_mut(),
             joiners: Vec::new(),
@@ -495,6 +581,37 @@ impl Kernel {
         self.threads.all.push(Some(thread));
         self.events.add(self.now, Event::Go(id, 0));
         Ok(pthread)
+    }
+
+    /// Starts the first thread of a process, which ends with it, and with what it returns as its status.
+    ///
+    /// # Errors
+    /// The system has no room for another thread.
+    ///
+    /// # Safety
+    /// `begin` may be called with `argument` on another thread.
+    pub(super) unsafe fn start_first_thread(
+        &mut self,
+        process: ProcessId,
+        begin: raw::Start,
+        argument: *mut c_void,
+    ) -> Result<(), Errno> {
+        // SAFETY: the caller's promise.
+        unsafe { self.start_thread(process, ptr::null(), begin, argument)? };
+        let id = ThreadId(self.threads.all.len() - 1);
+        let thread = self.threads.of(id);
+        (thread.is_detached, thread.ends_process) = (true, true);
+        Ok(())
+    }
+
+    /// Returns whether a signal waits that the thread takes.
+    #[inline]
+    fn has_signals(&self, id: ThreadId) -> bool {
+        let Some(thread) = &self.threads.all[id.0] else {
+            return false;
+        };
+        let pending = thread.signals.pending | self.processes.pending(thread.process);
+        pending & !thread.signals.mask != 0
     }
 
     /// Makes a thread that waits go on at the present time, or later if it has got further.
@@ -594,7 +711,8 @@ impl Kernel {
             return false;
         };
         let host = &mut self.hosts[thread.host.0];
-        if thread.turn != turn || thread.start != host.starts || thread.state == State::Ended {
+        let may_run = self.processes.runs(thread.process);
+        if thread.turn != turn || !may_run || thread.state == State::Ended {
             return false;
         }
         if host.is_paused {
@@ -604,14 +722,16 @@ impl Kernel {
         !host.is_paused
     }
 
-    /// Lets the threads of a host run again.
-    pub(crate) fn resume(&mut self, host: HostId) {
-        self.recorder.state(self.now, host, picture::State::Resumed);
-        let host = &mut self.hosts[host.0];
+    /// Lets the threads of a host run again. Returns the signal by which its program ends, if one has come meanwhile.
+    #[must_use]
+    pub(crate) fn resume(&mut self, id: HostId) -> Option<libc::c_int> {
+        self.recorder.state(self.now, id, picture::State::Resumed);
+        let host = &mut self.hosts[id.0];
         host.is_paused = false;
         for (id, turn) in std::mem::take(&mut host.delayed) {
             self.events.add(self.now, Event::Go(id, turn));
         }
+        self.send_delayed(id)
     }
 
     fn next_of(&self, only: Only) -> Option<ThreadId> {
@@ -624,10 +744,11 @@ impl Kernel {
 
     /// Returns the first thread of the host that is ready.
     fn ready_of(&self, host: HostId) -> Option<ThreadId> {
-        let starts = self.hosts[host.0].starts;
         let is_ready = |thread: &Option<Box<Thread>>| {
             thread.as_ref().is_some_and(|thread| {
-                thread.host == host && thread.state == State::Ready && thread.start == starts
+                thread.host == host
+                    && thread.state == State::Ready
+                    && self.processes.runs(thread.process)
             })
         };
         self.threads.all.iter().position(is_ready).map(ThreadId)
@@ -769,6 +890,10 @@ unsafe extern "C" fn run(thread: *mut c_void) -> ! {
         (*kernel).busy = false;
     }
     IDENTITY.set(Identity { kernel });
+    if let Some(mut kernel) = here() {
+        // What has come before it could run.
+        kernel.handle_signals();
+    }
     let result = begin(argument);
     raw::run_thread_local_destructors();
     IDENTITY.set(Identity {
@@ -783,7 +908,11 @@ unsafe extern "C" fn run(thread: *mut c_void) -> ! {
             let thread = kernel.threads.of(id);
             (thread.state, thread.result) = (State::Ended, result);
             let mut joiners = std::mem::take(&mut thread.joiners);
+            let ended = thread.ends_process.then_some(thread.process);
             kernel.wake_all(&mut joiners);
+            if let Some(process) = ended {
+                kernel.end_process(process, Status::Exited(result as usize as libc::c_int));
+            }
             id
         };
         leave_for_good(kernel, id);

@@ -234,7 +234,7 @@ impl Sim<'_> {
                 (link.loss, link.duplication, link.reordering) = self.usual_loss;
             }
             Undo::Start(at) => self.start_again(at),
-            Undo::Resume(host) => self.kernel_mut().resume(host),
+            Undo::Resume(host) => self.resume_host(host),
             Undo::Speed(host) => self.kernel_mut().hosts[host.0].slowness = 1,
         }
     }

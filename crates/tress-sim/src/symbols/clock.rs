@@ -104,6 +104,19 @@ pub unsafe extern "C" fn time(seconds: *mut time_t) -> time_t {
     now.tv_sec
 }
 
+/// Waits until that time. If a signal is handled before, writes how long is left, unless the pointer is null.
+///
+/// # Safety
+/// Else it can be written to.
+unsafe fn sleep(kernel: &mut Here, until: Time, left: *mut libc::timespec) -> Result<(), Errno> {
+    let slept = kernel.sleep_or_signal(until);
+    if slept.is_err() && !left.is_null() {
+        // SAFETY: the caller's promise.
+        unsafe { left.write(timespec(until.since(kernel.now))) };
+    }
+    slept
+}
+
 /// `nanosleep(2)`.
 ///
 /// # Safety
@@ -117,10 +130,10 @@ pub unsafe extern "C" fn nanosleep(
         return real!(SYS_nanosleep, time, left) as c_int;
     };
     // SAFETY: the caller's promise.
-    answer(unsafe { duration(time) }.map(|time| {
+    answer(unsafe { duration(time) }.and_then(|time| {
         let until = kernel.now + time;
-        kernel.sleep_until(until);
-        0
+        // SAFETY: the caller's promise.
+        unsafe { sleep(&mut kernel, until, left) }.map(|()| 0)
     }))
 }
 
@@ -151,8 +164,14 @@ pub unsafe extern "C" fn clock_nanosleep(
     });
     match until {
         Ok(until) => {
-            kernel.sleep_until(until);
-            0
+            let left = match flags & libc::TIMER_ABSTIME {
+                0 => left,
+                _ => std::ptr::null_mut(),
+            };
+            // SAFETY: the caller's promise.
+            unsafe { sleep(&mut kernel, until, left) }
+                .err()
+                .unwrap_or(0)
         }
         Err(errno) => errno,
     }

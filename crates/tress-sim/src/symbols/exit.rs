@@ -2,6 +2,7 @@
 
 use super::real;
 use crate::kernel::here;
+use crate::kernel::process::Status;
 use crate::raw;
 use libc::{c_int, c_void};
 use std::mem;
@@ -25,7 +26,7 @@ static HAS_EXITED: AtomicBool = AtomicBool::new(false);
 pub unsafe extern "C" fn exit(status: c_int) -> ! {
     if let Some(mut kernel) = here() {
         HAS_EXITED.store(true, Ordering::Relaxed);
-        kernel.exit(status);
+        kernel.exit(Status::Exited(status));
     }
     type Exit = unsafe extern "C" fn(c_int) -> !;
     static NEXT: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
@@ -46,7 +47,7 @@ pub unsafe extern "C" fn exit(status: c_int) -> ! {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pause() -> c_int {
     if let Some(mut kernel) = here() {
-        kernel.exit(UNKNOWN_STATUS);
+        kernel.exit(Status::Exited(UNKNOWN_STATUS));
     }
     if HAS_EXITED.load(Ordering::Relaxed) {
         let status = if was_called_to_exit() { FAILED } else { 0 };

@@ -9,16 +9,24 @@ use std::mem;
 use std::ptr;
 use std::sync::atomic::AtomicPtr;
 
-/// `getpid(2)`: a number for each start of a host.
+/// The number that threads are counted from.
+pub(super) const FIRST_THREAD: pid_t = 100_000;
+
+/// `getpid(2)`: a number for each start of a host, and for each child.
 #[unsafe(no_mangle)]
 pub extern "C" fn getpid() -> pid_t {
     match here() {
-        Some(kernel) => {
-            let (_, host) = kernel.running();
-            let starts = kernel.hosts[host.0].starts as pid_t;
-            1000 + 100 * host.0 as pid_t + starts
-        }
+        Some(kernel) => kernel.processes.number(kernel.running_process()),
         None => real!(SYS_getpid) as pid_t,
+    }
+}
+
+/// `getppid(2)`.
+#[unsafe(no_mangle)]
+pub extern "C" fn getppid() -> pid_t {
+    match here() {
+        Some(kernel) => kernel.processes.parent_number(kernel.running_process()),
+        None => real!(SYS_getppid) as pid_t,
     }
 }
 
@@ -26,7 +34,7 @@ pub extern "C" fn getpid() -> pid_t {
 #[unsafe(no_mangle)]
 pub extern "C" fn gettid() -> pid_t {
     match here() {
-        Some(kernel) => 100_000 + kernel.threads.number(kernel.running().0),
+        Some(kernel) => FIRST_THREAD + kernel.threads.number(kernel.running().0),
         None => match real!(SYS_gettid) as pid_t {
             thread if crate::runner::is_thread_of_test(thread) => 1,
             thread => thread,

@@ -21,6 +21,7 @@ fn table() -> &'static [(&'static str, usize)] {
             identity: getpid gettid sched_getaffinity sysconf getrusage;
             thread: pthread_create pthread_join pthread_detach sched_yield;
             numbers: syscall;
+            signal: sigaction signal kill raise pthread_kill pthread_sigmask sigprocmask;
             descriptor: read write readv writev close dup fcntl ioctl poll ppoll copy_file_range splice;
             file: fsync fdatasync preadv2 pwritev2 fallocate;
             path: renameat2;

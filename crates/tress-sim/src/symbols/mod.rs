@@ -24,8 +24,10 @@ mod numbers;
 mod path;
 mod process;
 mod real_path;
+mod signal;
 mod socket;
 mod stat;
+mod stream;
 mod thread;
 // As for `look_up`: sanitizers use these functions, too.
 #[cfg(not(tress_no_slab))]
@@ -60,8 +62,10 @@ pub(crate) fn keep() {
         exit::exit as *const (),
         numbers::syscall as *const (),
         process::fork as *const (),
+        stream::isatty as *const (),
         identity::getpid as *const (),
         names::getaddrinfo as *const (),
+        signal::sigaction as *const (),
         socket::socket as *const (),
         thread::pthread_create as *const (),
         working::chdir as *const (),

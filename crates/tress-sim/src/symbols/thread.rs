@@ -25,10 +25,10 @@ pub unsafe extern "C" fn pthread_create(
         // SAFETY: the caller's promise.
         return unsafe { raw::pthread_create(thread, attributes, start, argument) };
     };
-    let (_, host) = kernel.running();
+    let process = kernel.running_process();
     // SAFETY: the caller's promise.
     unsafe {
-        match kernel.start_thread(host, attributes, start, argument) {
+        match kernel.start_thread(process, attributes, start, argument) {
             Ok(started) => {
                 thread.write(started);
                 0

@@ -6,16 +6,21 @@
 //! process id may belong to another process.
 
 use super::reaper::{Reaper, Watch};
+use crate::sys::PerProgram;
 use crate::sys::atomic::Ordering;
 use crate::sys::plain::{AtomicU64, Mutex, MutexGuard};
 use std::future::poll_fn;
 use std::process::Child;
 
-/// The children, by numbers of our own that are never reused.
-static ORPHANS: Mutex<Vec<(u64, Child)>> = Mutex::new(Vec::new());
+/// Children, by numbers of our own that are never reused.
+type Orphans = Mutex<Vec<(u64, Child)>>;
+
+/// Each program of a simulation has its own.
+static ORPHANS: PerProgram<Orphans> =
+    PerProgram::new(Mutex::new(Vec::new()), || Mutex::new(Vec::new()));
 
 fn orphans() -> MutexGuard<'static, Vec<(u64, Child)>> {
-    ORPHANS.lock()
+    ORPHANS.get().lock()
 }
 
 /// Reaps the child if it has exited. An error means that other code has reaped it.

@@ -18,6 +18,7 @@
 //! # Memory ordering
 //! Nodes are published with release and found with acquire. A node's signal and use are one word.
 
+use crate::sys::PerProgram;
 use crate::sys::atomic::Ordering;
 use crate::sys::handlers::{self, Handlers, SIGNALS, UNFIT};
 use crate::sys::plain::{AtomicBool, AtomicI32, AtomicPtr, Mutex};
@@ -29,21 +30,24 @@ use std::ptr;
 /// No signal has this number.
 const FREE: i32 = 0;
 
-/// The pipes to write to, newest first.
-static NODES: AtomicPtr<Node> = AtomicPtr::new(ptr::null_mut());
+/// Each program of a simulation has its own.
+static REGISTRY: PerProgram<Registry> = PerProgram::new(Registry::new(), Registry::new);
 
-/// The signals that arrived while there was no listener for them, by number.
-static MISSED: [AtomicBool; SIGNALS] = [const { AtomicBool::new(false) }; SIGNALS];
-
-static HANDLERS: Handlers = Handlers::new();
-
-/// Held while nodes are taken and given back.
-static TAKING: Mutex<()> = Mutex::new(());
+/// The signals of a program, and those that listen for them.
+struct Registry {
+    /// The pipes to write to, newest first.
+    nodes: AtomicPtr<Node>,
+    /// The signals that arrived while there was no listener for them, by number.
+    missed: [AtomicBool; SIGNALS],
+    handlers: Handlers,
+    /// Held while nodes are taken and given back.
+    taking: Mutex<()>,
+}
 
 struct Node {
     /// The signal that is listened for, or `FREE`.
     signal: AtomicI32,
-    /// The signal that was listened for last. Changed with `TAKING` held.
+    /// The signal that was listened for last. Changed with `taking` held.
     last: AtomicI32,
     /// If the pipe is full the listener has not looked yet: signals coalesce.
     write: OwnedFd,
@@ -66,7 +70,16 @@ impl Node {
 
 /// A place in the list, given back when dropped.
 #[derive(Debug)]
-pub(super) struct Place(&'static Node);
+pub(super) struct Place {
+    node: &'static Node,
+    registry: &'static Registry,
+}
+
+impl std::fmt::Debug for Registry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Registry").finish_non_exhaustive()
+    }
+}
 
 impl std::fmt::Debug for Node {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -78,7 +91,7 @@ impl std::fmt::Debug for Node {
 
 impl AsRawFd for Place {
     fn as_raw_fd(&self) -> i32 {
-        self.0.read.as_raw_fd()
+        self.node.read.as_raw_fd()
     }
 }
 
@@ -86,34 +99,47 @@ impl Place {
     /// Listens for a signal, and installs its handler if this is the first time.
     pub(super) fn listen(signal: i32) -> io::Result<Place> {
         check(signal)?;
-        let _taking = TAKING.lock();
-        let node = Node::take()?;
+        let registry = REGISTRY.get();
+        let _taking = registry.taking.lock();
+        let node = registry.take()?;
         // Keeps what handlers that were already running wrote for listeners that are gone.
-        nodes().for_each(Node::keep_for_the_next);
+        registry
+            .nodes()
+            .for_each(|node| registry.keep_for_the_next(node));
         node.last.store(signal, Ordering::Relaxed);
         node.signal.store(signal, Ordering::Release);
-        if let Err(error) = HANDLERS.install(signal, handle) {
+        if let Err(error) = registry.handlers.install(signal, handle) {
             node.signal.store(FREE, Ordering::Release);
             return Err(error);
         }
-        if handlers::of(&MISSED, signal).is_some_and(|missed| missed.swap(false, Ordering::AcqRel))
+        if handlers::of(&registry.missed, signal)
+            .is_some_and(|missed| missed.swap(false, Ordering::AcqRel))
         {
             node.ring();
         }
-        Ok(Place(node))
+        Ok(Place { node, registry })
     }
 
     /// Empties the pipe; `WouldBlock` if there was nothing in it.
     pub(super) fn take_bytes(&self) -> io::Result<()> {
-        self.0.take_bytes()
+        self.node.take_bytes()
     }
 }
 
-impl Node {
-    /// Returns a free node or a new one. Called with `TAKING` held, so that no other thread takes the
+impl Registry {
+    const fn new() -> Registry {
+        Registry {
+            nodes: AtomicPtr::new(ptr::null_mut()),
+            missed: [const { AtomicBool::new(false) }; SIGNALS],
+            handlers: Handlers::new(),
+            taking: Mutex::new(()),
+        }
+    }
+
+    /// Returns a free node or a new one. Called with `taking` held, so that no other thread takes the
     /// same.
-    fn take() -> io::Result<&'static Node> {
-        if let Some(node) = nodes().find(|node| node.is_for(FREE)) {
+    fn take(&self) -> io::Result<&'static Node> {
+        if let Some(node) = self.nodes().find(|node| node.is_for(FREE)) {
             return Ok(node);
         }
         let (read, write) = pipe()?;
@@ -122,27 +148,47 @@ impl Node {
             last: AtomicI32::new(FREE),
             write,
             read,
-            next: NODES.load(Ordering::Acquire),
+            next: self.nodes.load(Ordering::Acquire),
         }));
         let node: &'static Node = node;
-        NODES.store(ptr::from_ref(node).cast_mut(), Ordering::Release);
+        self.nodes
+            .store(ptr::from_ref(node).cast_mut(), Ordering::Release);
         Ok(node)
     }
 
-    fn is_for(&self, signal: i32) -> bool {
-        self.signal.load(Ordering::Acquire) == signal
+    /// Iterates over all nodes, newest first.
+    fn nodes(&self) -> impl Iterator<Item = &'static Node> + use<> {
+        let follow = |node: *const Node| {
+            // SAFETY: nodes are never freed.
+            unsafe { node.as_ref() }
+        };
+        let newest = follow(self.nodes.load(Ordering::Acquire));
+        std::iter::successors(newest, move |node| follow(node.next))
     }
 
     /// If the node is free, keeps the signal that its last listener was told of and has not received,
-    /// unless another listener for the same signal was told too. Called with `TAKING` held.
-    fn keep_for_the_next(&self) {
-        let signal = self.last.load(Ordering::Relaxed);
-        if self.is_for(FREE)
-            && self.take_bytes().is_ok()
-            && !nodes().any(|node| node.is_for(signal))
+    /// unless another listener for the same signal was told too. Called with `taking` held.
+    fn keep_for_the_next(&self, node: &Node) {
+        let signal = node.last.load(Ordering::Relaxed);
+        if node.is_for(FREE)
+            && node.take_bytes().is_ok()
+            && !self.nodes().any(|node| node.is_for(signal))
         {
-            note_missed(signal);
+            self.note_missed(signal);
         }
+    }
+
+    /// Keeps a signal for the next listener.
+    fn note_missed(&self, signal: i32) {
+        if let Some(missed) = handlers::of(&self.missed, signal) {
+            missed.store(true, Ordering::Release);
+        }
+    }
+}
+
+impl Node {
+    fn is_for(&self, signal: i32) -> bool {
+        self.signal.load(Ordering::Acquire) == signal
     }
 
     fn take_bytes(&self) -> io::Result<()> {
@@ -174,26 +220,9 @@ impl Node {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let _taking = TAKING.lock();
-        self.0.signal.store(FREE, Ordering::Release);
-        self.0.keep_for_the_next();
-    }
-}
-
-/// Iterates over all nodes, newest first.
-fn nodes() -> impl Iterator<Item = &'static Node> {
-    let follow = |node: *const Node| {
-        // SAFETY: nodes are never freed.
-        unsafe { node.as_ref() }
-    };
-    let newest = follow(NODES.load(Ordering::Acquire));
-    std::iter::successors(newest, move |node| follow(node.next))
-}
-
-/// Keeps a signal for the next listener.
-fn note_missed(signal: i32) {
-    if let Some(missed) = handlers::of(&MISSED, signal) {
-        missed.store(true, Ordering::Release);
+        let _taking = self.registry.taking.lock();
+        self.node.signal.store(FREE, Ordering::Release);
+        self.registry.keep_for_the_next(self.node);
     }
 }
 
@@ -206,18 +235,19 @@ fn check(signal: i32) -> io::Result<()> {
 
 /// The signal handler: only loads, and writes to pipes that do not block.
 extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, state: *mut libc::c_void) {
+    let registry = REGISTRY.get();
     let tell = || {
         let mut heard = false;
-        for node in nodes().filter(|node| node.is_for(signal)) {
+        for node in registry.nodes().filter(|node| node.is_for(signal)) {
             node.ring();
             heard = true;
         }
         if !heard {
-            note_missed(signal);
+            registry.note_missed(signal);
         }
     };
     // SAFETY: the arguments are the system's.
-    unsafe { HANDLERS.handle(signal, info, state, tell) };
+    unsafe { registry.handlers.handle(signal, info, state, tell) };
 }
 
 /// Creates a pipe, as (read, write), whose ends do not block and are closed on `exec`. Where the system

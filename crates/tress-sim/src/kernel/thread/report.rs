@@ -18,6 +18,8 @@ impl fmt::Display for WaitsIn {
             WaitsIn::Socket => "waits for a socket",
             WaitsIn::FileLock => "waits for the lock of a file",
             WaitsIn::NameLookUp => "waits in getaddrinfo",
+            WaitsIn::Signal => "waits for a signal",
+            WaitsIn::Child => "waits for the end of a child process",
             WaitsIn::Exit => "has called exit",
         })
     }
@@ -54,9 +56,9 @@ impl Threads {
 impl Kernel {
     /// Returns the threads of a host that have not ended, in the order in which they were started.
     pub(crate) fn threads_of(&self, host: HostId) -> Vec<ThreadId> {
-        let start = self.hosts[host.0].starts;
         let is_alive = |thread: &&Thread| {
-            thread.host == host && thread.start == start && thread.state != State::Ended
+            let runs = self.processes.runs(thread.process);
+            thread.host == host && runs && thread.state != State::Ended
         };
         let all = self.threads.all.iter().enumerate();
         let alive = all.filter_map(|(at, thread)| Some((at, thread.as_deref().filter(is_alive)?)));
