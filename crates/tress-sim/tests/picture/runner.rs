@@ -306,10 +306,13 @@ fn a_run_that_is_recorded_takes_the_same_steps() {
             ("TRESS_SIM_TRACE", trace.to_str().unwrap()),
         ];
         run("fails_with_seed_3", &environment);
-        folder.text(name)
+        // What is done past the C library is noted, but is no step.
+        let text = folder.text(name);
+        let steps = text.lines().filter(|line| !line.starts_with(" past: "));
+        steps.map(str::to_owned).collect::<Vec<_>>()
     };
     let (with, without) = (steps(folder.path(), "with"), steps("0", "without"));
-    assert!(with.lines().count() > 50);
+    assert!(with.len() > 50);
     assert!(with == without);
     assert_eq!(folder.files().len(), 4);
 }
