@@ -1,6 +1,10 @@
 //! A simulation.
 
+mod clocks;
+mod hosts;
 mod inject;
+mod network;
+mod recording;
 mod report;
 mod signal;
 
@@ -10,24 +14,20 @@ use crate::Result;
 use crate::builder::Builder;
 use crate::chaos::{self, Invariants};
 use crate::faults::{Faults, Happened, Plan};
-use crate::host::{self, Ending, Main, Outcome, Program};
-use crate::kernel::{self, Host, HostId, Kernel, Stopped};
-use crate::link::{Links, Packet};
-use crate::name::{ToIpAddr, ToIpAddrs};
-use crate::net::{How, Latency};
-use crate::picture::Recording;
+use crate::host::{Main, Outcome};
+use crate::kernel::{self, HostId, Kernel, Stopped};
+use crate::name::ToIpAddr;
+use crate::net::How;
 use crate::runner::{self, panic_text};
 use crate::storage::Disk;
 use crate::strict;
 use crate::symbols;
 use crate::time::Time;
+use hosts::Machine;
 use inject::Undo;
 use std::fmt;
-use std::future::Future;
 use std::marker::PhantomData;
-use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tress::net::UnixStream;
@@ -78,24 +78,6 @@ pub struct Sim<'a> {
     usual_loss: (f64, f64, f64),
     pub(crate) invariants: Invariants<'a>,
     _programs: PhantomData<Box<dyn Fn() -> Main + 'a>>,
-}
-
-/// A host, as the simulation sees it.
-struct Machine<'a> {
-    id: HostId,
-    is_client: bool,
-    /// It is a function that makes what it needs itself: there is no future that could be dropped.
-    is_plain: bool,
-    /// None for a client, which is started once.
-    main: Option<Rc<dyn Fn() -> Main + 'a>>,
-    program: Rc<Program>,
-}
-
-impl Machine<'_> {
-    /// Returns whether a run ends only when this has.
-    fn is_awaited(&self) -> bool {
-        self.is_client && !self.program.has_ended()
-    }
 }
 
 impl<'a> Sim<'a> {
@@ -159,16 +141,6 @@ impl<'a> Sim<'a> {
         unsafe { &mut *self.kernel }
     }
 
-    /// Returns the virtual time since the start.
-    pub fn elapsed(&self) -> Duration {
-        self.kernel().now.elapsed()
-    }
-
-    /// Returns the virtual time since 1970, by a right clock.
-    pub fn since_epoch(&self) -> Duration {
-        self.kernel().epoch + self.elapsed()
-    }
-
     /// Returns the seed that decides what happens.
     pub fn seed(&self) -> u64 {
         self.kernel().seed
@@ -182,441 +154,6 @@ impl<'a> Sim<'a> {
     /// Sets how much virtual time a run may take, from the start.
     pub fn set_duration(&mut self, duration: Duration) {
         self.duration = duration;
-    }
-
-    /// Adds a host that runs a program once. [`run`](Self::run) returns when all clients have ended.
-    ///
-    /// # Panics
-    /// There is a host of that name already, or the system has no room for another thread.
-    pub fn client<F>(&mut self, name: impl ToIpAddr, client: F)
-    where
-        F: Future<Output = Result> + 'a,
-    {
-        let main = move || Main::Future(erase(Box::pin(client)));
-        self.add_client(name, false, Box::new(main));
-    }
-
-    /// Adds a host that runs a plain function once, such as the `main` of a program with `#[tokio::main]`.
-    ///
-    /// It runs on a thread of the host, and makes its own runtimes. Unlike that of [`client`](Self::client), it cannot be
-    /// dropped: on a host that crashes, or when the simulation ends first, it stops for good where it is.
-    ///
-    /// # Panics
-    /// There is a host of that name already, or the system has no room for another thread.
-    ///
-    /// # Examples
-    /// ```
-    /// use std::time::Duration;
-    /// use tress_sim::Builder;
-    ///
-    /// #[tokio::main]
-    /// async fn main_of_the_service() -> std::io::Result<()> {
-    ///     tokio::time::sleep(Duration::from_secs(5)).await;
-    ///     Ok(())
-    /// }
-    ///
-    /// let mut sim = Builder::new().build();
-    /// sim.client_main("service", main_of_the_service);
-    /// sim.run()?;
-    /// assert_eq!(sim.elapsed().as_secs(), 5);
-    /// # Ok::<(), tress_sim::Error>(())
-    /// ```
-    pub fn client_main<F, R>(&mut self, name: impl ToIpAddr, main: F)
-    where
-        F: FnOnce() -> R + 'a,
-        R: Ending,
-    {
-        let main = move || Main::Plain(erase_plain(Box::new(move || main().into_result())));
-        self.add_client(name, true, Box::new(main));
-    }
-
-    fn add_client(
-        &mut self,
-        name: impl ToIpAddr,
-        is_plain: bool,
-        main: Box<dyn FnOnce() -> Main + 'a>,
-    ) {
-        let id = self.add(name);
-        let program = Rc::new(Program::default());
-        self.machines.push(Machine {
-            id,
-            is_client: true,
-            is_plain,
-            main: None,
-            program: program.clone(),
-        });
-        self.start(id, program, main);
-    }
-
-    /// Adds a host that runs a program, and runs it again after a [crash](Self::crash) when it is
-    /// [bounced](Self::bounce).
-    ///
-    /// # Panics
-    /// There is a host of that name already, or the system has no room for another thread.
-    pub fn host<F, Fut>(&mut self, name: impl ToIpAddr, host: F)
-    where
-        F: Fn() -> Fut + 'a,
-        Fut: Future<Output = Result> + 'a,
-    {
-        let main = move || Main::Future(erase(Box::pin(host())));
-        self.add_host(name, false, Rc::new(main));
-    }
-
-    /// Adds a host that runs a plain function, such as the `main` of a program with `#[tokio::main]`, and runs it again
-    /// when it is [bounced](Self::bounce). See [`client_main`](Self::client_main).
-    ///
-    /// # Panics
-    /// There is a host of that name already, or the system has no room for another thread.
-    pub fn host_main<F, R>(&mut self, name: impl ToIpAddr, main: F)
-    where
-        F: Fn() -> R + 'a,
-        R: Ending,
-    {
-        let function = Rc::new(main);
-        let main = move || {
-            let function = function.clone();
-            Main::Plain(erase_plain(Box::new(move || function().into_result())))
-        };
-        self.add_host(name, true, Rc::new(main));
-    }
-
-    fn add_host(&mut self, name: impl ToIpAddr, is_plain: bool, main: Rc<dyn Fn() -> Main + 'a>) {
-        let id = self.add(name);
-        let program = Rc::new(Program::default());
-        self.machines.push(Machine {
-            id,
-            is_client: false,
-            is_plain,
-            main: Some(main.clone()),
-            program: program.clone(),
-        });
-        self.start(id, program, Box::new(move || main()));
-    }
-
-    fn add(&mut self, name: impl ToIpAddr) -> HostId {
-        let kernel = self.kernel_mut();
-        let address = name.address(&mut kernel.names);
-        let name = kernel.names.name(address).unwrap_or_default().to_string();
-        assert!(
-            kernel.host_at(address).is_none(),
-            "there is a host {name} already"
-        );
-        let id = HostId(kernel.hosts.len());
-        let host = Host::new(name.clone(), address, kernel.seed);
-        kernel.hosts.push(host);
-        kernel.recorder.host(&name);
-        kernel.net.add_host(id, address, &name);
-        kernel.add_disk(&name);
-        id
-    }
-
-    fn start(&mut self, id: HostId, program: Rc<Program>, main: Box<dyn FnOnce() -> Main + 'a>) {
-        let kernel = self.kernel_mut();
-        kernel.switch_on(id);
-        let name = kernel.hosts[id.0].name.clone();
-        // SAFETY: this is the simulation's own thread, and no thread of a host runs. What the program borrows outlives
-        // the simulation, which ends the program before it ends itself.
-        let started =
-            unsafe { kernel::act_for(self.kernel, id, || host::start(&name, program, main)) };
-        if let Err(error) = started {
-            panic!("cannot start a thread for the host {name}: {error}");
-        }
-    }
-
-    fn find(&self, address: IpAddr) -> usize {
-        let id = self.kernel().host_at(address);
-        let at = self
-            .machines
-            .iter()
-            .position(|machine| Some(machine.id) == id);
-        at.unwrap_or_else(|| panic!("there is no host at {address}"))
-    }
-
-    /// Ends the program of a host at once: its future and its tasks are dropped, and what they still do has no effect.
-    fn end(&mut self, at: usize, how: How) {
-        let Machine {
-            id,
-            program,
-            is_plain,
-            ..
-        } = &self.machines[at];
-        let (id, program, is_plain) = (*id, program.clone(), *is_plain);
-        self.kernel_mut().switch_off(id, how);
-        let has_ended = program.has_ended();
-        if !has_ended && !is_plain {
-            // SAFETY: this is the simulation's own thread, and no thread of a host runs.
-            unsafe {
-                kernel::act_for(self.kernel, id, || program.stop());
-                Kernel::run_only(self.kernel, id);
-            }
-        }
-        // What has not ended by then stops where it is.
-        self.kernel_mut().abandon(id);
-        if !has_ended {
-            program.was_stopped();
-        }
-    }
-
-    /// Switches hosts off, as a loss of power does: programs end at once, and peers are not told.
-    ///
-    /// # Panics
-    /// There is no such host.
-    pub fn crash(&mut self, hosts: impl ToIpAddrs) {
-        for address in hosts.addresses(&mut self.kernel_mut().names) {
-            let at = self.find(address);
-            self.end(at, How::PowerLoss);
-        }
-    }
-
-    /// Switches hosts off and on again: their programs start anew.
-    ///
-    /// # Panics
-    /// There is no such host, or it is a client.
-    pub fn bounce(&mut self, hosts: impl ToIpAddrs) {
-        for address in hosts.addresses(&mut self.kernel_mut().names) {
-            let at = self.find(address);
-            self.end(at, How::PowerLoss);
-            self.start_again(at);
-        }
-    }
-
-    fn start_again(&mut self, at: usize) {
-        let machine = &mut self.machines[at];
-        let Some(main) = machine.main.clone() else {
-            panic!("a client cannot be started again");
-        };
-        if !machine.program.has_ended() {
-            // It was started meanwhile.
-            return;
-        }
-        let (id, program) = (machine.id, Rc::new(Program::default()));
-        machine.program = program.clone();
-        self.start(id, program, Box::new(move || main()));
-    }
-
-    /// Returns whether the program of a host has not ended, nor crashed.
-    ///
-    /// # Panics
-    /// There is no such host.
-    pub fn is_host_running(&mut self, host: impl ToIpAddr) -> bool {
-        let address = host.address(&mut self.kernel_mut().names);
-        let at = self.find(address);
-        !self.machines[at].program.has_ended()
-    }
-
-    /// Stops the threads of hosts, as if their machines had no processor. Time and the network go on.
-    ///
-    /// # Panics
-    /// There is no such host.
-    pub fn pause(&mut self, hosts: impl ToIpAddrs) {
-        for address in hosts.addresses(&mut self.kernel_mut().names) {
-            let at = self.find(address);
-            self.kernel_mut().pause(self.machines[at].id);
-        }
-    }
-
-    /// Lets the threads of paused hosts go on.
-    ///
-    /// # Panics
-    /// There is no such host.
-    pub fn resume(&mut self, hosts: impl ToIpAddrs) {
-        for address in hosts.addresses(&mut self.kernel_mut().names) {
-            let at = self.find(address);
-            self.resume_host(self.machines[at].id);
-        }
-    }
-
-    /// Returns the address of a host, which has one before it is added.
-    pub fn lookup(&self, host: impl ToIpAddr) -> IpAddr {
-        host.address(&mut self.kernel_mut().names)
-    }
-
-    /// Returns the addresses of hosts.
-    pub fn lookup_many(&self, hosts: impl ToIpAddrs) -> Vec<IpAddr> {
-        hosts.addresses(&mut self.kernel_mut().names)
-    }
-
-    /// Returns the names of two hosts by their addresses, such as those of [`Links::pairs`].
-    ///
-    /// # Panics
-    /// There is no name for one of them.
-    ///
-    /// # Examples
-    /// ```
-    /// use tress_sim::Builder;
-    ///
-    /// let sim = Builder::new().build();
-    /// let pair = (sim.lookup("a"), sim.lookup("b"));
-    /// assert_eq!(sim.reverse_lookup_pair(pair), ("a".to_string(), "b".to_string()));
-    /// ```
-    pub fn reverse_lookup_pair(&self, (a, b): (IpAddr, IpAddr)) -> (String, String) {
-        let name = |address| {
-            let name = self.reverse_lookup(address);
-            name.unwrap_or_else(|| panic!("there is no host with the address {address}"))
-        };
-        (name(a), name(b))
-    }
-
-    /// Returns the name of the host with that address.
-    pub fn reverse_lookup(&self, address: IpAddr) -> Option<String> {
-        self.kernel().names.name(address).map(str::to_string)
-    }
-
-    /// Loses everything that two hosts, or all of two sets of hosts, send to each other from now on, and what is on its
-    /// way.
-    ///
-    /// # Panics
-    /// There is no such host.
-    pub fn partition(&self, a: impl ToIpAddrs, b: impl ToIpAddrs) {
-        self.kernel_mut()
-            .between_both("partition", a, b, |net, now, from, to| {
-                net.cut(now, from, to)
-            });
-    }
-
-    /// Loses everything that one host sends to the other from now on, and what is on its way, but not what comes back.
-    ///
-    /// # Panics
-    /// There is no such host.
-    pub fn partition_oneway(&self, from: impl ToIpAddrs, to: impl ToIpAddrs) {
-        self.kernel_mut()
-            .between("partition", from, to, |net, now, from, to| {
-                net.cut(now, from, to)
-            });
-    }
-
-    /// Ends a partition of hosts.
-    ///
-    /// # Panics
-    /// There is no such host.
-    pub fn repair(&self, a: impl ToIpAddrs, b: impl ToIpAddrs) {
-        self.kernel_mut()
-            .between_both("repair", a, b, |net, _, from, to| {
-                net.repair_oneway(from, to)
-            });
-    }
-
-    /// Ends a partition in one direction.
-    ///
-    /// # Panics
-    /// There is no such host.
-    pub fn repair_oneway(&self, from: impl ToIpAddrs, to: impl ToIpAddrs) {
-        self.kernel_mut()
-            .between("repair", from, to, |net, _, from, to| {
-                net.repair_oneway(from, to)
-            });
-    }
-
-    /// Keeps everything that hosts send to each other from now on, and what is on its way, until it is [released](Self::release).
-    ///
-    /// # Panics
-    /// There is no such host.
-    pub fn hold(&self, a: impl ToIpAddrs, b: impl ToIpAddrs) {
-        self.kernel_mut()
-            .between_both("hold", a, b, |net, _, from, to| net.hold(from, to));
-    }
-
-    /// Delivers what was kept between hosts, and keeps nothing any more.
-    ///
-    /// # Panics
-    /// There is no such host.
-    pub fn release(&self, a: impl ToIpAddrs, b: impl ToIpAddrs) {
-        self.kernel_mut()
-            .between_both("release", a, b, |net, now, from, to| {
-                net.release(now, from, to)
-            });
-    }
-
-    /// Sets how long every packet between hosts takes.
-    ///
-    /// # Panics
-    /// There is no such host.
-    pub fn set_link_latency(&self, a: impl ToIpAddrs, b: impl ToIpAddrs, latency: Duration) {
-        let latency = Some(Latency::Constant(latency));
-        self.kernel_mut()
-            .between_both("latency", a, b, |net, _, from, to| {
-                net.overrides(from, to).latency = latency;
-            });
-    }
-
-    /// Sets the longest time that a packet between hosts takes. The shortest is that of
-    /// [all links](crate::Builder::min_message_latency), or this if it is shorter.
-    ///
-    /// # Panics
-    /// There is no such host.
-    pub fn set_link_max_message_latency(
-        &self,
-        a: impl ToIpAddrs,
-        b: impl ToIpAddrs,
-        latency: Duration,
-    ) {
-        let kernel = self.kernel_mut();
-        let latency = Some(kernel.net.config.link.latency.up_to(latency));
-        kernel.between_both("latency", a, b, |net, _, from, to| {
-            net.overrides(from, to).latency = latency;
-        });
-    }
-
-    /// Sets the longest time that a packet takes, on links without a setting of their own. The
-    /// [shortest](crate::Builder::min_message_latency) stays, or is this if it is shorter.
-    pub fn set_max_message_latency(&self, latency: Duration) {
-        let link = &mut self.kernel_mut().net.config.link;
-        link.latency = link.latency.up_to(latency);
-    }
-
-    /// Sets how latencies are spread between the shortest and the longest one, on links without a setting of their own.
-    ///
-    /// They are the shortest one and an exponential distribution, whose mean is the range divided by `rate`: 5, unless
-    /// this is called. The higher it is the fewer packets are late.
-    ///
-    /// # Panics
-    /// The rate is not positive and finite.
-    ///
-    /// # Examples
-    /// ```
-    /// use std::time::Duration;
-    /// use tress_sim::Builder;
-    ///
-    /// let sim = Builder::new().max_message_latency(Duration::from_secs(1)).build();
-    /// // A packet takes 10 ms on average, and a second at most.
-    /// sim.set_message_latency_curve(100.0);
-    /// ```
-    pub fn set_message_latency_curve(&self, rate: f64) {
-        assert!(
-            rate > 0.0 && rate.is_finite(),
-            "a rate is positive and finite"
-        );
-        let link = &mut self.kernel_mut().net.config.link;
-        let (min, cap) = link.latency.limits();
-        let mean = (cap - min).div_f64(rate);
-        link.latency = Latency::Exponential { min, mean, cap };
-    }
-
-    /// Sets the probability, for each packet, that its link breaks, on links without a setting of their own.
-    pub fn set_fail_rate(&mut self, probability: f64) {
-        self.kernel_mut().net.config.link.fail_rate = probability;
-    }
-
-    /// Sets the probability, for each packet between hosts, that its link breaks.
-    ///
-    /// # Panics
-    /// There is no such host.
-    pub fn set_link_fail_rate(&mut self, a: impl ToIpAddrs, b: impl ToIpAddrs, probability: f64) {
-        self.kernel_mut()
-            .between_both("fail rate", a, b, |net, _, from, to| {
-                net.overrides(from, to).fail_rate = Some(probability);
-            });
-    }
-
-    /// Sets the probability that a packet between hosts is lost.
-    ///
-    /// # Panics
-    /// There is no such host.
-    pub fn set_link_loss(&mut self, a: impl ToIpAddrs, b: impl ToIpAddrs, probability: f64) {
-        self.kernel_mut()
-            .between_both("loss", a, b, |net, _, from, to| {
-                net.overrides(from, to).loss = Some(probability);
-            });
     }
 
     /// Returns the faults that have happened by themselves so far.
@@ -646,16 +183,6 @@ impl<'a> Sim<'a> {
         kernel.settle();
     }
 
-    /// Returns how many ends of TCP connections are established, on all hosts. A connection has two.
-    pub fn established_tcp_stream_count(&self) -> usize {
-        self.kernel().net.counters().established
-    }
-
-    /// Calls a function with the packets that are on their way.
-    pub fn links<R>(&self, f: impl FnOnce(&mut Links<'_>) -> R) -> R {
-        f(&mut Links::new(self.kernel_mut()))
-    }
-
     /// Returns the disk of a host.
     ///
     /// # Panics
@@ -665,148 +192,6 @@ impl<'a> Sim<'a> {
         let host = kernel.host_named(&host);
         kernel.write_back_all(host);
         Disk::new(&mut kernel.disks[host.0])
-    }
-
-    /// Says which addresses a name has for programs that look it up, besides those of hosts, or in place of them.
-    pub fn set_name(&mut self, name: &str, addresses: impl IntoIterator<Item = IpAddr>) {
-        self.kernel_mut()
-            .net
-            .add_name(name, addresses.into_iter().collect());
-    }
-
-    /// Makes a name unknown to programs that look it up, also if it is that of a host.
-    pub fn forget_name(&mut self, name: &str) {
-        self.kernel_mut().net.remove_name(name);
-    }
-
-    /// Begins, or ends, to note what becomes of each packet.
-    pub fn record_packets(&mut self, on: bool) {
-        self.kernel_mut().net.set_log(on);
-    }
-
-    /// Takes what was noted of packets whose way has ended, in that order.
-    pub fn take_packets(&mut self) -> Vec<Packet> {
-        let kernel = self.kernel_mut();
-        let records = kernel.net.take_log();
-        let hosts = &kernel.hosts;
-        let packet = |record| Packet::new(record, |host| hosts[host.0].name.clone());
-        records.into_iter().map(packet).collect()
-    }
-
-    /// Begins to record what happens: packets, what hosts print, faults, crashes, failures. Hosts that are there already are part of it.
-    ///
-    /// What a test prints within the test harness is recorded if the harness does not keep it: with `--nocapture`.
-    ///
-    /// # Examples
-    /// ```
-    /// use std::fs::File;
-    /// use tress_sim::Builder;
-    ///
-    /// let mut sim = Builder::new().build();
-    /// sim.record();
-    /// sim.client("client", async { Err("no".into()) });
-    /// if sim.run().is_err() {
-    ///     let recording = sim.recording();
-    ///     # let folder = std::env::temp_dir().join(format!("tress-sim-record-{}", std::process::id()));
-    ///     # std::fs::create_dir_all(&folder)?;
-    ///     recording.write_html(File::create(folder.join("run.html"))?)?;
-    ///     recording.write_perfetto(File::create(folder.join("run.pftrace"))?)?;
-    ///     # std::fs::remove_dir_all(&folder)?;
-    /// }
-    /// # Ok::<(), tress_sim::Error>(())
-    /// ```
-    pub fn record(&mut self) {
-        let kernel = self.kernel_mut();
-        kernel.recorder.begin(kernel.seed);
-        kernel.record_hosts();
-    }
-
-    /// Returns what was recorded so far, with the packets that are on their way. It stays, and recording goes on.
-    ///
-    /// # Panics
-    /// Nothing is recorded: [`record`](Self::record) was not called.
-    pub fn recording(&self) -> Recording {
-        let kernel = self.kernel();
-        let recording = kernel.recorder.recording();
-        let recording = recording.expect("`Sim::record` was called before");
-        recording.with_packets(kernel.now, kernel.net.in_flight().into_iter())
-    }
-
-    /// Ends the program of hosts as `kill -9` does: the machine stays on, and tells its peers that their connections are
-    /// closed. Files stay as they are.
-    ///
-    /// # Panics
-    /// There is no such host.
-    pub fn kill(&mut self, hosts: impl ToIpAddrs) {
-        for address in hosts.addresses(&mut self.kernel_mut().names) {
-            let at = self.find(address);
-            self.end(at, How::Kill);
-        }
-    }
-
-    /// Sets the wall clock of hosts off by this number of seconds. Monotonic clocks are not affected.
-    ///
-    /// # Panics
-    /// There is no such host.
-    pub fn set_clock_offset(&mut self, hosts: impl ToIpAddrs, seconds: f64) {
-        let kernel = self.kernel_mut();
-        for host in kernel.hosts_named(&hosts) {
-            let error = (seconds * 1e9) as i128;
-            kernel.record_act(host, || format!("clock off by {seconds} s on"));
-            let host = &mut kernel.hosts[host.0];
-            (host.clock_offset, host.drift_from) = (error, kernel.now);
-        }
-    }
-
-    /// Lets the wall clock of hosts go wrong by this number of parts in a million, from now on.
-    ///
-    /// # Panics
-    /// There is no such host.
-    pub fn set_clock_drift(&mut self, hosts: impl ToIpAddrs, parts_per_million: i64) {
-        let kernel = self.kernel_mut();
-        for host in kernel.hosts_named(&hosts) {
-            let now = kernel.now;
-            kernel.record_act(host, || format!("clock off by {parts_per_million} ppm on"));
-            let host = &mut kernel.hosts[host.0];
-            host.clock_offset = host.clock_error(now);
-            (host.clock_drift, host.drift_from) = (parts_per_million, now);
-        }
-    }
-
-    /// Sets how many processors hosts have. Programs are told of them when they ask; it is 1 otherwise.
-    ///
-    /// # Panics
-    /// There is no such host, or the number is zero.
-    pub fn set_processors(&mut self, hosts: impl ToIpAddrs, processors: usize) {
-        assert!(processors > 0, "a host has at least one processor");
-        let kernel = self.kernel_mut();
-        for host in kernel.hosts_named(&hosts) {
-            kernel.hosts[host.0].processors = processors;
-        }
-    }
-
-    /// Makes everything that programs of hosts do take that many times as long.
-    ///
-    /// # Panics
-    /// There is no such host, or the factor is zero.
-    pub fn set_slowness(&mut self, hosts: impl ToIpAddrs, factor: u32) {
-        assert!(factor > 0, "what takes no time never ends");
-        let kernel = self.kernel_mut();
-        for host in kernel.hosts_named(&hosts) {
-            kernel.record_act(host, || format!("{factor} times as slow:"));
-            kernel.hosts[host.0].slowness = factor;
-        }
-    }
-
-    /// Sets how many descriptors hosts may have open.
-    ///
-    /// # Panics
-    /// There is no such host.
-    pub fn set_descriptor_limit(&mut self, hosts: impl ToIpAddrs, limit: usize) {
-        let kernel = self.kernel_mut();
-        for host in kernel.hosts_named(&hosts) {
-            kernel.hosts[host.0].descriptor_limit = limit;
-        }
     }
 
     /// Runs the simulation until all clients have ended.
@@ -977,20 +362,6 @@ fn warm_up() {
         // It has no part in what is tested.
         let _ = sim.run();
     }
-}
-
-type Pin<'a> = std::pin::Pin<Box<dyn Future<Output = Result> + 'a>>;
-
-/// Forgets what a program borrows.
-fn erase(main: Pin<'_>) -> Pin<'static> {
-    // SAFETY: the program is dropped, or never polled again, before its simulation ends; what it borrows lives longer.
-    unsafe { std::mem::transmute(main) }
-}
-
-/// As `erase`, for a plain function.
-fn erase_plain<'a>(main: Box<dyn FnOnce() -> Result + 'a>) -> Box<dyn FnOnce() -> Result> {
-    // SAFETY: as there: it has returned, or never goes on, before its simulation ends.
-    unsafe { std::mem::transmute(main) }
 }
 
 impl Drop for Sim<'_> {

@@ -91,10 +91,12 @@ fn assert_names_both(report: &str) {
     let waits = seconds(locked, "\"locked\" waits in futex, for ", "s so far");
     assert_about(waits, 10.0);
     let idle = part(report, "idle");
-    assert!(idle.contains("(on): 1 threads"), "{idle}");
+    assert!(idle.contains("(on): 1 thread,"), "{idle}");
+    assert!(idle.contains("its program has not ended"), "{idle}");
     assert!(idle.contains("tasks: 0"), "{idle}");
     let sleeper = part(report, "sleeper");
-    assert!(sleeper.contains("(on): 0 threads"), "{sleeper}");
+    assert!(sleeper.contains("(on): 0 threads,"), "{sleeper}");
+    assert!(sleeper.contains("its program has ended"), "{sleeper}");
 }
 
 #[test]
@@ -194,7 +196,7 @@ fn hosts_that_are_off_or_paused_are_told_apart() {
     sim.crash("crashed");
     sim.pause("paused");
     let report = sim.run().unwrap_err().to_string();
-    assert!(part(&report, "paused").starts_with("  paused (paused): 1 threads"));
+    assert!(part(&report, "paused").starts_with("  paused (paused): 1 thread,"));
     let crashed = part(&report, "crashed");
     assert!(
         crashed.starts_with("  crashed (off): 0 threads"),

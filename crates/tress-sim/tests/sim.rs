@@ -71,7 +71,7 @@ fn a_run_in_which_nothing_can_happen_ends() {
     sim.client("client", async { pending().await });
     let error = sim.run().unwrap_err().to_string();
     assert!(error.contains("nothing can happen any more"), "{error}");
-    assert!(error.contains("client (on): 1 threads, "), "{error}");
+    assert!(error.contains("client (on): 1 thread, "), "{error}");
 }
 
 #[test]

@@ -181,6 +181,11 @@ impl Kernel {
         };
         let (name, open) = (&host.name, host.open_descriptors);
         let threads = self.threads_of(id).len();
-        format!("  {name} ({state}): {threads} threads, {open} descriptors open\n")
+        let plural = |number: usize| if number == 1 { "" } else { "s" };
+        format!(
+            "  {name} ({state}): {threads} thread{}, {open} descriptor{} open\n",
+            plural(threads),
+            plural(open)
+        )
     }
 }

@@ -32,14 +32,17 @@ impl Sim<'_> {
         let mut shown = 0;
         for host in (0..hosts).map(HostId) {
             text += &self.kernel().summary(host);
+            let machine = self.machines.iter().find(|machine| machine.id == host);
             // Those that the run waits for are described however many there are before them.
-            let is_awaited = || {
-                let mut machines = self.machines.iter();
-                machines.any(|machine| machine.id == host && machine.is_awaited())
-            };
+            let is_awaited = machine.is_some_and(|machine| machine.is_awaited());
+            let has_ended = machine.is_some_and(|machine| machine.program.has_ended());
             let is_up = self.kernel().hosts[host.0].is_up;
-            if is_up && (shown < MOST_HOSTS || is_awaited()) {
+            if is_up && (shown < MOST_HOSTS || is_awaited) {
                 shown += 1;
+                text += match has_ended {
+                    true => "    its program has ended\n",
+                    false => "    its program has not ended\n",
+                };
                 self.report_threads(host, places, &mut text);
                 text += &indented(&self.dump(host));
             }
