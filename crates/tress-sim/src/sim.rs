@@ -675,6 +675,7 @@ impl<'a> Sim<'a> {
     }
 
     /// Begins to record what happens: packets, what hosts print, faults, crashes, failures. Hosts that are there already are part of it.
+    /// Does nothing if the simulation is recorded already, as by the [runner](crate::runner#pictures).
     ///
     /// What a test prints within the test harness is recorded if the harness does not keep it: with `--nocapture`.
     ///
@@ -698,8 +699,9 @@ impl<'a> Sim<'a> {
     /// ```
     pub fn record(&mut self) {
         let kernel = self.kernel_mut();
-        kernel.recorder.begin(kernel.seed);
-        kernel.record_hosts();
+        if kernel.recorder.begin(kernel.seed) {
+            kernel.record_hosts();
+        }
     }
 
     /// Returns what was recorded so far, with the packets that are on their way. It stays, and recording goes on.
@@ -887,9 +889,11 @@ impl<'a> Sim<'a> {
             match machine.program.take_failure() {
                 Some(Outcome::Failed(error)) => return Err(self.failed(Some(machine.id), error)),
                 Some(Outcome::Panicked(panic)) => {
-                    let text = panic_text(&*panic);
                     let kernel = self.kernel();
-                    kernel.recorder.failure(kernel.now, Some(machine.id), text);
+                    if kernel.recorder.is_on() {
+                        let text = format!("panicked: {}", panic_text(&*panic));
+                        kernel.recorder.failure(kernel.now, Some(machine.id), &text);
+                    }
                     resume_unwind(panic)
                 }
                 _ => {}
@@ -905,7 +909,9 @@ impl<'a> Sim<'a> {
             // Code of a user, which may panic.
             let text = catch_unwind(AssertUnwindSafe(|| error.to_string()));
             let text = text.unwrap_or_else(|_| "an error that cannot be shown".to_string());
-            kernel.recorder.failure(kernel.now, host, &text);
+            kernel
+                .recorder
+                .failure(kernel.now, host, &format!("failed: {text}"));
         }
         error
     }

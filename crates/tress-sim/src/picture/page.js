@@ -101,15 +101,14 @@
     failure([, time, host, text]) {
       return {
         group: "failure", time, hosts: host < 0 ? [] : [host], host, isTrouble: true, classes: ["failure"],
-        label: `${host < 0 ? "Failed" : `${hostName(host)} failed`}: ${text}`, text,
+        label: host < 0 ? text : `${hostName(host)} ${text}`,
         about: [["Host", host < 0 ? "" : hostName(host)], ["When", `${seconds(time)} s`]],
       };
     },
   };
 
   const raw = data.events;
-  const isSaid = raw.some((event) => event[0] === "failure" && data.verdict.includes(event[3].split("\n")[0]));
-  if (data.verdict && !isSaid) raw.push(["failure", data.end, -1, data.verdict]);
+  if (data.verdict) raw.push(["failure", data.end, -1, data.verdict]);
   const events = raw.map((event) => readers[event[0]](event));
   const rank = (event) => (event.group === "failure" ? 1 : 0);
   events.forEach((event, place) => { event.place = place; });
