@@ -1,6 +1,7 @@
 //! A simulation.
 
 mod inject;
+mod record;
 
 use crate::Result;
 use crate::builder::Builder;
@@ -11,8 +12,7 @@ use crate::kernel::{self, Host, HostId, Kernel, Stopped};
 use crate::link::{Links, Packet};
 use crate::name::{ToIpAddr, ToIpAddrs};
 use crate::net::{How, Latency};
-use crate::picture::Recording;
-use crate::runner::{self, panic_text};
+use crate::runner;
 use crate::storage::Disk;
 use crate::strict;
 use crate::symbols;
@@ -22,7 +22,7 @@ use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
 use std::net::IpAddr;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::resume_unwind;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -674,47 +674,6 @@ impl<'a> Sim<'a> {
         records.into_iter().map(packet).collect()
     }
 
-    /// Begins to record what happens: packets, what hosts print, faults, crashes, failures. Hosts that are there already are part of it.
-    /// Does nothing if the simulation is recorded already, as by the [runner](crate::runner#pictures).
-    ///
-    /// What a test prints within the test harness is recorded if the harness does not keep it: with `--nocapture`.
-    ///
-    /// # Examples
-    /// ```
-    /// use std::fs::File;
-    /// use tress_sim::Builder;
-    ///
-    /// let mut sim = Builder::new().build();
-    /// sim.record();
-    /// sim.client("client", async { Err("no".into()) });
-    /// if sim.run().is_err() {
-    ///     let recording = sim.recording();
-    ///     # let folder = std::env::temp_dir().join(format!("tress-sim-record-{}", std::process::id()));
-    ///     # std::fs::create_dir_all(&folder)?;
-    ///     recording.write_html(File::create(folder.join("run.html"))?)?;
-    ///     recording.write_perfetto(File::create(folder.join("run.pftrace"))?)?;
-    ///     # std::fs::remove_dir_all(&folder)?;
-    /// }
-    /// # Ok::<(), tress_sim::Error>(())
-    /// ```
-    pub fn record(&mut self) {
-        let kernel = self.kernel_mut();
-        if kernel.recorder.begin(kernel.seed) {
-            kernel.record_hosts();
-        }
-    }
-
-    /// Returns what was recorded so far, with the packets that are on their way. It stays, and recording goes on.
-    ///
-    /// # Panics
-    /// Nothing is recorded: [`record`](Self::record) was not called.
-    pub fn recording(&self) -> Recording {
-        let kernel = self.kernel();
-        let recording = kernel.recorder.recording();
-        let recording = recording.expect("`Sim::record` was called before");
-        recording.with_packets(kernel.now, kernel.net.in_flight().into_iter())
-    }
-
     /// Ends the program of hosts as `kill -9` does: the machine stays on, and tells its peers that their connections are
     /// closed. Files stay as they are.
     ///
@@ -889,31 +848,13 @@ impl<'a> Sim<'a> {
             match machine.program.take_failure() {
                 Some(Outcome::Failed(error)) => return Err(self.failed(Some(machine.id), error)),
                 Some(Outcome::Panicked(panic)) => {
-                    let kernel = self.kernel();
-                    if kernel.recorder.is_on() {
-                        let text = format!("panicked: {}", panic_text(&*panic));
-                        kernel.recorder.failure(kernel.now, Some(machine.id), &text);
-                    }
+                    self.panicked(machine.id, &*panic);
                     resume_unwind(panic)
                 }
                 _ => {}
             }
         }
         Ok(())
-    }
-
-    /// Records an error that the simulation, or a host of it, ends with.
-    fn failed(&self, host: Option<HostId>, error: crate::Error) -> crate::Error {
-        let kernel = self.kernel();
-        if kernel.recorder.is_on() {
-            // Code of a user, which may panic.
-            let text = catch_unwind(AssertUnwindSafe(|| error.to_string()));
-            let text = text.unwrap_or_else(|_| "an error that cannot be shown".to_string());
-            kernel
-                .recorder
-                .failure(kernel.now, host, &format!("failed: {text}"));
-        }
-        error
     }
 
     fn waiting_clients(&self) -> String {
@@ -975,13 +916,7 @@ fn erase_plain<'a>(main: Box<dyn FnOnce() -> Result + 'a>) -> Box<dyn FnOnce() -
 
 impl Drop for Sim<'_> {
     fn drop(&mut self) {
-        let kernel = self.kernel();
-        if kernel.recorder.is_on() {
-            for (_, packet) in kernel.net.in_flight() {
-                kernel.recorder.under_way(kernel.now, packet);
-            }
-            kernel.recorder.end();
-        }
+        self.end_recording();
         for at in 0..self.machines.len() {
             self.end(at, How::PowerLoss);
         }
