@@ -41,6 +41,10 @@
 //! All threads of all hosts take turns on one thread of the system. One that waits lets the next one run; when all wait, time
 //! jumps to the next event.
 //!
+//! # Tests
+//! [`#[tress_sim::test]`](macro@test) runs a test with many seeds. Of one that fails it shows which faults it takes, a command that
+//! runs it again, and [pictures](runner#pictures) of what has happened.
+//!
 //! # Systems
 //! Linux on x86-64 and AArch64, with the GNU C library. On other systems this crate is empty.
 

@@ -4,7 +4,7 @@ mod clocks;
 mod hosts;
 mod inject;
 mod network;
-mod recording;
+mod record;
 mod report;
 mod signal;
 
@@ -18,7 +18,7 @@ use crate::host::{Main, Outcome};
 use crate::kernel::{self, HostId, Kernel, Stopped};
 use crate::name::ToIpAddr;
 use crate::net::How;
-use crate::runner::{self, panic_text};
+use crate::runner;
 use crate::storage::Disk;
 use crate::strict;
 use crate::symbols;
@@ -27,7 +27,7 @@ use hosts::Machine;
 use inject::Undo;
 use std::fmt;
 use std::marker::PhantomData;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tress::net::UnixStream;
@@ -297,27 +297,13 @@ impl<'a> Sim<'a> {
             match machine.program.take_failure() {
                 Some(Outcome::Failed(error)) => return Err(self.failed(Some(machine.id), error)),
                 Some(Outcome::Panicked(panic)) => {
-                    let text = panic_text(&*panic);
-                    let kernel = self.kernel();
-                    kernel.recorder.failure(kernel.now, Some(machine.id), text);
+                    self.panicked(machine.id, &*panic);
                     resume_unwind(panic)
                 }
                 _ => {}
             }
         }
         Ok(())
-    }
-
-    /// Records an error that the simulation, or a host of it, ends with.
-    fn failed(&self, host: Option<HostId>, error: crate::Error) -> crate::Error {
-        let kernel = self.kernel();
-        if kernel.recorder.is_on() {
-            // Code of a user, which may panic.
-            let text = catch_unwind(AssertUnwindSafe(|| error.to_string()));
-            let text = text.unwrap_or_else(|_| "an error that cannot be shown".to_string());
-            kernel.recorder.failure(kernel.now, host, &text);
-        }
-        error
     }
 
     fn waiting_clients(&self) -> String {
@@ -366,13 +352,7 @@ fn warm_up() {
 
 impl Drop for Sim<'_> {
     fn drop(&mut self) {
-        let kernel = self.kernel();
-        if kernel.recorder.is_on() {
-            for (_, packet) in kernel.net.in_flight() {
-                kernel.recorder.under_way(kernel.now, packet);
-            }
-            kernel.recorder.end();
-        }
+        self.end_recording();
         for at in 0..self.machines.len() {
             self.end(at, How::PowerLoss);
         }

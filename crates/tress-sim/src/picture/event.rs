@@ -47,7 +47,7 @@ pub(super) enum What {
     Act(String),
     /// All faults end.
     Heal,
-    /// A program, an invariant or the whole simulation has failed.
+    /// A program, an invariant or the whole simulation has failed; the text starts with a verb.
     Failure {
         host: Option<usize>,
         text: String,

@@ -5,7 +5,7 @@
 
 use super::event::{Event, Fate, Message, State, What};
 use super::json::{self, List};
-use super::recording::{Recording, fate_name, kind_name, shown, state_name};
+use super::recording::{Recording, fate_name, kind_name, plain, shown, state_name};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -102,7 +102,7 @@ fn write_event(recording: &Recording, event: &Event, addresses: &mut Addresses, 
             is_error,
             bytes,
         } => {
-            let text = String::from_utf8_lossy(bytes);
+            let text = plain(bytes);
             to.text("line").number(time).place(*host);
             to.number(u64::from(*is_error)).text(&text);
         }

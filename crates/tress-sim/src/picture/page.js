@@ -101,15 +101,14 @@
     failure([, time, host, text]) {
       return {
         group: "failure", time, hosts: host < 0 ? [] : [host], host, isTrouble: true, classes: ["failure"],
-        label: `${host < 0 ? "Failed" : `${hostName(host)} failed`}: ${text}`, text,
+        label: host < 0 ? text : `${hostName(host)} ${text}`,
         about: [["Host", host < 0 ? "" : hostName(host)], ["When", `${seconds(time)} s`]],
       };
     },
   };
 
   const raw = data.events;
-  const isSaid = raw.some((event) => event[0] === "failure" && data.verdict.includes(event[3].split("\n")[0]));
-  if (data.verdict && !isSaid) raw.push(["failure", data.end, -1, data.verdict]);
+  if (data.verdict) raw.push(["failure", data.end, -1, data.verdict]);
   const events = raw.map((event) => readers[event[0]](event));
   const rank = (event) => (event.group === "failure" ? 1 : 0);
   events.forEach((event, place) => { event.place = place; });
@@ -338,7 +337,7 @@
     if (event.isLost) group.append(make("path", { class: "cross", d: `M${toX - 4} ${toY - 4}l8 8m0 -8l-8 8` }));
     else if (!event.isDelivered) group.append(make("circle", { class: "end", cx: toX, cy: toY, r: 3 }));
     else group.append(arrowHead(toX, toY, Math.atan2(toY - y, toX - x)));
-    const room = Math.max(Math.abs(to - x) - 22, 90);
+    const room = event.to < 0 ? 240 : Math.max(Math.abs(to - x) - 22, 90);
     const isRight = to > x;
     group.append(make("circle", { class: "head", cx: x, cy: y, r: 2 }));
     group.append(make("text", { x: x + (isRight ? 8 : -8), y: y - 3, "text-anchor": isRight ? "start" : "end" }, cut(event.label, room)));
@@ -515,6 +514,9 @@
     const room = scroller.clientHeight - HEADS;
     const [low, high] = [scroller.scrollTop + 30, scroller.scrollTop + room - 40];
     if (event.y < low || event.y > high) scroller.scrollTop = Math.max(0, event.y - room * 0.6);
+    const x = columns[event.hosts[0]];
+    const [left, right] = [scroller.scrollLeft + AXIS, scroller.scrollLeft + scroller.clientWidth - 60];
+    if (x < left || x > right) scroller.scrollLeft = x - scroller.clientWidth / 2;
   }
 
   function select(event, hasFocus = true) {

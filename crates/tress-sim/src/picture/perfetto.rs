@@ -5,7 +5,7 @@
 
 use super::event::{Event, Fate, Message, State, What};
 use super::proto;
-use super::recording::{Recording, fate_name, shown, state_name};
+use super::recording::{Recording, fate_name, plain, shown, state_name};
 use crate::time::Time;
 use std::io::{self, Write};
 
@@ -389,7 +389,7 @@ impl Events {
             } => {
                 let track = host.map_or(TEST, |host| track(host, Of::Output));
                 let category = if *is_error { "stderr" } else { "stdout" };
-                let text = String::from_utf8_lossy(bytes);
+                let text = plain(bytes);
                 self.add(time, named(INSTANT, track, category, &text));
             }
             What::Act(text) => self.add(time, named(INSTANT, TEST, "test", text)),
@@ -397,8 +397,8 @@ impl Events {
             What::Failure { host, text } => {
                 let track = host.map_or(SIMULATION, |host| track(host, Of::Host));
                 let name = match host {
-                    Some(host) => format!("{} failed: {text}", recording.host(*host)),
-                    None => format!("failed: {text}"),
+                    Some(host) => format!("{} {text}", recording.host(*host)),
+                    None => text.clone(),
                 };
                 self.add(time, named(INSTANT, track, "failure", &name));
             }

@@ -14,46 +14,59 @@ use std::rc::Rc;
 ///
 /// It is made for each simulation, also for those that are not recorded: both find the same memory.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Recorder(Rc<RefCell<Option<Tape>>>);
+pub(crate) struct Recorder(Rc<RefCell<Tapes>>);
+
+#[derive(Debug, Default)]
+struct Tapes {
+    written: Option<Tape>,
+    /// One that was asked for while another one was written. It is not used, but takes the memory that it would take otherwise.
+    spare: Option<Tape>,
+}
 
 /// Bytes of an output that one event holds.
 const PIECE: usize = LARGEST - 64;
 
 impl Recorder {
-    /// Begins to record.
-    pub(crate) fn begin(&self, seed: u64) {
-        self.begin_on(Tape::new(), seed);
+    /// Begins to record, unless that was done before. Returns whether it has begun.
+    pub(crate) fn begin(&self, seed: u64) -> bool {
+        let tape = Tape::new();
+        if self.is_on() {
+            self.0.borrow_mut().spare = Some(tape);
+            return false;
+        }
+        self.begin_on(tape, seed);
+        true
     }
 
     /// Begins to record to that tape, from its start.
     pub(crate) fn begin_on(&self, mut tape: Tape, seed: u64) {
         tape.clear(seed);
-        *self.0.borrow_mut() = Some(tape);
+        self.0.borrow_mut().written = Some(tape);
     }
 
     /// Records nothing any more.
     pub(crate) fn end(&self) {
-        *self.0.borrow_mut() = None;
+        *self.0.borrow_mut() = Tapes::default();
     }
 
     pub(crate) fn is_on(&self) -> bool {
-        self.0.borrow().is_some()
+        self.0.borrow().written.is_some()
     }
 
     /// Returns what was recorded, if anything is.
     pub(crate) fn recording(&self) -> Option<Recording> {
-        self.0.borrow().as_ref().map(Recording::read)
+        self.0.borrow().written.as_ref().map(Recording::read)
     }
 
     #[inline]
     fn add(&self, time: Time, event: New<'_>) {
-        if let Some(tape) = &mut *self.0.borrow_mut() {
+        if let Some(tape) = &mut self.0.borrow_mut().written {
             tape.add(event.lane(), time, |writer| event.write(writer));
         }
     }
 
     pub(crate) fn host(&self, name: &str) {
-        if let Some(tape) = &mut *self.0.borrow_mut() {
+        if let Some(tape) = &mut self.0.borrow_mut().written {
             tape.add_name(name);
         }
     }
@@ -102,7 +115,13 @@ impl Recorder {
         self.add(now, New::Heal);
     }
 
+    /// Something has failed. Of a long text the start is kept.
     pub(crate) fn failure(&self, now: Time, host: Option<HostId>, text: &str) {
+        let mut length = text.len().min(PIECE);
+        while !text.is_char_boundary(length) {
+            length -= 1;
+        }
+        let text = &text[..length];
         self.add(now, New::Failure(host.map(|host| host.0), text));
     }
 }

@@ -126,9 +126,20 @@ impl Recording {
         self
     }
 
-    /// Says how the whole has failed. An event that says the same is enough.
+    /// Says how the whole has failed. If the last failure is the same, it is enough; its text may have been cut.
     pub(crate) fn failed(mut self, how: String) -> Recording {
-        self.verdict = Some(how);
+        let last = self
+            .events
+            .iter_mut()
+            .rev()
+            .find_map(|event| match &mut event.what {
+                What::Failure { text, .. } => Some(text),
+                _ => None,
+            });
+        match last.and_then(|text| Some((how.find(&*text)?, text))) {
+            Some((at, text)) => *text = how[at..].to_string(),
+            None => self.verdict = Some(how),
+        }
         self
     }
 
@@ -278,6 +289,19 @@ pub(super) fn state_name(state: State) -> &'static str {
     }
 }
 
+/// A line that a program has printed, without what sets colours on a terminal.
+pub(super) fn plain(line: &[u8]) -> String {
+    let text = String::from_utf8_lossy(line);
+    let mut parts = text.split("\u{1b}[");
+    let mut plain = parts.next().unwrap_or_default().to_string();
+    for part in parts {
+        // A sequence is numbers and marks, up to its last character.
+        let end = part.find(|c: char| ('@'..='~').contains(&c));
+        plain += end.map_or("", |end| &part[end + 1..]);
+    }
+    plain
+}
+
 /// Bytes as something to read: text if they are, numbers otherwise.
 pub(super) fn shown(bytes: &[u8]) -> String {
     // A character may have been cut at the end.
@@ -420,6 +444,32 @@ mod tests {
         assert_eq!(recording.events.len(), EVENTS + 1);
         assert!(matches!(recording.events[0].what, What::State { .. }));
         assert_eq!(recording.events[1].time, Time(extra as u64));
+    }
+
+    #[test]
+    fn lines_have_no_colours() {
+        assert_eq!(
+            plain(b"\x1b[2m12:00\x1b[0m \x1b[38;5;9mno\x1b[m!"),
+            "12:00 no!"
+        );
+        assert_eq!(plain(b"cut \x1b[3"), "cut ");
+        assert_eq!(plain("[a] ä".as_bytes()), "[a] ä");
+    }
+
+    #[test]
+    fn a_verdict_completes_what_failed() {
+        let text = "é".repeat(2000);
+        let recorder = recorder();
+        recorder.failure(Time(1), Some(HostId(1)), &text);
+        let recording = recorder.recording().unwrap();
+        let failed = recording.clone().failed(format!("failed: {text}"));
+        assert_eq!(failed.verdict, None);
+        let What::Failure { text: kept, host } = &failed.events[0].what else {
+            panic!("{failed:?}")
+        };
+        assert_eq!((kept, *host), (&text, Some(1)));
+        let other = recording.failed("took more than its time".to_string());
+        assert_eq!(other.verdict.as_deref(), Some("took more than its time"));
     }
 
     #[test]

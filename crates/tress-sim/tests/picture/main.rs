@@ -215,7 +215,7 @@ fn failures_are_shown_with_their_host() {
     sim.run().unwrap_err();
     let page = html(&sim.recording());
     assert!(data(&page).contains("[\"failure\",300"), "{}", data(&page));
-    assert!(data(&page).contains(",1,\"no \\u003c/script\\u003e luck\"]"));
+    assert!(data(&page).contains(",1,\"failed: no \\u003c/script\\u003e luck\"]"));
 }
 
 #[test]
@@ -230,7 +230,10 @@ fn a_run_that_takes_too_long_is_a_failure_of_none() {
     });
     sim.run().unwrap_err();
     let page = html(&sim.recording());
-    assert!(data(&page).contains(",-1,\"Ran for duration"), "{page}");
+    assert!(
+        data(&page).contains(",-1,\"failed: Ran for duration"),
+        "{page}"
+    );
 }
 
 /// An error whose text cannot be had.
