@@ -661,3 +661,43 @@ fn a_fault_asks_programs_to_end_and_starts_them_again() {
     let (starts, ends) = (count("starts"), count("ends"));
     assert!(ends > 5 && starts > ends + 5, "{starts} {ends}");
 }
+
+/// A handler that waits itself does not change how the wait ends that it has interrupted.
+#[test]
+fn a_handler_may_wait() {
+    static SENT: AtomicU32 = AtomicU32::new(0);
+    extern "C" fn sleeps(_: libc::c_int) {
+        std::thread::sleep(SECOND);
+        SENT.fetch_add(1, Ordering::Relaxed);
+    }
+    let log = twice(|log, sim| {
+        SENT.store(0, Ordering::Relaxed);
+        let main = {
+            let log = log.clone();
+            move || -> Result {
+                handle(libc::SIGUSR1, libc::SA_RESTART, sleeps);
+                let (send, receive) = mpsc::channel();
+                // Both happen at the same time: what is sent, and the signal.
+                let main = std::thread::current();
+                // SAFETY: the thread that runs.
+                let me = unsafe { libc::pthread_self() };
+                let other = std::thread::spawn(move || {
+                    std::thread::sleep(SECOND);
+                    let sent = send.send(7);
+                    // SAFETY: the main thread waits for this one.
+                    unsafe { libc::pthread_kill(me, libc::SIGUSR1) };
+                    main.unpark();
+                    sent
+                });
+                log.note(receive.recv_timeout(90 * SECOND)?);
+                log.note(SENT.load(Ordering::Relaxed));
+                other.join().unwrap()?;
+                log.note(format!("{} s", elapsed().as_secs()));
+                Ok(())
+            }
+        };
+        sim.client_main("main", main);
+        sim.run().unwrap();
+    });
+    assert_eq!(log, ["7", "1", "2 s"]);
+}
