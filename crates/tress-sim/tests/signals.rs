@@ -18,7 +18,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{sleep, timeout};
-use tress_sim::{Builder, Result, Sim, elapsed, sim_elapsed};
+use tress_sim::{Builder, Fault, Faults, Result, Sim, elapsed, sim_elapsed};
 
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
@@ -298,14 +298,20 @@ fn handle(signal: i32, flags: i32, handler: extern "C" fn(libc::c_int)) {
     }
 }
 
-fn set_of(signal: i32) -> libc::sigset_t {
+fn set_of_none() -> libc::sigset_t {
     // SAFETY: only writes to a local set.
     unsafe {
         let mut set = std::mem::zeroed();
         libc::sigemptyset(&mut set);
-        libc::sigaddset(&mut set, signal);
         set
     }
+}
+
+fn set_of(signal: i32) -> libc::sigset_t {
+    let mut set = set_of_none();
+    // SAFETY: only writes to a local set.
+    unsafe { libc::sigaddset(&mut set, signal) };
+    set
 }
 
 #[test]
@@ -422,13 +428,29 @@ fn signals_that_are_blocked_wait() {
                     let mut taken = 0;
                     libc::sigwait(&set, &mut taken);
                     log.note(format!("{taken} is taken, {} handled", handled()));
+                    // Only while a call waits.
+                    let empty = set_of_none();
+                    libc::raise(libc::SIGHUP);
+                    let polled = libc::ppoll(std::ptr::null_mut(), 0, std::ptr::null(), &empty);
+                    log.note(format!("ppoll: {polled}, {} handled", handled()));
+                    let suspended = libc::sigsuspend(&empty);
+                    let error = io::Error::last_os_error();
+                    log.note(format!(
+                        "{suspended}, {:?}, {} handled",
+                        error.kind(),
+                        handled()
+                    ));
+                    libc::raise(libc::SIGHUP);
+                    log.note(format!("{} handled, it is blocked again", handled()));
                 }
                 Ok(())
             }
         };
         sim.client_main("main", main);
-        run_for(sim, SECOND);
-        sim.signal("main", libc::SIGHUP);
+        for _ in 0..2 {
+            run_for(sim, SECOND);
+            sim.signal("main", libc::SIGHUP);
+        }
         sim.run().unwrap();
     });
     assert_eq!(
@@ -437,7 +459,10 @@ fn signals_that_are_blocked_wait() {
             "1 by raise",
             "1 while it is blocked",
             "3 afterwards",
-            "1 is taken, 3 handled"
+            "1 is taken, 3 handled",
+            "ppoll: -1, 4 handled",
+            "-1, Interrupted, 5 handled",
+            "5 handled, it is blocked again"
         ]
     );
 }
@@ -571,4 +596,108 @@ fn numbers_that_are_no_signals_are_refused() {
         }
     });
     sim.run().unwrap();
+}
+
+#[test]
+fn a_program_that_starts_again_has_all_its_descriptors() {
+    let mut sim = Builder::new().build();
+    sim.host("server", || async {
+        let mut terminate = signal(SignalKind::terminate())?;
+        terminate.recv().await;
+        Ok(())
+    });
+    sim.set_descriptor_limit("server", 20);
+    for _ in 0..20 {
+        run_for(&mut sim, 10 * MS);
+        sim.terminate("server");
+        run_for(&mut sim, 10 * MS);
+        assert!(!sim.is_host_running("server"));
+        assert_eq!(sim.ended_by("server"), None);
+        sim.restart("server");
+    }
+}
+
+#[test]
+fn a_fault_asks_programs_to_end_and_starts_them_again() {
+    let log = |seed| {
+        let log = Log::default();
+        let faults = Faults::of([Fault::Terminate]).every(SECOND).lasting(SECOND);
+        let mut sim = Builder::new()
+            .rng_seed(seed)
+            .simulation_duration(100 * SECOND)
+            .faults(faults)
+            .build();
+        let told = log.clone();
+        sim.host("obeys", move || {
+            let told = told.clone();
+            async move {
+                let mut terminate = signal(SignalKind::terminate())?;
+                told.note("starts");
+                terminate.recv().await;
+                told.note("ends");
+                Ok(())
+            }
+        });
+        let told = log.clone();
+        sim.host("does not", move || {
+            let told = told.clone();
+            async move {
+                let _terminate = signal(SignalKind::terminate())?;
+                told.note("starts");
+                pending().await
+            }
+        });
+        sim.client("client", async {
+            sleep(60 * SECOND).await;
+            Ok(())
+        });
+        sim.run().unwrap();
+        assert!(sim.fault_log().len() > 20, "{}", sim.fault_log().len());
+        log
+    };
+    let (first, second) = (log(1), log(1));
+    assert_eq!(first.0, second.0);
+    let count = |what| first.words().iter().filter(|line| *line == what).count();
+    let (starts, ends) = (count("starts"), count("ends"));
+    assert!(ends > 5 && starts > ends + 5, "{starts} {ends}");
+}
+
+/// A handler that waits itself does not change how the wait ends that it has interrupted.
+#[test]
+fn a_handler_may_wait() {
+    static SENT: AtomicU32 = AtomicU32::new(0);
+    extern "C" fn sleeps(_: libc::c_int) {
+        std::thread::sleep(SECOND);
+        SENT.fetch_add(1, Ordering::Relaxed);
+    }
+    let log = twice(|log, sim| {
+        SENT.store(0, Ordering::Relaxed);
+        let main = {
+            let log = log.clone();
+            move || -> Result {
+                handle(libc::SIGUSR1, libc::SA_RESTART, sleeps);
+                let (send, receive) = mpsc::channel();
+                // Both happen at the same time: what is sent, and the signal.
+                let main = std::thread::current();
+                // SAFETY: the thread that runs.
+                let me = unsafe { libc::pthread_self() };
+                let other = std::thread::spawn(move || {
+                    std::thread::sleep(SECOND);
+                    let sent = send.send(7);
+                    // SAFETY: the main thread waits for this one.
+                    unsafe { libc::pthread_kill(me, libc::SIGUSR1) };
+                    main.unpark();
+                    sent
+                });
+                log.note(receive.recv_timeout(90 * SECOND)?);
+                log.note(SENT.load(Ordering::Relaxed));
+                other.join().unwrap()?;
+                log.note(format!("{} s", elapsed().as_secs()));
+                Ok(())
+            }
+        };
+        sim.client_main("main", main);
+        sim.run().unwrap();
+    });
+    assert_eq!(log, ["7", "1", "2 s"]);
 }

@@ -286,11 +286,12 @@ impl Here {
         self.handle_signals();
     }
 
-    /// Runs the handlers of signals that wait for the running thread.
-    pub(crate) fn handle_signals(&mut self) {
+    /// Runs the handlers of signals that wait for the running thread. Returns whether there was one.
+    pub(crate) fn handle_signals(&mut self) -> bool {
         let (thread, _) = self.running();
+        let mut has_run = false;
         let Some(mask) = self.threads.mask(thread) else {
-            return;
+            return has_run;
         };
         while let Some(signal) = self.take_signal(!mask) {
             let process = self.running_process();
@@ -302,7 +303,9 @@ impl Here {
                 continue;
             }
             self.run_handler(thread, process, signal, action);
+            has_run = true;
         }
+        has_run
     }
 
     fn run_handler(&mut self, thread: ThreadId, process: ProcessId, signal: c_int, action: Action) {
@@ -314,12 +317,13 @@ impl Here {
             _ => 0,
         };
         let past = self.signal_mask(|mask| mask | action.mask | of_itself);
-        let timed_out = self.threads.timed_out(thread);
+        // The handler may wait, too.
+        let woken = self.threads.how_woken(thread);
         let number = self.processes.number(process);
         self.begin_call(Duration::ZERO, "handles a signal");
         self.without(|| call(&action, signal, number));
         self.signal_mask(|_| past);
-        self.threads.set_timed_out(thread, timed_out);
+        self.threads.set_how_woken(thread, woken);
         let restarts = action.flags & libc::SA_RESTART != 0;
         let signals = self.threads.signals(thread);
         // One handler that ends the call is enough.
