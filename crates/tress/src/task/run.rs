@@ -7,6 +7,7 @@ use super::ready::Ready;
 use super::state::{Complete, Park, ShutDown, Start, Wake};
 use super::waker;
 use crate::context;
+use crate::sight::{self, Stage};
 use crate::sys::atomic::Ordering;
 use crate::sys::guarded;
 use std::ptr::NonNull;
@@ -44,7 +45,10 @@ impl Ready {
                     let mut cx = Context::from_waker(&waker);
                     header.polling.store(true, Ordering::Relaxed);
                     let poll = || (header.vtable.poll)(task, &mut cx);
-                    let (ready, traced) = leaf::poll_task(header.id(), poll);
+                    let (ready, traced) = match sight::is_on() {
+                        false => leaf::poll_task(header.id(), poll),
+                        true => watch(header, poll),
+                    };
                     header.polling.store(false, Ordering::Relaxed);
                     if ready {
                         complete(task);
@@ -72,6 +76,19 @@ impl Ready {
         let ran = self.run();
         assert!(matches!(ran, Ran::Complete), "a refused task has run");
     }
+}
+
+/// Polls a task, and notes what it waits for.
+#[cold]
+fn watch(header: &Header, poll: impl FnOnce() -> bool) -> (bool, bool) {
+    sight::watch(header.id().get(), || {
+        let polled = leaf::poll_task(header.id(), poll);
+        let stage = match polled.0 {
+            true => Stage::Finished,
+            false => Stage::Pending,
+        };
+        (polled, stage)
+    })
 }
 
 /// Drops the future of a task that will not be polled again, and completes it.

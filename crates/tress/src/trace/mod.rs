@@ -10,6 +10,7 @@ mod tracer;
 pub use crate::runtime::section::{Section, SectionGuard};
 pub use crate::runtime::trace::Trace;
 pub use crate::scheduler::slow_poll::{Backtrace, SlowPoll};
+pub use crate::sight::WaitKind;
 pub use event::{Event, EventKind};
 
 pub(crate) use chrome::write as write_chrome;

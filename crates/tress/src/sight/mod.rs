@@ -1,0 +1,48 @@
+//! What tasks wait for, and which task holds what they wait for.
+//!
+//! While sight is off, each place that tells something here looks at one global flag. While it is on,
+//!
+//! - a leaf operation that returns `Pending` notes what it waits for ([`waits`]). What a poll has noted is published
+//!   under the task's id when the poll ends, and replaced by what its next poll notes;
+//! - a lock notes which task has acquired it ([`acquired`]), and that it was released ([`released`]);
+//! - a queue notes that it has grown ([`grown`]).
+//!
+//! This module knows nothing of the runtime: tasks are numbers and resources are addresses. `runtime/sight` puts them
+//! together with the live tasks, and finds out what is wrong.
+//!
+//! The tables are the process's, since tasks wait for what tasks of other runtimes hold. They are split into parts with a
+//! lock each. No foreign code runs under such a lock.
+//!
+//! `off.rs` is the twin for models, in which nothing is noted.
+
+#[cfg(not(loom))]
+mod holders;
+mod kind;
+#[cfg(loom)]
+mod off;
+#[cfg(not(loom))]
+mod parts;
+#[cfg(not(loom))]
+mod queues;
+#[cfg(not(loom))]
+mod waits;
+
+pub use kind::WaitKind;
+
+#[cfg(loom)]
+pub(crate) use off::{Stage, acquired, grown, is_on, released, waits, waits_longer, watch};
+#[cfg(not(loom))]
+pub(crate) use {
+    holders::{Holder, Holders, acquired, holders_of, released},
+    queues::{Grown, grown, grown_queues},
+    switch::{Stage, Switch, is_on},
+    waits::{Wait, Waits, each_waiting, waits, waits_longer, waits_of, watch},
+};
+
+#[cfg(not(loom))]
+mod switch;
+
+use std::panic::Location;
+
+/// Where something was created or called.
+pub(crate) type Site = &'static Location<'static>;
