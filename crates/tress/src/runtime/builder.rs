@@ -1123,6 +1123,8 @@ impl Builder {
             blocking_hooks: hooks.of_blocking(),
             names: Names::default(),
             sections: Sections::default(),
+            #[cfg(all(feature = "sight", not(loom)))]
+            sight: super::sight::State::new(self.diagnostics.thresholds()),
             trace_file: diagnostics.trace_file.clone(),
             time_enabled: self.enable_time,
             #[cfg(feature = "driver")]

@@ -11,6 +11,8 @@ use crate::sys::atomic::Ordering;
 use crate::sys::env;
 use crate::sys::plain::AtomicUsize;
 use crate::trace;
+#[cfg(all(feature = "sight", not(loom)))]
+use crate::trace::Thresholds;
 use std::env::VarError;
 use std::fmt;
 use std::fs::File;
@@ -31,6 +33,10 @@ pub(super) struct Diagnostics {
     slow_poll: Option<Duration>,
     on_slow_poll: Option<Callback>,
     slow_poll_backtrace: bool,
+    #[cfg(all(feature = "sight", not(loom)))]
+    sight: Option<bool>,
+    #[cfg(all(feature = "sight", not(loom)))]
+    thresholds: Option<Thresholds>,
 }
 
 impl fmt::Debug for Diagnostics {
@@ -53,6 +59,8 @@ pub(super) struct Resolved {
     pub(super) slow_polls: Option<SlowPolls>,
     /// The signal at which the runtime is dumped.
     dump: Option<i32>,
+    #[cfg(all(feature = "sight", not(loom)))]
+    sight: bool,
 }
 
 impl Builder {
@@ -180,7 +188,53 @@ impl Builder {
     }
 }
 
+#[cfg(all(feature = "sight", not(loom)))]
+impl Builder {
+    /// Sets whether tasks note what they wait for, and locks which task holds them, and whether what is wrong is looked
+    /// for.
+    ///
+    /// Default: false, unless the environment variable `TRESS_SIGHT` is `1`. [`Handle::sight`](super::Handle::sight)
+    /// switches it on and off at any time.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Builder::new_multi_thread().sight(true).build()?;
+    /// assert!(rt.handle().findings().is_empty());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn sight(&mut self, on: bool) -> &mut Self {
+        self.diagnostics.sight = Some(on);
+        self
+    }
+
+    /// Sets when something counts as wrong.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    /// use tress::trace::Thresholds;
+    ///
+    /// let mut thresholds = Thresholds::default();
+    /// thresholds.stuck = Duration::from_secs(5);
+    /// let rt = tress::runtime::Builder::new_multi_thread()
+    ///     .sight(true)
+    ///     .sight_thresholds(thresholds)
+    ///     .build()?;
+    /// # drop(rt);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn sight_thresholds(&mut self, thresholds: Thresholds) -> &mut Self {
+        self.diagnostics.thresholds = Some(thresholds);
+        self
+    }
+}
+
 impl Diagnostics {
+    #[cfg(all(feature = "sight", not(loom)))]
+    pub(super) fn thresholds(&self) -> Thresholds {
+        self.thresholds.clone().unwrap_or_default()
+    }
+
     pub(super) fn resolve(&self) -> io::Result<Resolved> {
         if self.every == Some(0) {
             return Err(invalid("trace_every is 0, but must be at least 1".into()));
@@ -202,6 +256,11 @@ impl Diagnostics {
             trace_file,
             slow_polls: self.slow_polls()?,
             dump: dump_signal()?,
+            #[cfg(all(feature = "sight", not(loom)))]
+            sight: match self.sight {
+                Some(on) => on,
+                None => switch("TRESS_SIGHT")?,
+            },
         })
     }
 
@@ -285,6 +344,13 @@ impl Resolved {
         if let Some(signal) = self.dump {
             dump_on(signal, shared)?;
         }
+        #[cfg(all(feature = "sight", not(loom)))]
+        {
+            super::living::add(shared);
+            if self.sight {
+                shared.start_sight()?;
+            }
+        }
         Ok(())
     }
 }
@@ -328,6 +394,16 @@ fn numbered(path: &Path, number: usize) -> PathBuf {
         name = format!("{name}.{}", extension.to_string_lossy());
     }
     path.with_file_name(name)
+}
+
+/// Returns whether an environment variable switches something on.
+#[cfg(all(feature = "sight", not(loom)))]
+fn switch(name: &str) -> io::Result<bool> {
+    match variable(name)?.as_deref() {
+        None | Some("0") => Ok(false),
+        Some("1") => Ok(true),
+        Some(text) => Err(invalid(format!("{name} is {text:?}, but must be 0 or 1"))),
+    }
 }
 
 /// Returns an environment variable that is set and not empty.

@@ -24,6 +24,8 @@ mod diagnostics;
 pub(crate) mod driver;
 mod dump;
 mod handle;
+#[cfg(all(feature = "sight", not(loom)))]
+pub(crate) mod living;
 pub(crate) mod local_runtime;
 mod maker;
 pub(crate) mod metrics;
@@ -32,6 +34,8 @@ pub(crate) mod park_thread;
 mod runtime;
 pub(crate) mod section;
 mod shutdown;
+#[cfg(all(feature = "sight", not(loom)))]
+pub(crate) mod sight;
 #[cfg(all(feature = "taskdump", not(loom)))]
 pub mod task_dump;
 pub(crate) mod trace;
@@ -95,6 +99,8 @@ pub(crate) struct Shared {
     pub(crate) blocking_hooks: Option<Arc<Hooks>>,
     pub(crate) names: Names,
     pub(crate) sections: Sections,
+    #[cfg(all(feature = "sight", not(loom)))]
+    pub(crate) sight: sight::State,
     /// Where the trace goes at the end.
     trace_file: Option<PathBuf>,
     pub(crate) time_enabled: bool,

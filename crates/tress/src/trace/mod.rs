@@ -7,7 +7,13 @@ mod event;
 mod ring;
 mod tracer;
 
+#[cfg(all(feature = "sight", not(loom)))]
+pub use crate::runtime::living::live_runtimes;
 pub use crate::runtime::section::{Section, SectionGuard};
+#[cfg(all(feature = "sight", not(loom)))]
+pub use crate::runtime::sight::{
+    Finding, FindingKind, Link, Severity, Sight, Snapshot, TaskView, Thresholds, WaitView,
+};
 pub use crate::runtime::trace::Trace;
 pub use crate::scheduler::slow_poll::{Backtrace, SlowPoll};
 pub use crate::sight::WaitKind;

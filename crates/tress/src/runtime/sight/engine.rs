@@ -1,0 +1,357 @@
+//! The rules that compare looks, and the memory that they need.
+
+use super::chain::{self, round};
+use super::finding::{Finding, FindingKind, Severity};
+use super::look::{Look, Tasks, holder};
+use super::rules::{self, Crowd, created};
+use super::thresholds::Thresholds;
+use crate::identity::Id;
+use crate::runtime::Shared;
+use crate::sight::{Site, WaitKind};
+use crate::sys::clock;
+use std::collections::{HashMap, VecDeque};
+use std::time::{Duration, Instant};
+
+/// Number of looks one after the other in which something must be so.
+const LOOKS: u32 = 3;
+/// Number of windows one after the other in which a leak must grow.
+const WINDOWS: usize = 3;
+/// How long a slow poll is told of after it has ended.
+const KEPT: Duration = Duration::from_secs(10);
+
+/// What the engine remembers of one runtime.
+pub(super) struct Engine {
+    limits: Thresholds,
+    workers: Vec<Pace>,
+    slow: Vec<(Instant, Finding)>,
+    crowded: HashMap<u64, u32>,
+    queued: u32,
+    sites: HashMap<Site, Growth>,
+    next_window: Option<Instant>,
+    pool_busy_since: Option<Instant>,
+}
+
+/// How a worker gets on.
+#[derive(Clone, Copy)]
+struct Pace {
+    polled: u64,
+    since: Instant,
+    told: bool,
+}
+
+/// How the number of live tasks of a site has changed, from window to window.
+#[derive(Default)]
+struct Growth {
+    live: VecDeque<usize>,
+    since: Option<Instant>,
+}
+
+impl Engine {
+    pub(super) fn new(limits: Thresholds) -> Engine {
+        Engine {
+            limits,
+            workers: Vec::new(),
+            slow: Vec::new(),
+            crowded: HashMap::new(),
+            queued: 0,
+            sites: HashMap::new(),
+            next_window: None,
+            pool_busy_since: None,
+        }
+    }
+
+    /// Looks whether a worker is stuck in a poll: often, since it costs little.
+    pub(super) fn look_at_workers(&mut self, shared: &Shared) {
+        let now = clock::now();
+        let mut stuck = Vec::new();
+        for worker in 0..shared.scheduler.workers() {
+            let polled = shared.scheduler.station(worker).stats.polled.get();
+            let fresh = Pace {
+                polled,
+                since: now,
+                told: false,
+            };
+            if self.workers.len() <= worker {
+                self.workers.push(fresh);
+            }
+            let pace = &mut self.workers[worker];
+            if pace.polled != polled || !shared.scheduler.is_awake(worker) {
+                *pace = fresh;
+            } else if now - pace.since >= self.limits.slow_poll {
+                stuck.push((worker, now - pace.since, !pace.told));
+                pace.told = true;
+            }
+        }
+        if !stuck.is_empty() {
+            self.tell_of_slow_polls(shared, now, &stuck);
+        }
+        self.slow.retain(|(seen, _)| now - *seen < KEPT);
+    }
+
+    /// Finds the tasks that are being polled on workers that are stuck. Which task is on which worker cannot be known
+    /// without a cost for each poll: a worker that is stuck alone has the one task that has been polled all the time.
+    fn tell_of_slow_polls(
+        &mut self,
+        shared: &Shared,
+        now: Instant,
+        stuck: &[(usize, Duration, bool)],
+    ) {
+        let mut tasks = Tasks::default();
+        tasks.add(shared);
+        let running = tasks.iter().filter(|(_, known)| known.outline.is_running);
+        let running: Vec<(u64, &super::look::Known)> = running.collect();
+        for (worker, lasts, is_new) in stuck {
+            let text_of = |who: &str| {
+                format!(
+                    "{who} has kept worker {worker} for {} in one poll: it blocks, or computes without a yield",
+                    round(*lasts)
+                )
+            };
+            let one = match &running[..] {
+                [one] => Some(one),
+                _ => None,
+            };
+            let who = one.map_or_else(|| several(&tasks, &running), |one| tasks.say(one.0));
+            let finding = Finding {
+                kind: FindingKind::SlowPoll,
+                severity: Severity::Critical,
+                text: text_of(&who),
+                task: one.and_then(|one| Id::from_raw(one.0)),
+                name: one.and_then(|one| one.1.name.clone()),
+                site: one.map(|one| one.1.spawned_at),
+                chain: Vec::new(),
+                cycle: false,
+                since: *lasts,
+            };
+            let told = self
+                .slow
+                .iter_mut()
+                .rev()
+                .find(|(_, told)| !is_new && is_same(told, &finding));
+            match told {
+                Some(told) => *told = (now, finding),
+                None => self.slow.push((now, finding)),
+            }
+        }
+    }
+
+    /// Looks at everything else.
+    pub(super) fn look(&mut self, shared: &Shared, tasks: &Tasks) -> Vec<Finding> {
+        let look = Look::new();
+        let crowds = rules::crowds(&look);
+        let mut found = chain::stuck(&look, tasks, &self.limits);
+        found.extend(chain::lost(&look, tasks, &self.limits));
+        found.extend(self.slow.iter().map(|(_, finding)| finding.clone()));
+        found.extend(self.convoys(&look, &crowds, tasks));
+        found.extend(rules::full_channels(&crowds, tasks, &self.limits));
+        found.extend(rules::long_queues(&look, &self.limits));
+        found.extend(self.starvation(shared));
+        found.extend(self.blocking_pool(shared, tasks));
+        found.extend(self.leaks(tasks));
+        // Worst first, then the oldest.
+        found.sort_by(|a, b| b.severity.cmp(&a.severity).then(b.since.cmp(&a.since)));
+        found
+    }
+
+    fn convoys(
+        &mut self,
+        look: &Look,
+        crowds: &HashMap<u64, Crowd>,
+        tasks: &Tasks,
+    ) -> Vec<Finding> {
+        let is_crowded = |crowd: &Crowd| {
+            crowd.waiters >= self.limits.convoy
+                && matches!(
+                    crowd.kind,
+                    WaitKind::Mutex | WaitKind::RwLockWrite | WaitKind::RwLockRead
+                )
+                // One that nobody gets is another finding.
+                && crowd.longest < self.limits.stuck
+        };
+        self.crowded
+            .retain(|resource, _| crowds.get(resource).is_some_and(is_crowded));
+        let mut found = Vec::new();
+        for (resource, crowd) in crowds {
+            if !is_crowded(crowd) {
+                continue;
+            }
+            let looks = self.crowded.entry(*resource).or_insert(0);
+            *looks += 1;
+            if *looks < LOOKS {
+                continue;
+            }
+            let held = look.of(crowd.first).and_then(|waits| {
+                let wait = waits.iter().find(|wait| wait.resource == *resource)?;
+                holder(wait)
+            });
+            let by = held.map_or(String::new(), |(task, _)| {
+                format!("; {} holds it now", tasks.say(task))
+            });
+            let what = match crowd.kind {
+                WaitKind::Mutex => "Mutex",
+                _ => "RwLock",
+            };
+            found.push(Finding {
+                kind: FindingKind::Convoy,
+                severity: Severity::Warning,
+                text: format!(
+                    "{} tasks queue for the {what}{}, the first for {}{by}",
+                    crowd.waiters,
+                    created(crowd.site),
+                    round(crowd.longest)
+                ),
+                task: held.and_then(|(task, _)| Id::from_raw(task)),
+                name: None,
+                site: crowd.site,
+                chain: Vec::new(),
+                cycle: false,
+                since: crowd.longest,
+            });
+        }
+        found
+    }
+
+    fn starvation(&mut self, shared: &Shared) -> Option<Finding> {
+        let workers = 0..shared.scheduler.workers();
+        let queue = |worker| shared.scheduler.queue_depth(worker);
+        let longest = workers.max_by_key(|worker| queue(*worker))?;
+        let global = shared.scheduler.frame().inject.len();
+        let depth = queue(longest).max(global);
+        if depth < self.limits.queue {
+            self.queued = 0;
+            return None;
+        }
+        self.queued += 1;
+        let place = match queue(longest) >= global {
+            true => format!("worker {longest}'s queue"),
+            false => "the global queue".to_owned(),
+        };
+        let mean = shared.scheduler.station(longest).stats.mean_poll_ns.get();
+        (self.queued >= LOOKS).then(|| Finding {
+            kind: FindingKind::Starvation,
+            severity: Severity::Warning,
+            text: format!(
+                "{depth} ready tasks wait in {place}, {} of work at its mean poll of {:?}: there are more tasks than the workers can run",
+                round(Duration::from_nanos(mean.saturating_mul(depth as u64))),
+                Duration::from_nanos(mean)
+            ),
+            task: None,
+            name: None,
+            site: None,
+            chain: Vec::new(),
+            cycle: false,
+            since: super::PERIOD * self.queued,
+        })
+    }
+
+    fn blocking_pool(&mut self, shared: &Shared, tasks: &Tasks) -> Option<Finding> {
+        let pool = shared.blocking.metrics();
+        let now = clock::now();
+        if pool.queued == 0 || pool.idle > 0 {
+            self.pool_busy_since = None;
+            return None;
+        }
+        let since = now - *self.pool_busy_since.get_or_insert(now);
+        if since < self.limits.blocking_pool {
+            return None;
+        }
+        // Closures on the pool are tasks, too. Those that run there are not polled by a worker.
+        let mut sites: HashMap<Site, usize> = HashMap::new();
+        for (_, known) in tasks.iter().filter(|(_, known)| known.outline.is_running) {
+            *sites.entry(known.spawned_at).or_default() += 1;
+        }
+        let most = sites
+            .into_iter()
+            .max_by_key(|(site, count)| (*count, site.line()));
+        let by = most.map_or(String::new(), |(site, count)| {
+            format!("; {count} of them run what was spawned at {site}")
+        });
+        Some(Finding {
+            kind: FindingKind::BlockingPool,
+            severity: Severity::Critical,
+            text: format!(
+                "All {} threads of the blocking pool have been busy for {}, and {} closures wait{by}",
+                pool.threads,
+                round(since),
+                pool.queued
+            ),
+            task: None,
+            name: None,
+            site: most.map(|(site, _)| site),
+            chain: Vec::new(),
+            cycle: false,
+            since,
+        })
+    }
+
+    fn leaks(&mut self, tasks: &Tasks) -> Vec<Finding> {
+        let now = clock::now();
+        let due = self.next_window.is_none_or(|at| now >= at);
+        if due {
+            self.next_window = Some(now + self.limits.leak_window);
+            self.begin_window(tasks, now);
+        }
+        let mut found = Vec::new();
+        for (site, growth) in &self.sites {
+            let Some(since) = growth.since else { continue };
+            let (first, last) = (growth.live[0], growth.live[WINDOWS]);
+            let lasts = (now - since).as_secs_f64().max(0.001);
+            let rate = (last - first) as f64 / lasts;
+            found.push(Finding {
+                kind: FindingKind::Leak,
+                severity: Severity::Warning,
+                text: format!(
+                    "Tasks spawned at {site} pile up: {first} were alive {} ago, {last} are now ({rate:.0} more each second)",
+                    round(now - since)
+                ),
+                task: None,
+                name: None,
+                site: Some(site),
+                chain: Vec::new(),
+                cycle: false,
+                since: now - since,
+            });
+        }
+        found
+    }
+
+    /// Counts the live tasks of each site.
+    fn begin_window(&mut self, tasks: &Tasks, now: Instant) {
+        let mut live: HashMap<Site, usize> = HashMap::new();
+        for (_, known) in tasks.iter() {
+            *live.entry(known.spawned_at).or_default() += 1;
+        }
+        // Sites without live tasks are forgotten, so there are as many as there are sites with some.
+        self.sites.retain(|site, _| live.contains_key(site));
+        for (site, count) in live {
+            let growth = self.sites.entry(site).or_default();
+            growth.live.push_back(count);
+            if growth.live.len() > WINDOWS + 1 {
+                growth.live.pop_front();
+            }
+            let counts = growth.live.make_contiguous();
+            let grows = counts.len() == WINDOWS + 1
+                && count >= self.limits.leak_tasks
+                && counts
+                    .windows(2)
+                    .all(|pair| pair[1] > pair[0] + pair[0] / 20);
+            growth.since = grows.then(|| now - self.limits.leak_window * WINDOWS as u32);
+        }
+    }
+}
+
+fn is_same(a: &Finding, b: &Finding) -> bool {
+    a.task == b.task && a.site == b.site
+}
+
+fn several(tasks: &Tasks, running: &[(u64, &super::look::Known)]) -> String {
+    let some: Vec<String> = running
+        .iter()
+        .take(3)
+        .map(|(task, _)| tasks.say(*task))
+        .collect();
+    match some.is_empty() {
+        true => "The future in block_on, or a task that could not be found,".to_owned(),
+        false => format!("One of {}", some.join(", ")),
+    }
+}
