@@ -1124,7 +1124,7 @@ impl Builder {
             names: Names::default(),
             sections: Sections::default(),
             #[cfg(all(feature = "sight", not(loom)))]
-            sight: super::sight::State::new(self.diagnostics.thresholds()),
+            sight: self.diagnostics.sight(),
             trace_file: diagnostics.trace_file.clone(),
             time_enabled: self.enable_time,
             #[cfg(feature = "driver")]

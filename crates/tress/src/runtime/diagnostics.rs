@@ -37,6 +37,8 @@ pub(super) struct Diagnostics {
     sight: Option<bool>,
     #[cfg(all(feature = "sight", not(loom)))]
     thresholds: Option<Thresholds>,
+    #[cfg(all(feature = "sight", not(loom)))]
+    on_finding: Option<super::sight::Callback>,
 }
 
 impl fmt::Debug for Diagnostics {
@@ -227,12 +229,47 @@ impl Builder {
         self.diagnostics.thresholds = Some(thresholds);
         self
     }
+
+    /// Sets a function that is called for each new [finding](crate::trace::Finding), once.
+    ///
+    /// A finding that has gone and comes back is new. `f` is called on the thread that looks for what is wrong, which
+    /// does nothing else meanwhile, and only while [sight](Builder::sight) is on.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::sync::{Arc, mpsc};
+    /// use tress::sync::Mutex;
+    /// use tress::trace::FindingKind;
+    ///
+    /// let (tell, told) = mpsc::channel();
+    /// let rt = tress::runtime::Builder::new_multi_thread()
+    ///     .sight(true)
+    ///     .on_finding(move |finding| tell.send(finding.clone()).unwrap())
+    ///     .build()?;
+    /// let lock = Arc::new(Mutex::new(0));
+    /// rt.spawn(async move {
+    ///     let _first = lock.lock().await;
+    ///     let _again = lock.lock().await; // waits for itself
+    /// });
+    /// let finding = told.recv().unwrap();
+    /// assert_eq!(finding.kind, FindingKind::Deadlock);
+    /// println!("{finding}");
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn on_finding<F>(&mut self, f: F) -> &mut Self
+    where
+        F: Fn(&crate::trace::Finding) + Send + Sync + 'static,
+    {
+        self.diagnostics.on_finding = Some(Arc::new(f));
+        self
+    }
 }
 
 impl Diagnostics {
     #[cfg(all(feature = "sight", not(loom)))]
-    pub(super) fn thresholds(&self) -> Thresholds {
-        self.thresholds.clone().unwrap_or_default()
+    pub(super) fn sight(&self) -> super::sight::State {
+        let limits = self.thresholds.clone().unwrap_or_default();
+        super::sight::State::new(limits, self.on_finding.clone())
     }
 
     pub(super) fn resolve(&self) -> io::Result<Resolved> {

@@ -127,7 +127,7 @@ impl Engine {
                 .slow
                 .iter_mut()
                 .rev()
-                .find(|(_, told)| !is_new && is_same(told, &finding));
+                .find(|(_, told)| !is_new && told.is_same(&finding));
             match told {
                 Some(told) => *told = (now, finding),
                 None => self.slow.push((now, finding)),
@@ -338,10 +338,6 @@ impl Engine {
             growth.since = grows.then(|| now - self.limits.leak_window * WINDOWS as u32);
         }
     }
-}
-
-fn is_same(a: &Finding, b: &Finding) -> bool {
-    a.task == b.task && a.site == b.site
 }
 
 fn several(tasks: &Tasks, running: &[(u64, &super::look::Known)]) -> String {

@@ -187,6 +187,11 @@ impl fmt::Display for Severity {
 }
 
 impl Finding {
+    /// Returns whether both tell the same, at different times.
+    pub(super) fn is_same(&self, other: &Finding) -> bool {
+        self.kind == other.kind && self.task == other.task && self.site == other.site
+    }
+
     pub(super) fn write_json(&self, out: &mut Object<'_>, runtime: crate::runtime::Id) {
         out.string("kind", self.kind.as_str());
         out.string("severity", self.severity.as_str());

@@ -21,7 +21,7 @@ use super::{Handle, Samples, Shared};
 use crate::sight::Switch;
 use crate::sys::atomic::Ordering;
 use crate::sys::plain::{AtomicBool, Mutex};
-use crate::sys::{Ticker, clock, thread};
+use crate::sys::{Ticker, clock, guarded, thread};
 use engine::Engine;
 use look::Tasks;
 use std::fmt;
@@ -54,9 +54,13 @@ pub struct Sight {
     shared: Arc<Shared>,
 }
 
+/// A user's function, called with what is new.
+pub(crate) type Callback = Arc<dyn Fn(&Finding) + Send + Sync>;
+
 /// What a runtime keeps for its [`Sight`].
 pub(crate) struct State {
-    pub(crate) limits: Thresholds,
+    limits: Thresholds,
+    callback: Option<Callback>,
     /// What is there while it is on.
     on: Mutex<Option<On>>,
     /// What the last look has found.
@@ -79,9 +83,10 @@ impl Drop for On {
 }
 
 impl State {
-    pub(crate) fn new(limits: Thresholds) -> State {
+    pub(crate) fn new(limits: Thresholds, callback: Option<Callback>) -> State {
         State {
             limits,
+            callback,
             on: Mutex::new(None),
             found: Mutex::new(Arc::new([])),
             begun: clock::now(),
@@ -161,8 +166,9 @@ impl Watch {
                 }
                 let found = self.engine.look(&shared, &tasks);
                 drop(tasks);
-                let old = std::mem::replace(&mut *shared.sight.found.lock(), found.into());
-                drop(old);
+                let found: Arc<[Finding]> = found.into();
+                let old = std::mem::replace(&mut *shared.sight.found.lock(), found.clone());
+                tell(&shared, &old, &found);
                 next_look = begun + PERIOD.max(clock::elapsed(begun) * SHARE);
             }
             let pause = match shared.scheduler.all_are_asleep() {
@@ -170,6 +176,19 @@ impl Watch {
                 false => GLANCE,
             };
             self.ticker.arm(pause.max(Duration::from_millis(1)));
+        }
+    }
+}
+
+/// Calls the user's function with each finding that the last look has not found.
+fn tell(shared: &Shared, old: &[Finding], found: &[Finding]) {
+    let Some(callback) = &shared.sight.callback else {
+        return;
+    };
+    for finding in found {
+        if !old.iter().any(|old| old.is_same(finding)) {
+            // A panic has been printed, and must not end this thread.
+            guarded(|| callback(finding));
         }
     }
 }
