@@ -168,8 +168,8 @@ impl Watch {
                 drop(tasks);
                 let found: Arc<[Finding]> = found.into();
                 let old = std::mem::replace(&mut *shared.sight.found.lock(), found.clone());
-                tell(&shared, &old, &found);
                 next_look = begun + PERIOD.max(clock::elapsed(begun) * SHARE);
+                tell(&shared, &old, &found);
             }
             let pause = match shared.scheduler.all_are_asleep() {
                 true => next_look.saturating_duration_since(clock::now()),
