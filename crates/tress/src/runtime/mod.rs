@@ -60,6 +60,7 @@ use crate::blocking::Pool;
 use crate::context::{self, Enter};
 use crate::identity::Names;
 use crate::scheduler::{Current, Multi, Rest, Scheduler, Worker};
+use crate::sight;
 use crate::spans::{self, What};
 use crate::sys::{Counter, SeedGenerator};
 use crate::task::{self, Batch, Counted, Hooks, JoinHandle, Origin, Ready, TaskRef};
@@ -458,13 +459,14 @@ impl TimersHandle {
     }
 }
 
-/// Puts a future of `block_on` into a span of its own, if a subscriber wants one.
+/// Puts a future of `block_on` into a span of its own, if a subscriber wants one, and lets it take part in sight.
 #[inline]
 fn in_span<F: Future>(
     future: F,
     at: &'static Location<'static>,
 ) -> impl Future<Output = F::Output> {
-    spans::in_block_on(future, || task::Id::next().get(), at)
+    let next = || task::Id::next().get();
+    spans::in_block_on(sight::as_root(future, next, at), next, at)
 }
 
 #[cold]
