@@ -29,10 +29,13 @@ mod queues;
 mod roots;
 #[cfg(not(loom))]
 mod switch;
+mod tag;
 #[cfg(not(loom))]
 mod waits;
 
 pub use kind::WaitKind;
+
+pub(crate) use tag::Tag;
 
 #[cfg(loom)]
 pub(crate) use off::*;
