@@ -46,8 +46,8 @@ pub(crate) use {
     roots::{as_root, root, roots},
     switch::{Stage, Switch, is_on},
     waits::{
-        Wait, Waits, each_waiting, ended, gives_up, waits, waits_if, waits_longer, waits_of, watch,
-        watch_blocking,
+        Wait, Waits, each_waiting, ended, gives_up, served, waits, waits_for_more, waits_if,
+        waits_longer, waits_of, watch, watch_blocking,
     },
 };
 

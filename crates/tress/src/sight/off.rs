@@ -45,6 +45,12 @@ pub(crate) fn waits_if(_: bool, _: WaitKind, _: u64, _: Option<Site>) {}
 pub(crate) fn gives_up(_: WaitKind, _: u64) {}
 
 #[inline(always)]
+pub(crate) fn served(_: u64) {}
+
+#[inline(always)]
+pub(crate) fn waits_for_more(_: usize) {}
+
+#[inline(always)]
 pub(crate) fn acquired(_: u64) {}
 
 #[inline(always)]

@@ -15,7 +15,7 @@ pub(crate) const MOST_WAITS: usize = 3;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wait {
     pub(crate) kind: WaitKind,
-    /// The address of what is waited for, or, for [`WaitKind::Join`], the number of the task.
+    /// The address of what is waited for, or, for [`WaitKind::Join`], the number of the task; 0: of several tasks.
     pub(crate) resource: u64,
     /// Where what is waited for was created.
     pub(crate) site: Option<Site>,
@@ -77,7 +77,14 @@ thread_local! {
     static POLLED: Cell<u64> = const { Cell::new(0) };
     /// What its poll has noted so far.
     static NOTED: RefCell<Waits> = const { RefCell::new(Waits::NONE) };
+    /// What has served its poll last.
+    static SERVED: Cell<Served> = const { Cell::new([0; MOST_SERVED]) };
 }
+
+/// How many resources that have served a poll are remembered.
+const MOST_SERVED: usize = 4;
+
+type Served = [u64; MOST_SERVED];
 
 /// Returns the number of the task that is being polled here; 0: none.
 pub(super) fn polled() -> u64 {
@@ -93,12 +100,14 @@ pub(crate) fn watch<R>(task: u64, poll: impl FnOnce() -> (R, Stage)) -> R {
     struct Outer {
         task: u64,
         noted: Waits,
+        served: Served,
     }
     impl Drop for Outer {
         fn drop(&mut self) {
             // Fails only while the thread ends.
             let _ = POLLED.try_with(|polled| polled.set(self.task));
             let _ = NOTED.try_with(|noted| *noted.borrow_mut() = self.noted);
+            let _ = SERVED.try_with(|served| served.set(self.served));
         }
     }
     let outer = Outer {
@@ -106,6 +115,7 @@ pub(crate) fn watch<R>(task: u64, poll: impl FnOnce() -> (R, Stage)) -> R {
         noted: NOTED
             .try_with(|noted| noted.replace(Waits::NONE))
             .unwrap_or(Waits::NONE),
+        served: SERVED.try_with(Cell::take).unwrap_or_default(),
     };
     let (result, stage) = poll();
     match stage {
@@ -213,6 +223,25 @@ pub(crate) fn waits_if(begins: bool, kind: WaitKind, resource: u64, site: Option
     }
 }
 
+/// Notes that the task that is being polled waits for that many more things, which are not named.
+#[inline(always)]
+pub(crate) fn waits_for_more(more: usize) {
+    if is_on() && more > 0 {
+        note_more(more);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn note_more(more: usize) {
+    let more = u32::try_from(more).unwrap_or(u32::MAX);
+    // Fails only while the thread ends.
+    let _ = NOTED.try_with(|noted| {
+        let mut noted = noted.borrow_mut();
+        noted.more = noted.more.saturating_add(more);
+    });
+}
+
 /// Notes that a wait that may have been noted by the poll that is under way is given up: its future is dropped.
 #[inline(always)]
 pub(crate) fn gives_up(kind: WaitKind, resource: u64) {
@@ -228,13 +257,43 @@ fn take_back(kind: WaitKind, resource: u64) {
     let _ = NOTED.try_with(|noted| noted.borrow_mut().remove(kind, resource));
 }
 
+/// Notes that the poll that is under way has got what it wanted of a resource: a wait for it that is noted later in
+/// the same poll is a new one, although it goes by [`waits_longer`]. For resources that do not know who waits.
+#[inline(always)]
+pub(crate) fn served(resource: u64) {
+    if is_on() {
+        note_served(resource);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn note_served(resource: u64) {
+    // Fails only while the thread ends.
+    let _ = SERVED.try_with(|served| {
+        let mut all = served.get();
+        all.rotate_right(1);
+        all[0] = resource;
+        served.set(all);
+    });
+    let _ = NOTED.try_with(|noted| {
+        let mut noted = noted.borrow_mut();
+        for place in &mut noted.waits {
+            if place.is_some_and(|wait| wait.resource == resource) {
+                *place = None;
+            }
+        }
+    });
+}
+
 #[cold]
 #[inline(never)]
 fn note(kind: WaitKind, resource: u64, site: Option<Site>, begins: bool) {
     if polled() == 0 {
         return;
     }
-    let since = match begins {
+    let served = || SERVED.try_with(Cell::get).unwrap_or_default();
+    let since = match begins || served().contains(&resource) {
         true => Clock::new().now().max(CONTINUES + 1),
         false => CONTINUES,
     };
@@ -340,6 +399,37 @@ mod tests {
         assert_eq!(waits_of(task).expect("waits").more, 1);
         ended(task);
         assert!(waits_of(task).is_none());
+    }
+
+    #[test]
+    fn a_wait_for_what_has_just_served_is_a_new_one() {
+        let _on = Switch::on();
+        let task = FIRST + 6;
+        let since = || {
+            waits_of(task)
+                .expect("waits")
+                .iter()
+                .next()
+                .expect("one")
+                .since
+        };
+        poll(task, || waits_longer(WaitKind::Read, 1, None));
+        let began = since();
+        while Clock::new().now() == began {}
+        poll(task, || {
+            served(2);
+            waits_longer(WaitKind::Read, 1, None);
+        });
+        assert_eq!(since(), began);
+        poll(task, || {
+            served(1);
+            waits_longer(WaitKind::Read, 1, None);
+        });
+        assert_ne!(since(), began);
+        let began = since();
+        poll(task, || waits_longer(WaitKind::Read, 1, None));
+        assert_eq!(since(), began);
+        ended(task);
     }
 
     #[test]

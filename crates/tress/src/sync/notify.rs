@@ -175,7 +175,7 @@ impl Notify {
     const_fn! {
         /// Creates one whose waiters wait for what `kind` says.
         #[track_caller]
-        pub(super) fn known_as(kind: WaitKind) -> Notify {
+        pub(crate) fn known_as(kind: WaitKind) -> Notify {
             Notify {
                 word: AtomicUsize::new(EMPTY),
                 queue: Mutex::new(Queue::new()),
