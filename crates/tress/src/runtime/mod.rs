@@ -35,6 +35,8 @@ mod shutdown;
 #[cfg(all(feature = "taskdump", not(loom)))]
 pub mod task_dump;
 pub(crate) mod trace;
+#[cfg_attr(loom, path = "no_waiting.rs")]
+mod waiting;
 
 pub use crate::task::hooks::TaskMeta;
 pub use builder::{Builder, UnhandledPanic};
@@ -60,7 +62,7 @@ use crate::blocking::Pool;
 use crate::context::{self, Enter};
 use crate::identity::Names;
 use crate::scheduler::{Current, Multi, Rest, Scheduler, Worker};
-use crate::sight;
+use crate::sight::as_root;
 use crate::spans::{self, What};
 use crate::sys::{Counter, SeedGenerator};
 use crate::task::{self, Batch, Counted, Hooks, JoinHandle, Origin, Ready, TaskRef};
@@ -466,7 +468,7 @@ fn in_span<F: Future>(
     at: &'static Location<'static>,
 ) -> impl Future<Output = F::Output> {
     let next = || task::Id::next().get();
-    spans::in_block_on(sight::as_root(future, next, at), next, at)
+    spans::in_block_on(as_root(future, next, at), next, at)
 }
 
 #[cold]
