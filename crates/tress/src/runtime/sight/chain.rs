@@ -22,7 +22,9 @@ pub(super) fn stuck(look: &Look, tasks: &Tasks, limits: &Thresholds) -> Vec<Find
         if let End::Cycle(at) = chain.end {
             let members: Vec<u64> = chain.links[at..].iter().map(|(task, _)| *task).collect();
             let first = members.iter().copied().min().unwrap_or(task);
-            if chain.certain && lasts(look, &members, limits) && told.insert(first) {
+            // What also waits for something else may go on, but has not for a long time.
+            let holds = chain.certain || waited >= limits.stuck;
+            if holds && lasts(look, &members, limits) && told.insert(first) {
                 found.push(deadlock(look, tasks, first));
             }
             continue;
@@ -49,6 +51,11 @@ fn candidates(look: &Look, limits: &Thresholds) -> Vec<(u64, Duration)> {
         .collect()
 }
 
+/// Returns whether any task has waited long enough to be told of.
+pub(super) fn is_any(look: &Look, limits: &Thresholds) -> bool {
+    !candidates(look, limits).is_empty()
+}
+
 /// Returns whether all members of a cycle have waited for long enough.
 fn lasts(look: &Look, members: &[u64], limits: &Thresholds) -> bool {
     let long = |task: &u64| look.idle(*task).is_some_and(|idle| idle >= limits.deadlock);
@@ -73,6 +80,9 @@ fn deadlock(look: &Look, tasks: &Tasks, first: u64) -> Finding {
     } else {
         tell(&mut text, look, tasks, &chain);
     }
+    if !chain.certain {
+        text.push_str("; one of them waits for something else, too, which has not come");
+    }
     let shortest = chain
         .links
         .iter()
@@ -89,6 +99,7 @@ fn deadlock(look: &Look, tasks: &Tasks, first: u64) -> Finding {
         chain: links(look, tasks, &chain),
         cycle: true,
         since: shortest.unwrap_or_default(),
+        about: first,
     }
 }
 
@@ -119,6 +130,7 @@ fn waits_long(look: &Look, tasks: &Tasks, chain: &Chain, waited: Duration) -> Fi
         chain: links(look, tasks, chain),
         cycle: false,
         since: waited,
+        about: *task,
     }
 }
 
@@ -196,6 +208,7 @@ pub(super) fn lost(look: &Look, tasks: &Tasks, limits: &Thresholds) -> Vec<Findi
                 .collect(),
             cycle: false,
             since: idle,
+            about: task,
         });
     }
     found.sort_by_key(|finding| finding.task);

@@ -1,6 +1,6 @@
 //! One look at everything: the live tasks, and what they wait for.
 
-use super::finding::{Link, WaitView};
+use super::finding::{Link, WaitView, place};
 use crate::identity::Id;
 use crate::runtime::Shared;
 use crate::sight::{self, Holders, Wait, WaitKind, Waits};
@@ -180,9 +180,9 @@ impl Tasks {
             Some(Known {
                 name: Some(name), ..
             }) => format!("`{name}` (task {task})"),
-            Some(known) => format!("task {task} (spawned at {})", known.spawned_at),
+            Some(known) => format!("task {task} (spawned at {})", place(known.spawned_at)),
             None => match sight::root(task) {
-                Some(site) => format!("the future of block_on at {site}"),
+                Some(site) => format!("the future of block_on at {}", place(site)),
                 None => format!("task {task}"),
             },
         }
