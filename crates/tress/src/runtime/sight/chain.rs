@@ -4,13 +4,19 @@ use super::finding::{Finding, FindingKind, Link, Severity};
 use super::look::{Chain, End, Look, Tasks};
 use super::thresholds::Thresholds;
 use crate::identity::Id;
+use crate::runtime::Shared;
 use crate::sight::{Wait, WaitKind};
 use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::time::Duration;
 
 /// Returns the deadlocks, and the tasks that have waited too long for what others hold.
-pub(super) fn stuck(look: &Look, tasks: &Tasks, limits: &Thresholds) -> Vec<Finding> {
+pub(super) fn stuck(
+    shared: &Shared,
+    look: &Look,
+    tasks: &Tasks,
+    limits: &Thresholds,
+) -> Vec<Finding> {
     let mut found = Vec::new();
     // A deadlock is told once, and so is a task that holds up many.
     let mut told: HashSet<u64> = HashSet::new();
@@ -19,6 +25,14 @@ pub(super) fn stuck(look: &Look, tasks: &Tasks, limits: &Thresholds) -> Vec<Find
     oldest.sort_unstable_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
     for (task, waited) in oldest {
         let chain = look.chain(task);
+        // What concerns only tasks of other runtimes is told there.
+        if !chain
+            .links
+            .iter()
+            .any(|(task, _)| tasks.is_of(*task, shared))
+        {
+            continue;
+        }
         if let End::Cycle(at) = chain.end {
             let members: Vec<u64> = chain.links[at..].iter().map(|(task, _)| *task).collect();
             let first = members.iter().copied().min().unwrap_or(task);
@@ -182,9 +196,14 @@ pub(super) fn round(time: Duration) -> String {
 }
 
 /// Returns the tasks that nothing can wake any more.
-pub(super) fn lost(look: &Look, tasks: &Tasks, limits: &Thresholds) -> Vec<Finding> {
+pub(super) fn lost(
+    shared: &Shared,
+    look: &Look,
+    tasks: &Tasks,
+    limits: &Thresholds,
+) -> Vec<Finding> {
     let mut found: Vec<Finding> = Vec::new();
-    for (task, known) in tasks.iter() {
+    for (task, known) in tasks.of(shared) {
         let Some(idle) = look.idle(task).filter(|idle| *idle >= limits.lost_wake) else {
             continue;
         };

@@ -147,10 +147,10 @@ impl Engine {
         };
         if window {
             self.next_window = Some(now + self.limits.leak_window);
-            self.begin_window(&tasks, now);
-            self.lost = chain::lost(&look, &tasks, &self.limits);
+            self.begin_window(shared, &tasks, now);
+            self.lost = chain::lost(shared, &look, &tasks, &self.limits);
         }
-        let mut found = chain::stuck(&look, &tasks, &self.limits);
+        let mut found = chain::stuck(shared, &look, &tasks, &self.limits);
         found.extend(self.lost.iter().cloned());
         found.extend(self.slow.iter().map(|(_, finding)| finding.clone()));
         found.extend(self.convoys(&look, &crowds, &tasks));
@@ -270,7 +270,10 @@ impl Engine {
         }
         // Closures on the pool are tasks, too. Those that run there are not polled by a worker.
         let mut sites: HashMap<Site, usize> = HashMap::new();
-        for (_, known) in tasks.iter().filter(|(_, known)| known.outline.is_running) {
+        for (_, known) in tasks
+            .of(shared)
+            .filter(|(_, known)| known.outline.is_running)
+        {
             *sites.entry(known.spawned_at).or_default() += 1;
         }
         let most = sites
@@ -326,9 +329,9 @@ impl Engine {
     }
 
     /// Counts the live tasks of each site.
-    fn begin_window(&mut self, tasks: &Tasks, now: Instant) {
+    fn begin_window(&mut self, shared: &Shared, tasks: &Tasks, now: Instant) {
         let mut live: HashMap<Site, usize> = HashMap::new();
-        for (_, known) in tasks.iter() {
+        for (_, known) in tasks.of(shared) {
             *live.entry(known.spawned_at).or_default() += 1;
         }
         // Sites without live tasks are forgotten, so there are as many as there are sites with some.
