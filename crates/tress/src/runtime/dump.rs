@@ -177,7 +177,10 @@ impl Shared {
             writeln!(out, "  some are missing; {BUSY}")?;
         }
         match moment {
-            Some(moment) => moment.write_roots(out),
+            Some(moment) => {
+                moment.write_roots(out)?;
+                moment.write_queues(out)
+            }
             None => Ok(()),
         }
     }

@@ -13,6 +13,10 @@ impl Moment {
         match *self {}
     }
 
+    pub(super) fn write_queues(&self, _: &mut dyn Write) -> io::Result<()> {
+        match *self {}
+    }
+
     pub(super) fn write_waits(&self, _: &mut dyn Write, _: u64) -> io::Result<()> {
         match *self {}
     }

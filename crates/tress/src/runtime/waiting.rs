@@ -2,9 +2,13 @@
 
 use crate::sight::{self, Holders, Wait, WaitKind};
 use crate::sys::clock::{Clock, Scale};
+use std::cmp::Reverse;
 use std::fmt::{self, Write as _};
 use std::io::{self, Write};
 use std::time::Duration;
+
+/// Maximum number of lines about queues.
+const MOST_QUEUES: usize = 100;
 
 /// A moment, by which the lengths of waits are told.
 pub(super) struct Moment {
@@ -74,6 +78,9 @@ impl Moment {
                 0 => line.push_str("something that is no task"),
                 task => write!(line, "task {task}")?,
             }
+            if let Some(site) = sight::root(holder.task) {
+                write!(line, ", block_on at {site},")?;
+            }
             write!(line, " for {:.3?}", self.since(holder.since))?;
         }
         match holders.more {
@@ -90,6 +97,29 @@ impl Moment {
         for (number, site) in roots {
             writeln!(out, "  task {number}: block_on at {site}")?;
             self.write_waits(out, number)?;
+        }
+        Ok(())
+    }
+
+    /// Writes which queues without a limit, or with a large one, have grown long, in the whole process.
+    pub(super) fn write_queues(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut queues = sight::grown_queues();
+        queues.sort_unstable_by_key(|(address, queue)| (Reverse(queue.length), *address));
+        for (_, queue) in queues.iter().take(MOST_QUEUES) {
+            let what = match queue.kind {
+                WaitKind::Mailbox => "a mailbox",
+                _ => "a channel",
+            };
+            write!(out, "{what}")?;
+            if let Some(site) = queue.site {
+                write!(out, " created at {site}")?;
+            }
+            let since = self.since(queue.since);
+            let length = queue.length;
+            writeln!(
+                out,
+                " had {length} messages {since:.3?} ago, and was not empty since"
+            )?;
         }
         Ok(())
     }

@@ -19,7 +19,6 @@ pub(crate) fn watch<R>(_: u64, poll: impl FnOnce() -> (R, Stage)) -> R {
     poll().0
 }
 
-#[inline(always)]
 pub(crate) fn watch_blocking<T>(poll: impl FnOnce() -> Poll<T>) -> Poll<T> {
     poll()
 }

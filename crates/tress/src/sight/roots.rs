@@ -82,12 +82,15 @@ impl<F: Future, N: Fn() -> u64> Root<F, N> {
         let site = *this.site;
         // At each poll: what was there is gone when sight was off in between.
         ROOTS.change(this.number.0, || is_on().then_some(site), |_| ());
-        let polled = watch(this.number.0, || staged(this.future.poll(cx)));
-        if polled.is_pending() {
-            // The task, if there is one, in which this thread called `block_on`.
-            waits::waits_longer(WaitKind::Join, this.number.0, Some(site));
-        }
-        polled
+        let number = this.number.0;
+        // There may be a task on this thread, in which `block_on` was called: it waits for the end of this future.
+        waits::watch_blocking(|| {
+            let polled = watch(number, || staged(this.future.poll(cx)));
+            if polled.is_pending() {
+                waits::waits_longer(WaitKind::Join, number, Some(site));
+            }
+            polled
+        })
     }
 }
 

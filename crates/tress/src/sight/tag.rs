@@ -1,4 +1,4 @@
-use super::{Site, WaitKind, gives_up, waits_if};
+use super::{Site, WaitKind, gives_up, is_on, waits_if};
 use std::panic::Location;
 
 /// What is known of a resource: what those that wait for it wait for, and where it was created.
@@ -21,6 +21,14 @@ impl Tag {
     /// Notes that the running task waits for the resource at that address, and whether it `begins` to wait.
     #[inline(always)]
     pub(crate) fn waits(&self, begins: bool, resource: u64) {
+        if is_on() {
+            self.note_wait(begins, resource);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_wait(&self, begins: bool, resource: u64) {
         waits_if(begins, self.kind, resource, Some(self.site));
     }
 

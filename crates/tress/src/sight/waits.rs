@@ -155,17 +155,9 @@ fn publish(task: u64, mut noted: Waits) {
 const CONTINUES: u64 = 0;
 
 /// Polls what a thread blocks on. If a task runs on the thread, what is waited for is published as that task's.
-#[inline]
-pub(crate) fn watch_blocking<T>(poll: impl FnOnce() -> Poll<T>) -> Poll<T> {
-    match is_on() {
-        true => watch_outer(poll),
-        false => poll(),
-    }
-}
-
 #[cold]
 #[inline(never)]
-fn watch_outer<T>(poll: impl FnOnce() -> Poll<T>) -> Poll<T> {
+pub(crate) fn watch_blocking<T>(poll: impl FnOnce() -> Poll<T>) -> Poll<T> {
     match polled() {
         0 => poll(),
         task => watch(task, || staged(poll())),

@@ -425,15 +425,11 @@ impl Notify {
     /// The caller is the waiter's future. It is pinned, and calls `cancel` before it goes.
     #[inline]
     unsafe fn poll(&self, waiter: &Waiter<usize>, seen: usize, waker: Option<&Waker>) -> Poll<()> {
-        let begins = waiter.phase() == IDLE;
-        let ready = begins && self.take_kept(seen) == Taken::Yes;
+        let ready = waiter.phase() == IDLE && self.take_kept(seen) == Taken::Yes;
         // SAFETY: by the caller's promise.
         if ready || unsafe { self.poll_slow(waiter, seen, waker) }.is_ready() {
             waiter.set_phase(DONE);
             return Poll::Ready(());
-        }
-        if waker.is_some() {
-            self.tag.waits(begins, sight::address(self));
         }
         Poll::Pending
     }
@@ -451,7 +447,13 @@ impl Notify {
         unsafe {
             match waiter.phase() {
                 IDLE => self.get_in_line(waiter, seen, waker),
-                IN_LINE => self.poll_in_line(waiter, seen, waker),
+                IN_LINE => {
+                    let polled = self.poll_in_line(waiter, seen, waker);
+                    if polled.is_pending() && waker.is_some() {
+                        self.tag.waits(false, sight::address(self));
+                    }
+                    polled
+                }
                 _ => Poll::Ready(()),
             }
         }
@@ -465,6 +467,8 @@ impl Notify {
         seen: usize,
         waker: Option<&Waker>,
     ) -> Poll<()> {
+        // One that is only enabled does not wait yet.
+        let waits = waker.is_some();
         let waker = waker.cloned();
         let mut queue = self.queue.lock();
         loop {
@@ -492,6 +496,10 @@ impl Notify {
         }
         // SAFETY: by the caller's promise; this is the lock that guards both lists.
         unsafe { queue.waiting.push_back(waiter, waker, seen) };
+        drop(queue);
+        if waits {
+            self.tag.waits(true, sight::address(self));
+        }
         Poll::Pending
     }
 

@@ -257,7 +257,6 @@ impl<T> Future for JoinHandle<T> {
 impl<T> Drop for JoinHandle<T> {
     #[inline]
     fn drop(&mut self) {
-        sight::gives_up(WaitKind::Join, self.header().id().get());
         // SAFETY: the handle's reference keeps the task alive until `drop_join` or `drop_ref`
         // gives it up, and each answer says what belongs to us.
         unsafe {
@@ -274,6 +273,7 @@ impl<T> Drop for JoinHandle<T> {
                     super::drop_ref(task);
                 }
                 DropJoin::DropWaker => {
+                    sight::gives_up(WaitKind::Join, self.header().id().get());
                     let waker = self.with_slot(Option::take);
                     super::drop_ref(task);
                     // Last: it may panic.

@@ -44,11 +44,15 @@ impl Ready {
                     let waker = waker::borrowed(task);
                     let mut cx = Context::from_waker(&waker);
                     header.polling.store(true, Ordering::Relaxed);
-                    let poll = || (header.vtable.poll)(task, &mut cx);
                     let (ready, traced) = match sight::is_on() {
-                        false => leaf::poll_task(header.id(), poll),
-                        true => watch(header, poll),
+                        false => {
+                            let poll = || (header.vtable.poll)(task, &mut cx);
+                            leaf::poll_task(header.id(), poll)
+                        }
+                        true => poll_watched(task),
                     };
+                    // Known to the compiler where there is no trace.
+                    let traced = traced && leaf::MAY_TRACE;
                     header.polling.store(false, Ordering::Relaxed);
                     if ready {
                         complete(task);
@@ -59,6 +63,7 @@ impl Ready {
                         Park::Idle => Ran::Idle,
                         Park::Requeue => Ran::Requeue(Ready::from_raw(task)),
                         Park::Cancel => {
+                            sight::ended(header.id().get());
                             (header.vtable.cancel)(task);
                             complete(task);
                             Ran::Complete
@@ -78,18 +83,28 @@ impl Ready {
     }
 }
 
-/// Polls a task, and notes what it waits for.
+/// Polls a task, and notes what it waits for. Apart from `run`, which stays as lean as it is without.
+///
+/// # Safety
+/// The caller runs the task, and has entered it.
 #[cold]
-fn watch(header: &Header, poll: impl FnOnce() -> bool) -> (bool, bool) {
-    sight::watch(header.id().get(), || {
-        let polled = leaf::poll_task(header.id(), poll);
-        let stage = match polled {
-            (true, _) => Stage::Finished,
-            (false, true) => Stage::Traced,
-            (false, false) => Stage::Pending,
-        };
-        (polled, stage)
-    })
+#[inline(never)]
+unsafe fn poll_watched(task: NonNull<Header>) -> (bool, bool) {
+    // SAFETY: by the caller's promise it is alive, and its stage is the caller's.
+    unsafe {
+        let header = task.as_ref();
+        let waker = waker::borrowed(task);
+        let mut cx = Context::from_waker(&waker);
+        sight::watch(header.id().get(), || {
+            let polled = leaf::poll_task(header.id(), || (header.vtable.poll)(task, &mut cx));
+            let stage = match polled {
+                (true, _) => Stage::Finished,
+                (false, true) => Stage::Traced,
+                (false, false) => Stage::Pending,
+            };
+            (polled, stage)
+        })
+    }
 }
 
 /// Drops the future of a task that will not be polled again, and completes it.
@@ -99,6 +114,7 @@ fn watch(header: &Header, poll: impl FnOnce() -> bool) -> (bool, bool) {
 unsafe fn tear_down(task: NonNull<Header>) {
     // SAFETY: by the caller's promise.
     unsafe {
+        sight::ended(task.as_ref().id().get());
         let _entered = context::enter_task(task);
         (task.as_ref().vtable.cancel)(task);
         complete(task);
@@ -114,7 +130,6 @@ unsafe fn complete(task: NonNull<Header>) {
     unsafe {
         let header = task.as_ptr();
         let id = (*header).id;
-        sight::ended(id.get());
         let mut owed = (*header).state.complete(false);
         if owed == Complete::DropOutput {
             ((*header).vtable.drop_output)(task);

@@ -4,6 +4,8 @@
 
 mod chrome;
 mod event;
+#[doc(hidden)]
+pub mod note;
 mod ring;
 mod tracer;
 

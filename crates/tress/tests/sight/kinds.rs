@@ -430,14 +430,16 @@ fn coroutines() {
     });
 }
 
+/// Returns the line after that of the call, as the dump has it.
+#[track_caller]
+fn next_line() -> String {
+    let here = Location::caller();
+    format!("{}:{}:", here.file(), here.line() + 1)
+}
+
 /// A resource is told by where its user has created it, whatever made it.
 #[test]
 fn what_is_waited_for_is_known_by_where_it_was_created() {
-    #[track_caller]
-    fn next_line() -> String {
-        let here = Location::caller();
-        format!("{}:{}:", here.file(), here.line() + 1)
-    }
     run(async {
         let mut tasks = Vec::new();
         let mut created = |at: String, task: tress::task::JoinHandle<()>| tasks.push((at, task));
@@ -484,5 +486,47 @@ fn what_is_waited_for_is_known_by_where_it_was_created() {
             assert!(line.contains(&format!(" created at {at}")), "{at}: {line}");
         }
         drop((held, held_lock, tx, many, once, changes));
+    });
+}
+
+/// Returns what the dump says of a queue that was created at that place.
+fn grown(at: &str) -> Option<String> {
+    let dump = super::support::dump();
+    let line = dump
+        .lines()
+        .find(|line| line.starts_with(&format!("a channel created at {at}")));
+    line.map(str::to_owned)
+}
+
+#[test]
+fn a_queue_without_a_limit_is_noted_while_it_is_long() {
+    run(async {
+        let at = next_line();
+        let (tx, mut rx) = mpsc::unbounded_channel();
+        (0..255).for_each(|n| tx.send(n).unwrap());
+        assert_eq!(grown(&at), None);
+        (0..300).for_each(|n| tx.send(n).unwrap());
+        assert!(grown(&at).unwrap().contains(" had 512 messages "));
+        while rx.try_recv().is_ok() {}
+        let task = spawn(async move { rx.recv().await });
+        settle().await;
+        assert_eq!(grown(&at), None, "empty");
+        (0..300).for_each(|n| drop(tx.send(n)));
+        assert!(grown(&at).is_some());
+        task.abort();
+        settle().await;
+        assert_eq!(grown(&at), None, "dropped");
+
+        let at = next_line();
+        let (tx, rx) = channel::unbounded();
+        (0..300).for_each(|n| tx.try_send(n).unwrap());
+        assert!(grown(&at).unwrap().contains(" had 256 messages "));
+        drop(rx);
+        assert_eq!(grown(&at), None, "dropped");
+
+        let at = next_line();
+        let (tx, _rx) = mpsc::channel(1000);
+        (0..300).for_each(|n| tx.try_send(n).unwrap());
+        assert_eq!(grown(&at), None, "it has a limit");
     });
 }

@@ -34,7 +34,7 @@ fn a_future_of_block_on_waits_and_holds() {
             let at: String = told.recv().unwrap();
             let mut text = String::new();
             // The thread tells before it waits.
-            while !text.contains(&at)
+            while !text.contains(&format!(": {at}"))
                 || !waits_of_root(&text, &at)
                     .iter()
                     .any(|line| line.contains("oneshot"))
@@ -53,7 +53,10 @@ fn a_future_of_block_on_waits_and_holds() {
             let waiter = spawn(async move { drop(lock.lock().await) });
             settle().await;
             let root = dump();
-            let root = root.lines().find(|line| line.contains(&at)).unwrap();
+            let root = root
+                .lines()
+                .find(|line| line.contains(&format!(": {at}")))
+                .unwrap();
             let number = root
                 .trim()
                 .strip_prefix("task ")
@@ -65,10 +68,8 @@ fn a_future_of_block_on_waits_and_holds() {
                 yield_now().await;
             }
             let line = wait(waiter.id());
-            assert!(
-                line.contains(&format!(", held by task {number} for ")),
-                "{line}"
-            );
+            let holder = format!(", held by task {number}, {at}");
+            assert!(line.contains(&holder), "{line}");
             tell.send(at.clone()).unwrap();
             ended.await.unwrap();
         });

@@ -55,7 +55,8 @@ pub(crate) fn wait(task: Id) -> String {
 
 /// Returns what the future of `block_on` waits for that was called in this file at that line.
 pub(crate) fn waits_of_root(dump: &str, at: &str) -> Vec<String> {
-    let line = dump.lines().find(|line| line.contains(at));
+    let root = format!(": {at}");
+    let line = dump.lines().find(|line| line.contains(&root));
     let line = line.unwrap_or_else(|| panic!("no block_on at {at} in\n{dump}"));
     below(dump, line)
 }
