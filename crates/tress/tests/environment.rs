@@ -3,6 +3,8 @@
 
 #![cfg(all(unix, not(loom), not(miri)))]
 
+mod perfetto_support;
+
 use serde_json::Value;
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Command, Output, Stdio};
@@ -65,6 +67,33 @@ fn a_trace_is_written_when_a_runtime_ends() {
         let events = json["traceEvents"].as_array().unwrap();
         let polled = |e: &Value| e["cat"] == "poll" && e["name"] == name;
         assert!(events.iter().any(polled), "{name} in {file}");
+    }
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+/// The extension says in which format.
+#[test]
+fn a_trace_for_perfetto_is_written_by_its_extension() {
+    if is_inside() {
+        let rt = Runtime::new().unwrap();
+        rt.block_on(async move {
+            let task = task::Builder::new().name("seen").spawn(task::yield_now());
+            task.unwrap().await.unwrap();
+        });
+        return;
+    }
+    let directory = std::env::temp_dir().join(format!("tress-perfetto-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    for name in ["trace.pftrace", "trace.perfetto-trace"] {
+        let file = directory.join(name);
+        let output = run(
+            "a_trace_for_perfetto_is_written_by_its_extension",
+            &[("TRESS_TRACE", file.to_str().unwrap())],
+        );
+        assert!(output.status.success(), "{}", stderr(&output));
+        let trace = perfetto_support::Trace::parse(&std::fs::read(&file).unwrap());
+        trace.check();
+        assert!(trace.slices().iter().any(|s| s.begun.name == "seen"));
     }
     std::fs::remove_dir_all(&directory).unwrap();
 }

@@ -305,7 +305,11 @@ pub(super) fn write_trace(shared: &Arc<Shared>, path: &Path) {
     let path = numbered(path, number);
     let written = File::create(&path).and_then(|file| {
         let mut out = BufWriter::new(file);
-        Trace::new(shared.clone()).write_chrome(&mut out)?;
+        let trace = Trace::new(shared.clone());
+        match is_perfetto(&path) {
+            true => trace.write_perfetto(&mut out)?,
+            false => trace.write_chrome(&mut out)?,
+        }
         out.flush()
     });
     if let Err(error) = written {
@@ -315,6 +319,13 @@ pub(super) fn write_trace(shared: &Arc<Shared>, path: &Path) {
             path.display()
         );
     }
+}
+
+/// Returns whether a trace of this name is written in Perfetto's own format: its extension is `pftrace` or
+/// `perfetto-trace`.
+fn is_perfetto(path: &Path) -> bool {
+    let extension = path.extension().unwrap_or_default();
+    extension == "pftrace" || extension == "perfetto-trace"
 }
 
 /// Returns `trace.json`, then `trace-2.json` and so on.

@@ -1,7 +1,8 @@
 //! The handle to a runtime's record.
 
 use super::Shared;
-use crate::trace::{Event, Tracer, write_chrome};
+use crate::sys::clock::Scale;
+use crate::trace::{Event, Sample, Timeline, Tracer, write_chrome};
 use std::fmt;
 use std::io;
 use std::sync::Arc;
@@ -136,6 +137,53 @@ impl Trace {
         let workers = self.shared.config().workers;
         let name = self.shared.name.as_deref().unwrap_or("tress");
         write_chrome(out, name, workers, &self.events())
+    }
+
+    /// Writes the events in the rings in Perfetto's own format, `TrackEvent`, which ui.perfetto.dev opens.
+    ///
+    /// It has what [`write_chrome`](Trace::write_chrome) writes, in about a fifth of the bytes, and besides: arrows from
+    /// what made a task ready to the poll that followed, where every poll is recorded; counters of tasks in queues,
+    /// tasks alive and closures that wait for a thread of the blocking pool; and the places at which tasks were spawned.
+    ///
+    /// Each event is a separate write, so a file should be wrapped in a [`BufWriter`](std::io::BufWriter).
+    ///
+    /// # Errors
+    /// Any error of the writer.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Builder::new_multi_thread().trace_events(1024).build()?;
+    /// rt.block_on(rt.spawn(async {})).unwrap();
+    /// let mut trace = Vec::new();
+    /// rt.handle().trace().write_perfetto(&mut trace)?;
+    /// assert!(!trace.is_empty());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn write_perfetto(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        let tracer = self.tracer();
+        let name = self.shared.name.as_deref().unwrap_or("tress");
+        let tracks = tracer.records();
+        let mut timeline = Timeline::begin(out, name, tracer.workers(), Scale::measure())?;
+        for (index, records) in tracks.iter().enumerate() {
+            // SAFETY: the names live in the runtime, which we hold.
+            unsafe { timeline.records(index, records)? };
+        }
+        timeline.sample(&self.shared.sample())
+    }
+}
+
+impl Shared {
+    /// Returns what the counters of a trace have now.
+    pub(crate) fn sample(&self) -> Sample {
+        let scheduler = &self.scheduler;
+        let local = (0..scheduler.workers()).map(|worker| scheduler.queue_depth(worker));
+        Sample {
+            at: self.config().tracer.clock.now(),
+            queued: (scheduler.frame().inject.len() + local.sum::<usize>()) as u64,
+            alive: scheduler.alive(),
+            blocking: self.blocking.metrics().queued as u64,
+            cores: Vec::new(),
+        }
     }
 }
 

@@ -101,7 +101,11 @@ impl<T> Table<T> {
         let mut left_out = 0;
         for part in &self.parts {
             if let Some(part) = part.lock_soon().as_deref().and_then(Option::as_ref) {
-                all.extend(part.entries.iter().map(|(key, entry)| (*key, entry.clone())));
+                all.extend(
+                    part.entries
+                        .iter()
+                        .map(|(key, entry)| (*key, entry.clone())),
+                );
                 left_out += part.left_out;
             }
         }

@@ -4,7 +4,11 @@
 
 mod chrome;
 mod event;
+#[doc(hidden)]
+pub mod perfetto;
+mod record;
 mod ring;
+mod timeline;
 mod tracer;
 
 pub use crate::runtime::section::{Section, SectionGuard};
@@ -15,4 +19,6 @@ pub use event::{Event, EventKind};
 
 pub(crate) use chrome::write as write_chrome;
 pub(crate) use event::What;
+pub(crate) use record::{Pairs, Record};
+pub(crate) use timeline::{OnCore, Sample, Timeline, name_of};
 pub(crate) use tracer::{Config, Tracer};

@@ -1,6 +1,7 @@
 //! What the workers' recorders share: the switch, the rings, the clock.
 
 use super::event::{Event, What};
+use super::record::{Pairs, Record};
 use super::ring::Ring;
 use crate::identity::{Id, Label, order};
 use crate::sys::CachePadded;
@@ -135,6 +136,31 @@ impl Tracer {
             let what = What::slow_poll(so_far, worker);
             ring.push(Event::words(self.clock.now(), what, task));
         }
+    }
+
+    /// Returns the number of workers: the track after theirs is the monitor's.
+    pub(crate) fn workers(&self) -> usize {
+        self.tracks.len() - 1
+    }
+
+    /// Returns what is in the rings: by track, each in the order of time.
+    pub(crate) fn records(&self) -> Vec<Vec<Record>> {
+        let mut all = Vec::new();
+        for (index, track) in self.tracks.iter().enumerate() {
+            let ring = track.ring.get().into_iter();
+            all.extend(
+                ring.flat_map(Ring::snapshot)
+                    .map(|words| (index, Record::new(words))),
+            );
+        }
+        order::by_key(&mut all, |(_, record)| record.at);
+        let mut pairs = Pairs::default();
+        let mut tracks = vec![Vec::new(); self.tracks.len()];
+        for (track, mut record) in all {
+            pairs.note(track, &mut record);
+            tracks[track].push(record);
+        }
+        tracks
     }
 
     /// Returns the events of each track, oldest first.
