@@ -75,6 +75,31 @@ fn a_run_is_there_with_its_names_slices_and_arrows() {
     assert_eq!(trace.values("blocking queue"), [0]);
 }
 
+/// What a timer wakes is woken between polls.
+#[test]
+fn arrows_come_from_timers_too() {
+    let rt = traced(1);
+    rt.block_on(async {
+        let sleeper = named("sleeper", tress::time::sleep(Duration::from_millis(2)));
+        sleeper.await.unwrap();
+    });
+    let handle = rt.handle().clone();
+    drop(rt);
+    let trace = written(&handle);
+    trace.check();
+    let slices = trace.slices();
+    let of_task = |s: &&perfetto_support::Slice| s.begun.name == "sleeper";
+    let last = slices.iter().filter(of_task).next_back().unwrap();
+    assert_eq!(last.begun.ends.len(), 1, "{last:?}");
+    let wake = trace
+        .events
+        .iter()
+        .find(|event| event.flows == last.begun.ends)
+        .unwrap();
+    let inside = |s: &perfetto_support::Slice| s.begun.at < wake.at && wake.at < s.until;
+    assert!(!slices.iter().any(inside), "{wake:?}");
+}
+
 /// Each track is written in the order of time.
 #[test]
 fn times_of_a_track_do_not_go_back() {

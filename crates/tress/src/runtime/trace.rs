@@ -2,10 +2,11 @@
 
 use super::Shared;
 use crate::sys::clock::Scale;
-use crate::trace::{Event, Sample, Timeline, Tracer, write_chrome};
+use crate::trace::{Event, FlightRecorder, Lanes, Sample, Timeline, Tracer, write_chrome};
 use std::fmt;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A record of what the workers of a runtime do; returned by
 /// [`Handle::trace`](crate::runtime::Handle::trace).
@@ -79,7 +80,7 @@ impl Trace {
         self.tracer().stop();
     }
 
-    /// Returns true while it is recording.
+    /// Returns true while it is recording, for this trace: the [flight recorder](Trace::recorder) has a switch of its own.
     ///
     /// # Examples
     /// ```
@@ -113,6 +114,43 @@ impl Trace {
     pub fn events(&self) -> Vec<Event> {
         // SAFETY: the names live in the runtime, which we hold.
         unsafe { self.tracer().events() }
+    }
+
+    /// Returns the flight recorder, which keeps the last 30 seconds.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Runtime::new()?;
+    /// let recorder = rt.handle().trace().recorder();
+    /// recorder.start()?;
+    /// rt.block_on(rt.spawn(async {})).unwrap();
+    /// recorder.write(&mut std::io::sink())?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn recorder(&self) -> FlightRecorder {
+        FlightRecorder::new(self.shared.clone())
+    }
+
+    /// Returns what each worker did after `from`, as far as the flight recorder has it: for a picture that is drawn as it
+    /// happens.
+    ///
+    /// There are at most 500 slices for each worker, the newest; none if the recorder was never on. The time is that of
+    /// [`Event::at`]; each answer says where the next one begins.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let rt = tress::runtime::Builder::new_multi_thread().flight_recorder(true).build()?;
+    /// let trace = rt.handle().trace();
+    /// let first = trace.lanes(Duration::ZERO);
+    /// rt.block_on(rt.spawn(async {})).unwrap();
+    /// let second = trace.lanes(first.to);
+    /// assert_eq!(second.from, first.to);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn lanes(&self, from: Duration) -> Lanes {
+        self.shared.lanes(from)
     }
 
     /// Writes the events in the rings as a trace that Perfetto's UI and Chrome's `about:tracing` can open.

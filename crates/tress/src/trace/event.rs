@@ -144,6 +144,18 @@ impl What {
         (self.kind == POLL).then_some((self.low, self.high as u32))
     }
 
+    pub(crate) fn is_io(self) -> bool {
+        self.kind == IO
+    }
+
+    pub(crate) fn is_steal(self) -> bool {
+        self.kind == STEAL
+    }
+
+    pub(crate) fn is_lost(self) -> bool {
+        self.kind == LOST
+    }
+
     /// Returns whether it takes time.
     pub(crate) fn is_slice(self) -> bool {
         matches!(self.kind, POLL | PARK)
