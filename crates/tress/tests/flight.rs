@@ -128,6 +128,27 @@ fn workers_counters_and_names_are_in_the_trace() {
     assert!(Trace::parse(&nothing).slices().is_empty());
 }
 
+/// What it covers ends when it is switched off, and begins anew when it is switched on.
+#[test]
+fn a_time_in_which_it_was_off_is_not_covered() {
+    let rt = recorded(1);
+    let recorder = rt.handle().trace().recorder();
+    let run = || rt.block_on(async { named("seen", task::yield_now()).await.unwrap() });
+    run();
+    recorder.stop();
+    let covered = recorder.covered();
+    assert!(covered > Duration::ZERO);
+    run();
+    // The clock's rate is measured anew each time.
+    let difference = recorder.covered().abs_diff(covered);
+    assert!(difference < Duration::from_micros(100), "{difference:?}");
+    let before = std::time::Instant::now();
+    recorder.start().unwrap();
+    assert!(recorder.covered() <= before.elapsed() + Duration::from_millis(1));
+    // What it had is there as long as it is not too old.
+    assert!(slices_of(&written(rt.handle()), "seen") >= 1);
+}
+
 #[test]
 fn it_can_be_switched_at_any_time_by_any_thread() {
     let rt = recorded(2);
@@ -226,7 +247,7 @@ fn lanes_go_on_where_the_last_ended() {
         assert_eq!(lanes.from, from);
         assert_eq!(lanes.workers.len(), 1);
         let lane = &lanes.workers[0];
-        assert!(lane.len() <= 600);
+        assert!(lane.len() <= 500);
         let drawn: Vec<_> = lane.iter().filter(|l| l.kind != LaneKind::OffCpu).collect();
         assert!(drawn.iter().all(|l| l.start + l.length >= from));
         assert!(drawn.is_sorted_by_key(|l| l.start));
@@ -266,9 +287,9 @@ fn lanes_are_bounded() {
         named("last", async {}).await.unwrap();
     });
     let lanes = rt.handle().trace().lanes(Duration::ZERO);
-    let polls = lanes.workers[0].iter().filter(|l| l.kind == LaneKind::Poll);
-    assert!(polls.clone().count() <= 500);
-    assert!(polls.clone().any(|l| l.label == "last"));
+    assert!(lanes.workers[0].len() <= 500);
+    let mut polls = lanes.workers[0].iter().filter(|l| l.kind == LaneKind::Poll);
+    assert!(polls.any(|l| l.label == "last"));
 }
 
 struct Directory(PathBuf);

@@ -89,7 +89,7 @@ fn arrows_come_from_timers_too() {
     trace.check();
     let slices = trace.slices();
     let of_task = |s: &&perfetto_support::Slice| s.begun.name == "sleeper";
-    let last = slices.iter().filter(of_task).next_back().unwrap();
+    let last = slices.iter().rfind(of_task).unwrap();
     assert_eq!(last.begun.ends.len(), 1, "{last:?}");
     let wake = trace
         .events

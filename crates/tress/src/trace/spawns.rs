@@ -102,7 +102,9 @@ mod tests {
             }
         });
         let mut counts = HashMap::new();
-        spawns.each(|label, number| drop(counts.insert(label, number)));
+        spawns.each(|label, number| {
+            counts.insert(label, number);
+        });
         assert_eq!(counts[&label(0).word()], 2000);
         assert_eq!(counts[&label(1).word()], 2000);
         assert_eq!(counts[&0], 0);

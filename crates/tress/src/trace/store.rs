@@ -169,6 +169,11 @@ impl Store {
         self.since = self.since.max(oldest);
     }
 
+    /// Says that something may be missing before `now`.
+    pub(crate) fn begin_again(&mut self, now: u64) {
+        self.since = self.since.max(now);
+    }
+
     /// Returns from when on it has everything that was pushed.
     pub(crate) fn since(&self) -> u64 {
         self.since

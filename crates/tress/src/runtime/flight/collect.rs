@@ -35,6 +35,8 @@ pub(super) struct Collected {
     /// When tasks are looked at next.
     look_at: Option<Instant>,
     batch: Vec<(usize, Record)>,
+    /// When it was switched off, in counts of the clock.
+    ended: Option<u64>,
 }
 
 /// What there is for a trace.
@@ -63,6 +65,7 @@ impl Collected {
             sites: Sites::new(scale.at(now)),
             look_at: None,
             batch: Vec::new(),
+            ended: None,
         };
         collected.skip(tracer);
         collected
@@ -73,6 +76,13 @@ impl Collected {
         let written = |track: &crate::trace::Track| track.ring.get().map_or(0, |r| r.written());
         self.next = tracer.tracks.iter().map(|track| written(track)).collect();
         self.pairs.forget();
+        self.store.begin_again(tracer.clock.now());
+        self.ended = None;
+    }
+
+    /// Notes that nothing more is read.
+    pub(super) fn end(&mut self, tracer: &Tracer) {
+        self.ended = Some(tracer.clock.now());
     }
 
     /// Reads the rings. Returns the number of entries read, and of those that had been overwritten.
@@ -200,8 +210,10 @@ impl Collected {
         self.samples.back()?.cores.get(worker)?.share()
     }
 
-    pub(super) fn since(&self) -> u64 {
-        self.store.since()
+    /// Returns the counts of the clock for which it has everything, up to `now` or until it was switched off.
+    pub(super) fn covered(&self, now: u64) -> u64 {
+        let end = self.ended.unwrap_or(now);
+        end.saturating_sub(self.store.since())
     }
 
     pub(super) fn bytes(&self) -> usize {

@@ -1,5 +1,5 @@
 use super::Shared;
-use super::collect::SPAN;
+use super::collect::{Collected, SPAN};
 use crate::sys::atomic::Ordering;
 use crate::sys::clock::Scale;
 use std::fmt;
@@ -96,12 +96,10 @@ impl FlightRecorder {
     /// ```
     pub fn covered(&self) -> Duration {
         let clock = self.shared.config().tracer.clock;
-        let since = self.shared.with_collected(|collected| collected.since());
-        let Some((_, since)) = since else {
-            return Duration::ZERO;
-        };
-        let covered = Scale::measure().length(clock.now().saturating_sub(since));
-        Duration::from_nanos(covered).min(SPAN)
+        let covered = |collected: &mut Collected| collected.covered(clock.now());
+        let covered = self.shared.with_collected(covered);
+        let counts = covered.map_or(0, |(_, counts)| counts);
+        Duration::from_nanos(Scale::measure().length(counts)).min(SPAN)
     }
 
     /// Returns the number of events that were overwritten before they could be kept.

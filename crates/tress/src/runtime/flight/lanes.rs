@@ -3,11 +3,13 @@
 use super::Shared;
 use crate::identity::Label;
 use crate::sys::clock::Scale;
-use crate::trace::{EventKind, Record, name_of};
+use crate::trace::{EventKind, Record, Sample, name_of};
 use std::time::Duration;
 
 /// The maximum number of slices of a worker in one answer: the newest.
 const MOST_SLICES: usize = 500;
+/// Nanoseconds without a core that are drawn.
+const LEAST_WAIT: u64 = 1_000_000;
 
 /// What the workers did during a time; returned by [`Trace::lanes`](crate::trace::Trace::lanes).
 #[derive(Debug, Clone, Default)]
@@ -90,7 +92,7 @@ impl Shared {
             let mut found: Vec<Record> = Vec::new();
             for chunk in chunks {
                 let records = kept.records(chunk).filter(|r| r.end() >= since);
-                found.extend(records.filter(|r| is_drawn(r)));
+                found.extend(records.filter(is_drawn));
                 if found.len() >= MOST_SLICES {
                     break;
                 }
@@ -99,22 +101,28 @@ impl Shared {
             let newest = &found[found.len().saturating_sub(MOST_SLICES)..];
             // SAFETY: the names live in the runtime.
             lane.extend(newest.iter().filter_map(|r| unsafe { draw(r, &scale) }));
-        }
-        for sample in &snapshot.samples {
-            for (worker, core) in sample.cores.iter().enumerate() {
-                if core.waited >= 1_000_000 {
-                    let at = scale.at(sample.at).saturating_sub(core.during);
-                    lanes.workers[worker].push(Lane {
-                        kind: LaneKind::OffCpu,
-                        start: Duration::from_nanos(at),
-                        length: Duration::from_nanos(core.waited),
-                        label: "ready without a core".into(),
-                    });
-                }
-            }
+            let waits = snapshot.samples.iter();
+            lane.extend(waits.filter_map(|sample| draw_wait(sample, worker, &scale)));
+            crate::identity::order::by_key(lane, |slice| slice.start.as_nanos() as u64);
+            lane.drain(..lane.len().saturating_sub(MOST_SLICES));
         }
         lanes
     }
+}
+
+/// Returns how long a worker was ready without a core before a sample, if that is worth a slice.
+fn draw_wait(sample: &Sample, worker: usize, scale: &Scale) -> Option<Lane> {
+    let core = sample
+        .cores
+        .get(worker)
+        .filter(|c| c.waited >= LEAST_WAIT)?;
+    let start = scale.at(sample.at).saturating_sub(core.during);
+    Some(Lane {
+        kind: LaneKind::OffCpu,
+        start: Duration::from_nanos(start),
+        length: Duration::from_nanos(core.waited),
+        label: "ready without a core".into(),
+    })
 }
 
 fn is_drawn(record: &Record) -> bool {

@@ -87,13 +87,13 @@ impl Flight {
 
     /// Asks for a file, if one is wanted for this reason. The thread writes it.
     pub(crate) fn ask(&self, reason: Reason) {
-        if self.files.ask(reason) {
+        if self.counts.load(Ordering::Relaxed) && self.files.ask(reason) {
             self.ring_bell();
         }
     }
 
     /// Switches it off. What it has stays.
-    pub(crate) fn stop(&self, tracer: &Tracer) {
+    fn stop(&self, tracer: &Tracer) {
         let mut control = self.control.lock();
         control.on = false;
         self.counts.store(false, Ordering::Relaxed);
@@ -151,11 +151,11 @@ impl Shared {
         Ok(())
     }
 
-    /// Ends the flight recorder's thread: the runtime is shutting down. What it has stays.
+    /// Switches the flight recorder off, and ends its thread. What it has stays.
     pub(crate) fn end_flight(&self) {
         let tracer = &self.config().tracer;
         if self.flight.is_on() {
-            self.collect();
+            self.with_collected(|collected| collected.end(tracer));
             self.flight.stop(tracer);
         }
     }
