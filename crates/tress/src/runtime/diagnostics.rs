@@ -5,14 +5,13 @@ mod on_signal;
 
 use super::Shared;
 use super::builder::{Builder, invalid};
+use super::flight::Triggers;
 use super::trace::Trace;
 use crate::scheduler::slow_poll::{Callback, SlowPoll, SlowPolls};
 use crate::sys::atomic::Ordering;
 use crate::sys::env;
 use crate::sys::plain::AtomicUsize;
 use crate::trace;
-#[cfg(all(feature = "sight", not(loom)))]
-use crate::trace::Thresholds;
 use std::env::VarError;
 use std::fmt;
 use std::fs::File;
@@ -33,12 +32,10 @@ pub(super) struct Diagnostics {
     slow_poll: Option<Duration>,
     on_slow_poll: Option<Callback>,
     slow_poll_backtrace: bool,
+    recorder: Option<bool>,
+    triggers: Triggers,
     #[cfg(all(feature = "sight", not(loom)))]
-    sight: Option<bool>,
-    #[cfg(all(feature = "sight", not(loom)))]
-    thresholds: Option<Thresholds>,
-    #[cfg(all(feature = "sight", not(loom)))]
-    on_finding: Option<super::sight::Callback>,
+    pub(super) sight: super::sight::Options,
 }
 
 impl fmt::Debug for Diagnostics {
@@ -48,6 +45,8 @@ impl fmt::Debug for Diagnostics {
             .field("trace_every", &self.every)
             .field("slow_poll_threshold", &self.slow_poll)
             .field("slow_poll_backtrace", &self.slow_poll_backtrace)
+            .field("flight_recorder", &self.recorder)
+            .field("triggers", &self.triggers)
             .finish_non_exhaustive()
     }
 }
@@ -61,6 +60,11 @@ pub(super) struct Resolved {
     pub(super) slow_polls: Option<SlowPolls>,
     /// The signal at which the runtime is dumped.
     dump: Option<i32>,
+    /// The flight recorder is on from the start.
+    recorder: bool,
+    pub(super) triggers: Triggers,
+    /// The signal at which the flight recorder writes a file.
+    record: Option<i32>,
     #[cfg(all(feature = "sight", not(loom)))]
     sight: bool,
 }
@@ -190,88 +194,64 @@ impl Builder {
     }
 }
 
-#[cfg(all(feature = "sight", not(loom)))]
+/// The flight recorder.
 impl Builder {
-    /// Sets whether tasks note what they wait for, and locks which task holds them, and whether what is wrong is looked
-    /// for.
+    /// Sets whether the [flight recorder](crate::trace::FlightRecorder) is on from the start.
     ///
-    /// Default: false, unless the environment variable `TRESS_SIGHT` is `1`. [`Handle::sight`](super::Handle::sight)
-    /// switches it on and off at any time.
+    /// Default: off, unless the environment variable `TRESS_RECORDER` is `1`.
     ///
     /// # Examples
     /// ```
-    /// let rt = tress::runtime::Builder::new_multi_thread().sight(true).build()?;
-    /// assert!(rt.handle().findings().is_empty());
+    /// let rt = tress::runtime::Builder::new_multi_thread().flight_recorder(true).build()?;
+    /// assert!(rt.handle().trace().recorder().is_on());
     /// # Ok::<(), std::io::Error>(())
     /// ```
-    pub fn sight(&mut self, on: bool) -> &mut Self {
-        self.diagnostics.sight = Some(on);
+    pub fn flight_recorder(&mut self, yes: bool) -> &mut Self {
+        self.diagnostics.recorder = Some(yes);
         self
     }
 
-    /// Sets when something counts as wrong.
+    /// Writes what the flight recorder has to a file in `directory` when a [slow poll](Builder::slow_poll_threshold) is
+    /// reported.
+    ///
+    /// It switches the flight recorder on, unless [`flight_recorder(false)`](Builder::flight_recorder) is said. The files
+    /// are in Perfetto's format, and named `tress-PID-RUNTIME-NUMBER-slow-poll.pftrace`. There is at most one every ten
+    /// seconds, whatever the reason, and the runtime removes all but its last ten. The directory is made if it is missing.
+    /// A file that cannot be written is reported on standard error.
     ///
     /// # Examples
-    /// ```
+    /// ```no_run
     /// use std::time::Duration;
-    /// use tress::trace::Thresholds;
     ///
-    /// let mut thresholds = Thresholds::default();
-    /// thresholds.stuck = Duration::from_secs(5);
     /// let rt = tress::runtime::Builder::new_multi_thread()
-    ///     .sight(true)
-    ///     .sight_thresholds(thresholds)
+    ///     .slow_poll_threshold(Duration::from_millis(50))
+    ///     .record_on_slow_poll("traces")
     ///     .build()?;
     /// # drop(rt);
     /// # Ok::<(), std::io::Error>(())
     /// ```
-    pub fn sight_thresholds(&mut self, thresholds: Thresholds) -> &mut Self {
-        self.diagnostics.thresholds = Some(thresholds);
+    pub fn record_on_slow_poll(&mut self, directory: impl Into<PathBuf>) -> &mut Self {
+        self.diagnostics.triggers.slow_poll = Some(directory.into());
         self
     }
 
-    /// Sets a function that is called for each new [finding](crate::trace::Finding), once.
+    /// Writes what the flight recorder has to a file in `directory` when a task panics.
     ///
-    /// A finding that has gone and comes back is new. `f` is called on the thread that looks for what is wrong, which
-    /// does nothing else meanwhile, and only while [sight](Builder::sight) is on.
+    /// As for [`record_on_slow_poll`](Builder::record_on_slow_poll), with the reason `panic` in the name.
     ///
     /// # Examples
-    /// ```
-    /// use std::sync::{Arc, mpsc};
-    /// use tress::sync::Mutex;
-    /// use tress::trace::FindingKind;
-    ///
-    /// let (tell, told) = mpsc::channel();
-    /// let rt = tress::runtime::Builder::new_multi_thread()
-    ///     .sight(true)
-    ///     .on_finding(move |finding| tell.send(finding.clone()).unwrap())
-    ///     .build()?;
-    /// let lock = Arc::new(Mutex::new(0));
-    /// rt.spawn(async move {
-    ///     let _first = lock.lock().await;
-    ///     let _again = lock.lock().await; // waits for itself
-    /// });
-    /// let finding = told.recv().unwrap();
-    /// assert_eq!(finding.kind, FindingKind::Deadlock);
-    /// println!("{finding}");
+    /// ```no_run
+    /// let rt = tress::runtime::Builder::new_multi_thread().record_on_panic("traces").build()?;
+    /// # drop(rt);
     /// # Ok::<(), std::io::Error>(())
     /// ```
-    pub fn on_finding<F>(&mut self, f: F) -> &mut Self
-    where
-        F: Fn(&crate::trace::Finding) + Send + Sync + 'static,
-    {
-        self.diagnostics.on_finding = Some(Arc::new(f));
+    pub fn record_on_panic(&mut self, directory: impl Into<PathBuf>) -> &mut Self {
+        self.diagnostics.triggers.panic = Some(directory.into());
         self
     }
 }
 
 impl Diagnostics {
-    #[cfg(all(feature = "sight", not(loom)))]
-    pub(super) fn sight(&self) -> super::sight::State {
-        let limits = self.thresholds.clone().unwrap_or_default();
-        super::sight::State::new(limits, self.on_finding.clone())
-    }
-
     pub(super) fn resolve(&self) -> io::Result<Resolved> {
         if self.every == Some(0) {
             return Err(invalid("trace_every is 0, but must be at least 1".into()));
@@ -287,17 +267,29 @@ impl Diagnostics {
             ));
         }
         let trace_file = variable("TRESS_TRACE")?.map(PathBuf::from);
+        let (record, directory) = record_signal()?.unzip();
+        let triggers = Triggers {
+            signal: directory,
+            ..self.triggers.clone()
+        };
+        let said = switch("TRESS_RECORDER")?;
+        #[cfg(all(feature = "sight", not(loom)))]
+        let sight = self.sight.is_on()?;
+        #[cfg(not(all(feature = "sight", not(loom))))]
+        let sight = false;
+        let wanted = || triggers.any() || sight;
+        let recorder = self.recorder.or(said).unwrap_or_else(wanted);
         Ok(Resolved {
             events: self.events.or(trace_file.as_ref().map(|_| RING_SIZE)),
             every: self.every,
             trace_file,
             slow_polls: self.slow_polls()?,
             dump: dump_signal()?,
+            recorder,
+            triggers,
+            record,
             #[cfg(all(feature = "sight", not(loom)))]
-            sight: match self.sight {
-                Some(on) => on,
-                None => switch("TRESS_SIGHT")?,
-            },
+            sight,
         })
     }
 
@@ -347,6 +339,45 @@ fn dump_signal() -> io::Result<Option<i32>> {
     }
 }
 
+/// Parses a signal and a directory.
+#[cfg(all(unix, not(loom)))]
+fn record_signal() -> io::Result<Option<(i32, PathBuf)>> {
+    let Some(text) = variable("TRESS_RECORD")? else {
+        return Ok(None);
+    };
+    let parts = text.split_once(':').filter(|(_, path)| !path.is_empty());
+    let parsed =
+        parts.and_then(|(signal, path)| Some((on_signal::parse(signal)?, PathBuf::from(path))));
+    match parsed {
+        Some(parsed) => Ok(Some(parsed)),
+        None => Err(invalid(format!(
+            "TRESS_RECORD is {text:?}, but must be a signal and a directory, such as SIGUSR2:traces"
+        ))),
+    }
+}
+
+#[cfg(not(all(unix, not(loom))))]
+fn record_signal() -> io::Result<Option<(i32, PathBuf)>> {
+    match variable("TRESS_RECORD")? {
+        None => Ok(None),
+        Some(_) => Err(invalid(
+            "TRESS_RECORD is set, but there are no such signals on this system: use \
+             FlightRecorder::write"
+                .into(),
+        )),
+    }
+}
+
+/// Returns whether an environment variable switches something on or off.
+pub(super) fn switch(name: &str) -> io::Result<Option<bool>> {
+    match variable(name)?.as_deref() {
+        None => Ok(None),
+        Some("1") => Ok(Some(true)),
+        Some("0") => Ok(Some(false)),
+        Some(text) => Err(invalid(format!("{name} is {text:?}, but must be 1 or 0"))),
+    }
+}
+
 #[cfg(not(all(unix, not(loom))))]
 fn dump_signal() -> io::Result<Option<i32>> {
     match variable("TRESS_DUMP")? {
@@ -378,8 +409,14 @@ impl Resolved {
         if let Some(slow_polls) = &self.slow_polls {
             slow_polls.prepare();
         }
+        if self.recorder {
+            shared.start_flight()?;
+        }
         if let Some(signal) = self.dump {
-            dump_on(signal, shared)?;
+            on_signal(signal, Asked::Dump, shared)?;
+        }
+        if let Some(signal) = self.record {
+            on_signal(signal, Asked::Record, shared)?;
         }
         #[cfg(all(feature = "sight", not(loom)))]
         {
@@ -392,11 +429,18 @@ impl Resolved {
     }
 }
 
+/// What a signal asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    Dump,
+    Record,
+}
+
 #[cfg(all(unix, not(loom)))]
-use on_signal::dump_on;
+use on_signal::on_signal;
 
 #[cfg(not(all(unix, not(loom))))]
-fn dump_on(_: i32, _: &Arc<Shared>) -> io::Result<()> {
+fn on_signal(_: i32, _: Asked, _: &Arc<Shared>) -> io::Result<()> {
     unreachable!("no signal was accepted")
 }
 
@@ -408,7 +452,11 @@ pub(super) fn write_trace(shared: &Arc<Shared>, path: &Path) {
     let path = numbered(path, number);
     let written = File::create(&path).and_then(|file| {
         let mut out = BufWriter::new(file);
-        Trace::new(shared.clone()).write_chrome(&mut out)?;
+        let trace = Trace::new(shared.clone());
+        match is_perfetto(&path) {
+            true => trace.write_perfetto(&mut out)?,
+            false => trace.write_chrome(&mut out)?,
+        }
         out.flush()
     });
     if let Err(error) = written {
@@ -418,6 +466,13 @@ pub(super) fn write_trace(shared: &Arc<Shared>, path: &Path) {
             path.display()
         );
     }
+}
+
+/// Returns whether a trace of this name is written in Perfetto's own format: its extension is `pftrace` or
+/// `perfetto-trace`.
+fn is_perfetto(path: &Path) -> bool {
+    let extension = path.extension().unwrap_or_default();
+    extension == "pftrace" || extension == "perfetto-trace"
 }
 
 /// Returns `trace.json`, then `trace-2.json` and so on.
@@ -431,16 +486,6 @@ fn numbered(path: &Path, number: usize) -> PathBuf {
         name = format!("{name}.{}", extension.to_string_lossy());
     }
     path.with_file_name(name)
-}
-
-/// Returns whether an environment variable switches something on.
-#[cfg(all(feature = "sight", not(loom)))]
-fn switch(name: &str) -> io::Result<bool> {
-    match variable(name)?.as_deref() {
-        None | Some("0") => Ok(false),
-        Some("1") => Ok(true),
-        Some(text) => Err(invalid(format!("{name} is {text:?}, but must be 0 or 1"))),
-    }
 }
 
 /// Returns an environment variable that is set and not empty.

@@ -160,6 +160,7 @@ pub(super) fn run(shared: &Arc<Shared>, timeout: Option<Duration>) -> ShutdownRe
             running: task.is_running(),
         })
         .collect();
+    shared.end_flight();
     if let Some(path) = &shared.trace_file {
         diagnostics::write_trace(shared, path);
     }

@@ -6,9 +6,15 @@ mod chrome;
 mod event;
 #[doc(hidden)]
 pub mod note;
+pub mod perfetto;
+mod record;
 mod ring;
+mod spawns;
+mod store;
+mod timeline;
 mod tracer;
 
+pub use crate::runtime::flight::{FlightRecorder, Lane, LaneKind, Lanes};
 #[cfg(all(feature = "sight", not(loom)))]
 pub use crate::runtime::living::live_runtimes;
 pub use crate::runtime::section::{Section, SectionGuard};
@@ -31,4 +37,8 @@ pub fn keep_sight_on() -> impl Send + Sync + std::fmt::Debug + use<> {
 
 pub(crate) use chrome::write as write_chrome;
 pub(crate) use event::What;
-pub(crate) use tracer::{Config, Tracer};
+pub(crate) use record::{Pairs, Record};
+pub(crate) use spawns::Spawns;
+pub(crate) use store::{Kept, Limits, Store};
+pub(crate) use timeline::{OnCore, Sample, Timeline, name_of};
+pub(crate) use tracer::{Config, Tracer, Track};

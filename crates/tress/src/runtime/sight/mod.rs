@@ -8,9 +8,12 @@ mod chain;
 mod engine;
 mod finding;
 mod look;
+mod options;
 mod rules;
 mod snapshot;
 mod thresholds;
+
+pub(crate) use options::Options;
 
 pub use finding::{Finding, FindingKind, Link, Severity, WaitView};
 pub use snapshot::{Snapshot, TaskView};
