@@ -22,6 +22,7 @@ use tress_console::Console;
 
 struct Options {
     address: String,
+    token: Option<String>,
     /// Number of idle tasks.
     tasks: usize,
     /// Whether there are no faults.
@@ -31,6 +32,7 @@ struct Options {
 fn options() -> Result<Options, String> {
     let mut options = Options {
         address: "127.0.0.1:6670".to_owned(),
+        token: None,
         tasks: 200,
         clean: false,
     };
@@ -39,6 +41,7 @@ fn options() -> Result<Options, String> {
         let mut value = || words.next().ok_or(format!("{word} needs a value"));
         match word.as_str() {
             "--address" => options.address = value()?,
+            "--token" => options.token = Some(value()?),
             "--tasks" => {
                 options.tasks = value()?
                     .parse()
@@ -53,7 +56,11 @@ fn options() -> Result<Options, String> {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let options = options()?;
-    let console = Console::builder().address(&options.address).start()?;
+    let mut builder = Console::builder().address(&options.address);
+    if let Some(token) = options.token {
+        builder = builder.token(token);
+    }
+    let console = builder.start()?;
     println!("http://{}/", console.local_addr());
     io::stdout().flush()?;
 

@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process;
 use std::time::Instant;
 use tress::runtime::Handle;
-use tress::trace::{Finding, Link, live_runtimes};
+use tress::trace::{Finding, FindingKind, Link, live_runtimes};
 
 /// The name of the runtimes that consoles run on. They are not shown.
 pub(crate) const RUNTIME_NAME: &str = "tress-console";
@@ -71,10 +71,14 @@ impl Source {
                 .iter()
                 .flat_map(|snapshot| snapshot.findings.iter().map(|one| (snapshot.runtime, one)))
                 .collect();
-            // A task that waits for a task of another runtime is found by both.
+            // Each runtime tells of tasks of the others as well: one sentence is enough.
             let mut said = HashSet::new();
             findings.retain(|(_, one)| {
-                said.insert((one.kind, one.task, one.site)) || one.task.is_none()
+                let about_nothing = one.task.is_none() && one.site.is_none();
+                // These are about a place. The task that they name is an example.
+                let of_place = matches!(one.kind, FindingKind::Convoy | FindingKind::Leak);
+                let task = one.task.filter(|_| !of_place);
+                said.insert((one.kind, task, one.site)) || about_nothing
             });
             // Stable: those of a runtime are in order already.
             findings.sort_by_key(|(_, finding)| std::cmp::Reverse(finding.severity));

@@ -4,6 +4,15 @@ const WINDOW = 10e9;
 const LANE = 24;
 const AXIS = 16;
 
+// Adds to each column the share of it that lies between two places.
+function cover(columns, left, right) {
+  const from = Math.max(0, Math.floor(left));
+  const to = Math.min(columns.length - 1, Math.floor(right));
+  for (let column = from; column <= to; column++) {
+    columns[column] += Math.max(1e-6, Math.min(right, column + 1) - Math.max(left, column));
+  }
+}
+
 class Lanes {
   constructor(canvas, names, tip) {
     this.canvas = canvas;
@@ -108,17 +117,28 @@ class Lanes {
     for (let worker = 0; worker < lanes; worker++) {
       const top = worker * LANE + 3;
       const lane = (kept && kept.workers[worker]) || [];
-      // Sleeps below the rest: many short polls share their pixels with sleeps.
-      const rest = lane.filter((event) => event[2] !== "park");
-      for (const [start, length, kind] of [...lane.filter((event) => event[2] === "park"), ...rest]) {
+      const polled = new Float32Array(Math.ceil(width));
+      for (const [start, length, kind] of lane) {
         const left = x(start);
         const right = x(start + length);
         if (right < 0 || left > width) continue;
         pen.fillStyle = colours[kind] || colours.dim;
-        if (kind === "park") pen.fillRect(left, top + 6, Math.max(right - left, 0.5), LANE - 18);
-        else if (kind === "poll") pen.fillRect(left, top, Math.max(right - left, 0.7), LANE - 6);
+        if (kind === "park") pen.fillRect(left, top + LANE - 8, Math.max(right - left, 0.5), 2);
+        else if (kind === "poll") cover(polled, left, right);
         else if (kind === "offcpu") this.hatch(pen, left, top, Math.max(right - left, 1));
-        else pen.fillRect(left, kind === "io" ? top + 9 : top, 1.5, LANE - 15);
+      }
+      // As high as the share of the time: thousands of short polls are not one long one.
+      pen.fillStyle = colours.poll;
+      for (let column = 0; column < polled.length; column++) {
+        if (polled[column] > 0) {
+          const high = Math.max(2.5, Math.min(1, polled[column]) * (LANE - 6));
+          pen.fillRect(column, top + LANE - 6 - high, 1, high);
+        }
+      }
+      for (const [start, , kind] of lane) {
+        if (kind !== "io" && kind !== "steal") continue;
+        pen.fillStyle = colours[kind];
+        pen.fillRect(x(start), top, 1.5, 4);
       }
       pen.fillStyle = colours.line;
       pen.fillRect(0, (worker + 1) * LANE - 1, width, 1);

@@ -86,7 +86,7 @@ function addRates(now, last) {
 function grouped(findings) {
   const groups = new Map();
   for (const finding of findings) {
-    const key = finding.cycle || !finding.site ? `${groups.size}` : `${finding.runtime} ${finding.kind} ${finding.severity} ${finding.site}`;
+    const key = finding.cycle || !finding.site ? `${groups.size}` : `${finding.kind} ${finding.severity} ${finding.site}`;
     if (groups.has(key)) groups.get(key).more += 1;
     else groups.set(key, { ...finding, more: 0 });
   }
@@ -153,7 +153,7 @@ function choose(runtime) {
 }
 
 function showRuntimes() {
-  const choice = byId("runtime");
+  const choice = byId("runtime-select");
   const runtimes = snapshot.runtimes || [];
   byId("runtime-choice").hidden = runtimes.length < 2;
   const names = runtimes.map((runtime) => `${runtime.id} ${runtime.name}`).join("\n");
@@ -164,7 +164,7 @@ function showRuntimes() {
   const runtime = current();
   if (runtime) choice.value = String(runtime.id);
 }
-byId("runtime").addEventListener("change", () => choose(Number(byId("runtime").value)));
+byId("runtime-select").addEventListener("change", () => choose(Number(byId("runtime-select").value)));
 
 function show() {
   byId("program").replaceChildren(make("b", {}, snapshot.program || "program"), ` · pid ${snapshot.pid} · up ${millis(snapshot.uptime_ms)}`);
@@ -266,7 +266,7 @@ document.addEventListener("keydown", (event) => {
     (first || byId("findings")).focus();
   } else if (/^[1-6]$/.test(event.key)) {
     location.hash = PANES[Number(event.key) - 1][0];
-    byId(`tab-${pane}`).focus();
+    byId(`tab-${PANES[Number(event.key) - 1][0]}`).focus();
   }
 });
 byId("findings-list").addEventListener("keydown", (event) => {
