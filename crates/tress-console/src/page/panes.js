@@ -269,8 +269,27 @@ class TimingPane {
 // Sections come as a list of { name, text, json } or as an object by name.
 function sectionsOf(runtime) {
   const sections = runtime.sections || [];
-  if (Array.isArray(sections)) return sections;
-  return Object.entries(sections).map(([name, value]) => (typeof value === "string" ? { name, text: value } : { name, json: value }));
+  const list = Array.isArray(sections)
+    ? sections
+    : Object.entries(sections).map(([name, value]) => (typeof value === "string" ? { name, text: value } : { name, json: value }));
+  return list.filter((section) => section.name !== "findings");
+}
+
+// A line of the dump of a host of processes: pid, state, steps, mailbox, waiting, names, parent, links, age, kind.
+const PROCESS = /^ +(\{[^}]*\}) (.+?) (\d+) steps, mailbox (\d+)(?: and (\d+) waiting)?((?: "(?:[^"\\]|\\.)*")*)(?: of (\{[^}]*\}))?, (\d+) links, (\S+) old: (.*)$/;
+
+// Returns the processes of a section, or null if it has something else.
+function processesOf(section) {
+  if (section.json && section.json.processes) return section.json.processes;
+  const [head, ...lines] = (section.text || "").trimEnd().split("\n");
+  if (!/^host .* processes, /.test(head)) return null;
+  const found = lines.map((line) => PROCESS.exec(line));
+  if (!found.every(Boolean)) return null;
+  return found.map(([, pid, state, steps, mailbox, waiting, names, parent, links, age, kind]) => ({
+    pid, state, kind, parent, age,
+    steps: Number(steps), mailbox: Number(mailbox), waiting: waiting ? Number(waiting) : 0, links: Number(links),
+    names: (names.match(/"(?:[^"\\]|\\.)*"/g) || []).map((name) => name.slice(1, -1)),
+  }));
 }
 
 class ProcessesPane {
@@ -280,8 +299,8 @@ class ProcessesPane {
     this.shown = "";
   }
   show(runtime) {
-    const sections = sectionsOf(runtime).filter((section) => section.name !== "findings");
-    const names = sections.map((section) => section.name).join("\n") + sections.map((section) => Boolean(section.json)).join();
+    const sections = sectionsOf(runtime).map((section) => ({ ...section, processes: processesOf(section) }));
+    const names = sections.map((section) => `${section.name} ${Boolean(section.processes)}`).join("\n");
     if (names !== this.shown || sections.length === 0) {
       this.shown = names;
       this.places = new Map(sections.map((section) => [section.name, make("div")]));
@@ -292,7 +311,7 @@ class ProcessesPane {
     for (const section of sections) this.draw(this.places.get(section.name), section);
   }
   draw(to, section) {
-    const processes = section.json && section.json.processes;
+    const processes = section.processes;
     if (!processes) {
       const pre = to.firstElementChild || to.appendChild(make("pre", { tabindex: 0 }));
       say(pre, section.text || JSON.stringify(section.json, null, 1));
@@ -308,7 +327,7 @@ class ProcessesPane {
         { name: "Waiting to send", number: true, only: true, get: (one) => one.waiting, cell: (one) => count(one.waiting) },
         { name: "Steps", number: true, get: (one) => one.steps, cell: (one) => count(one.steps) },
         { name: "Links", number: true, get: (one) => one.links },
-        { name: "Age", number: true, only: true, get: (one) => one.age_ms, cell: (one) => millis(one.age_ms) },
+        { name: "Age", number: true, get: (one) => one.age, cell: (one) => one.age },
         { name: "Runs", get: (one) => one.kind, cell: (one) => make("code", { title: one.kind }, one.kind) },
       ], { label: section.name, key: (one) => one.pid, sort: ["Mailbox", true], empty: "No process lives." });
       this.tables.set(section.name, table);
@@ -335,7 +354,7 @@ class ProcessesPane {
     }));
     return list(null);
   }
-  count(runtime) { return sectionsOf(runtime).filter((section) => section.name !== "findings").length; }
+  count(runtime) { return sectionsOf(runtime).reduce((sum, section) => sum + (processesOf(section) || [0]).length, 0); }
 }
 
 // The name of the backend: what follows it are its numbers.

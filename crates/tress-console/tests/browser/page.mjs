@@ -50,6 +50,13 @@ async function open(url, options = {}) {
 const live = (page) => page.waitForSelector(".status.live");
 const text = (page, selector) => page.locator(selector).innerText();
 const focused = (page) => page.evaluate(() => document.activeElement.id || document.activeElement.tagName);
+
+// Goes to a pane by its key.
+async function go(page, key) {
+  await page.keyboard.press(String(key));
+  const id = ["sites", "tasks", "locks", "timing", "processes", "runtime"][key - 1];
+  await page.waitForSelector(`#pane-${id}:not([hidden])`);
+}
 const hash = (page) => new URL(page.url()).hash;
 
 const tests = {
@@ -79,7 +86,7 @@ const tests = {
   },
 
   async "spawn sites are sorted, filtered and walked by keys"(page) {
-    await page.keyboard.press("1");
+    await go(page, 1);
     await page.waitForSelector("#pane-sites tbody tr.opens");
     const lives = () => page.$$eval("#pane-sites tbody tr", (rows) => rows.map((row) => Number(row.children[2].textContent.replace(/,/g, ""))));
     const down = await lives();
@@ -141,7 +148,7 @@ const tests = {
   },
 
   async "locks name what holds them"(page) {
-    await page.keyboard.press("3");
+    await go(page, 3);
     await page.waitForSelector("#pane-locks tbody tr.opens");
     const rows = await page.$$eval("#pane-locks tbody tr", (rows) => rows.map((row) => row.textContent));
     assert.ok(rows.some((row) => row.includes("Mutex") && /task \d+|lookup|transfer/.test(row)), rows.join("\n"));
@@ -150,12 +157,16 @@ const tests = {
   },
 
   async "timing, processes and the runtime are shown"(page) {
-    await page.keyboard.press("4");
+    await go(page, 4);
     await page.waitForFunction(() => /\d+ (ns|µs|ms): \d/.test(document.querySelector("#pane-timing svg").getAttribute("aria-label")));
     await page.locator("#pane-timing").screenshot({ path: `${SHOTS}/timing.png` });
-    await page.keyboard.press("5");
-    await page.waitForFunction(() => /mailbox/i.test(document.getElementById("pane-processes").textContent));
-    await page.keyboard.press("6");
+    await go(page, 5);
+    await page.waitForSelector("#pane-processes tbody tr:has-text('slow')");
+    const process = await page.$$eval("#pane-processes tbody tr:has-text('slow') td", (cells) => cells.map((cell) => cell.textContent));
+    assert.ok(process[0].includes("orders") && Number(process[3].replace(/,/g, "")) > 0, process.join(" | "));
+    await page.click("#pane-processes summary");
+    assert.match(await text(page, "#pane-processes .tree"), /slow .*mailbox/);
+    await go(page, 6);
     await page.waitForFunction(() => document.querySelectorAll("#pane-runtime table:first-of-type tbody tr").length >= 4);
     assert.match(await text(page, "#pane-runtime .cards"), /Blocking threads\s+2/);
     await page.locator("#pane-runtime").screenshot({ path: `${SHOTS}/runtime.png` });
@@ -187,7 +198,7 @@ const tests = {
 
   async "everything that can be used has a name"(page) {
     for (const key of "123456") {
-      await page.keyboard.press(key);
+      await go(page, Number(key));
       const nameless = await page.evaluate(() => [...document.querySelectorAll("button, a, input, select, table, canvas, svg")]
         .filter((one) => one.getClientRects().length)
         .filter((one) => !(one.getAttribute("aria-label") || one.textContent.trim() || one.labels?.length || one.closest("[aria-hidden]")))
@@ -202,7 +213,7 @@ const tests = {
   async "names of tasks are text, never markup"(page) {
     await page.evaluate(() => { window.hit = 0; });
     await page.route("**/api/tasks*", (route) => route.fulfill({ json: { total: 1, tasks: [{ id: 1, name: "<img src=x onerror='window.hit=1'>", site: "<b>a</b>", state: "idle", waits: [] }] } }));
-    await page.keyboard.press("2");
+    await go(page, 2);
     await page.waitForFunction(() => document.querySelector("#pane-tasks tbody").textContent.includes("<img"));
     assert.equal(await page.evaluate(() => window.hit), 0);
     await page.unroute("**/api/tasks*");
@@ -235,7 +246,12 @@ async function faults() {
     }
     console.log(`ok  ${name}`);
   }
-  await page.goto(`${program.url}#sites`);
+  await go(page, 1);
+  await page.evaluate(() => {
+    document.getElementById("findings-more").click();
+    document.activeElement.blur();
+    scrollTo(0, 0);
+  });
   await page.screenshot({ path: `${SHOTS}/light.png` });
   const dark = await open(program.url, { colorScheme: "dark", reducedMotion: "reduce" });
   await live(dark);
@@ -287,7 +303,7 @@ async function many() {
   await page.fill("#pane-tasks input", "client");
   await page.waitForFunction(() => document.querySelector("#pane-tasks .hint").textContent.endsWith("of 8"));
   await page.keyboard.press("Escape");
-  await page.keyboard.press("1");
+  await go(page, 1);
   await page.waitForFunction(() => [...document.querySelectorAll("#pane-sites tbody td")].some((cell) => cell.textContent === "100,000"));
   // Still alive, and with nothing to say against so many tasks that wait.
   await page.waitForFunction(() => /^Nothing is wrong/.test(document.getElementById("findings-none").textContent) && !document.getElementById("findings-none").hidden);
