@@ -1,6 +1,7 @@
 //! Parsing of the command line.
 
 use crate::adopt::Adopt;
+use crate::attach::{Doctor, Top, Trace};
 use crate::sim::Sim;
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
@@ -24,6 +25,15 @@ pub(crate) enum Command {
     Adopt(Box<Adopt>),
     /// Run tests that are simulations with many seeds, or with those that have failed
     Sim(Box<Sim>),
+    /// Say what is wrong with a running program
+    ///
+    /// Prints one sentence for each thing that is wrong, worst first. The exit code is 0 if nothing is, 1 if something
+    /// is, and 2 if the program cannot be reached.
+    Doctor(Doctor),
+    /// Watch a running program in the terminal
+    Top(Top),
+    /// Save the last seconds of a running program, for ui.perfetto.dev
+    Trace(Trace),
     /// Run a mixed load of short tasks, yields, timers and blocking calls, and show the scheduler's
     /// counters per worker
     Demo(Demo),
@@ -63,7 +73,7 @@ where
     }
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     text.parse()
         .ok()
         .and_then(|s: f64| Duration::try_from_secs_f64(s).ok())

@@ -3,6 +3,7 @@
 
 mod adopt;
 mod args;
+mod attach;
 mod demo;
 mod sim;
 mod table;
@@ -18,12 +19,22 @@ fn main() -> ExitCode {
     };
     match command {
         Command::Adopt(options) => adopt::run(&options),
+        Command::Doctor(options) => attach::doctor(&options),
+        Command::Top(options) => attach::top(&options),
+        Command::Trace(options) => attach::trace(&options),
         Command::Sim(options) => sim::run(&options),
         Command::Demo(options) => match demo::run(&options) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => fail(&error.to_string()),
         },
     }
+}
+
+/// Returns a runtime for what a command asks of others.
+fn runtime() -> std::io::Result<tress::runtime::Runtime> {
+    tress::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
 }
 
 /// Prints an error, and returns the exit code for it.

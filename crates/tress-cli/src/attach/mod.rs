@@ -1,0 +1,13 @@
+//! What attaches to a running program that serves its console: `tress doctor`, `tress top`, `tress trace`.
+
+mod args;
+mod client;
+mod doctor;
+mod model;
+mod top;
+mod trace;
+
+pub(crate) use args::{Doctor, Top, Trace};
+pub(crate) use doctor::run as doctor;
+pub(crate) use top::run as top;
+pub(crate) use trace::run as trace;
