@@ -4,6 +4,8 @@
 mod adopt;
 mod args;
 mod attach;
+#[cfg(feature = "tokio-console")]
+mod bridge;
 mod demo;
 mod sim;
 mod table;
@@ -19,14 +21,13 @@ fn main() -> ExitCode {
     };
     match command {
         Command::Adopt(options) => adopt::run(&options),
+        #[cfg(feature = "tokio-console")]
+        Command::Console(options) => bridge::run(&options),
         Command::Doctor(options) => attach::doctor(&options),
         Command::Top(options) => attach::top(&options),
         Command::Trace(options) => attach::trace(&options),
         Command::Sim(options) => sim::run(&options),
-        Command::Demo(options) => match demo::run(&options) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => fail(&error.to_string()),
-        },
+        Command::Demo(options) => demo::run(&options),
     }
 }
 

@@ -4,6 +4,7 @@ use super::args::Target;
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper::body::Bytes;
 use hyper::{Request, StatusCode};
+use serde::de::DeserializeOwned;
 use std::fmt;
 use std::io;
 use std::time::Duration;
@@ -18,14 +19,14 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A program that serves its console.
 #[derive(Debug, Clone)]
-pub(super) struct Client {
-    pub(super) address: String,
+pub(crate) struct Client {
+    pub(crate) address: String,
     token: Option<String>,
 }
 
 /// A reason why a program cannot be looked at, in a sentence that says what to do.
 #[derive(Debug)]
-pub(super) struct Unreachable(String);
+pub(crate) struct Unreachable(String);
 
 impl fmt::Display for Unreachable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -33,8 +34,10 @@ impl fmt::Display for Unreachable {
     }
 }
 
+impl std::error::Error for Unreachable {}
+
 impl Client {
-    pub(super) fn new(target: &Target) -> Result<Client, Unreachable> {
+    pub(crate) fn new(target: &Target) -> Result<Client, Unreachable> {
         let pid = target.program.parse::<u32>().ok();
         let (address, token) = match pid {
             Some(pid) => of_process(pid)?,
@@ -47,7 +50,7 @@ impl Client {
     }
 
     /// Gets a page.
-    pub(super) async fn get(&self, path: &str) -> Result<Bytes, Unreachable> {
+    pub(crate) async fn get(&self, path: &str) -> Result<Bytes, Unreachable> {
         let asked = timeout(PATIENCE, self.ask(path)).await;
         asked.unwrap_or_else(|_| {
             Err(Unreachable(format!(
@@ -55,6 +58,12 @@ impl Client {
                 self.address
             )))
         })
+    }
+
+    /// Gets a page that is JSON.
+    pub(crate) async fn get_json<T: DeserializeOwned>(&self, path: &str) -> Result<T, Unreachable> {
+        let answer = self.get(path).await?;
+        serde_json::from_slice(&answer).map_err(|error| self.strange(&error))
     }
 
     async fn ask(&self, path: &str) -> Result<Bytes, Unreachable> {
@@ -100,7 +109,7 @@ impl Client {
     }
 
     /// Returns the error for an answer that is not what a console says.
-    pub(super) fn strange(&self, error: &dyn fmt::Display) -> Unreachable {
+    pub(crate) fn strange(&self, error: &dyn fmt::Display) -> Unreachable {
         Unreachable(format!(
             "{} does not speak as the console of a tress program does: {error}",
             self.address

@@ -53,9 +53,7 @@ async fn look(options: &Doctor) -> Result<Process, Unreachable> {
     let mut all: Vec<Finding> = Vec::new();
     loop {
         ticks.tick().await;
-        let answer = client.get("/api/snapshot").await?;
-        let mut process: Process =
-            serde_json::from_slice(&answer).map_err(|error| client.strange(&error))?;
+        let mut process: Process = client.get_json("/api/snapshot").await?;
         for finding in process.findings.drain(..) {
             match all.iter_mut().find(|old| is_same(old, &finding)) {
                 Some(old) => *old = finding,

@@ -3,11 +3,12 @@
 mod args;
 mod client;
 mod doctor;
-mod model;
+pub(crate) mod model;
 mod top;
 mod trace;
 
-pub(crate) use args::{Doctor, Top, Trace};
+pub(crate) use args::{Doctor, Target, Top, Trace};
+pub(crate) use client::{Client, Unreachable};
 pub(crate) use doctor::run as doctor;
 pub(crate) use top::run as top;
 pub(crate) use trace::run as trace;

@@ -3,7 +3,7 @@
 mod view;
 
 use super::args::Top;
-use super::client::{Client, Unreachable};
+use super::client::Client;
 use super::model::Process;
 use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use std::io::{self, IsTerminal};
@@ -45,14 +45,14 @@ pub(crate) fn run(options: &Top) -> ExitCode {
 fn start(client: &Client, tell: &Sender<News>) -> io::Result<()> {
     // The first look is made here, so that a wrong address is said before the screen is taken.
     let rt = crate::runtime()?;
-    let first = rt.block_on(look(client));
+    let first = rt.block_on(client.get_json::<Process>("/api/snapshot"));
     let first = first.map_err(|error| io::Error::other(error.to_string()))?;
     let _ = tell.send(News::Process(Box::new(first)));
     let (client, looker) = (client.clone(), tell.clone());
     thread::spawn(move || {
         loop {
             thread::sleep(PERIOD);
-            let news = match rt.block_on(look(&client)) {
+            let news = match rt.block_on(client.get_json("/api/snapshot")) {
                 Ok(process) => News::Process(Box::new(process)),
                 Err(error) => News::Lost(error.to_string()),
             };
@@ -75,11 +75,6 @@ fn start(client: &Client, tell: &Sender<News>) -> io::Result<()> {
         }
     });
     Ok(())
-}
-
-async fn look(client: &Client) -> Result<Process, Unreachable> {
-    let answer = client.get("/api/snapshot").await?;
-    serde_json::from_slice(&answer).map_err(|error| client.strange(&error))
 }
 
 fn show(client: &Client, news: &Receiver<News>) -> io::Result<()> {
