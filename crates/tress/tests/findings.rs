@@ -144,6 +144,35 @@ fn a_cycle_through_a_join_handle() {
 }
 
 #[test]
+fn the_future_of_block_on_takes_part() {
+    let watched = watched(|_, _| ());
+    let lock = Arc::new(Mutex::new(()));
+    let (tell, told) = oneshot::channel::<()>();
+    let found = std::thread::scope(|scope| {
+        let main = scope.spawn(|| {
+            let handle = watched.rt.handle().clone();
+            handle.block_on(async {
+                let _held = lock.lock().await;
+                let lock = lock.clone();
+                let task = tress::spawn(async move { drop(lock.lock().await) });
+                tress::select! {
+                    biased;
+                    _ = async { task.await.unwrap() } => unreachable!("it waits for the lock"),
+                    _ = told => {}
+                }
+            });
+        });
+        let stuck = watched.wait_for(FindingKind::Stuck);
+        tell.send(()).unwrap();
+        main.join().unwrap();
+        stuck
+    });
+    let text = found.to_string();
+    assert!(text.contains("held by the future of block_on at"), "{text}");
+    assert!(text.contains("findings.rs"), "{text}");
+}
+
+#[test]
 fn a_task_that_waits_long_for_a_lock_whose_holder_waits_for_input() {
     let watched = watched(|_, _| ());
     let lock = Arc::new(Mutex::new(()));
@@ -351,7 +380,7 @@ fn a_callback_that_panics_does_not_end_the_search() {
         .sight(true)
         .sight_thresholds(thresholds)
         .on_finding(move |finding| {
-            drop(tell.send(finding.task));
+            let _ = tell.send(finding.task);
             panic!("on purpose");
         })
         .build()

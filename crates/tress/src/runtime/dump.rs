@@ -4,6 +4,7 @@
 //! for moments; if one cannot be had in 256 attempts the dump says so and goes on.
 
 use super::Shared;
+use super::waiting::Moment;
 use crate::identity::order;
 use crate::scheduler::{Current, Loop, Multi, Scheduler, Station};
 use crate::task::{TaskRef, task_id};
@@ -164,14 +165,21 @@ impl Shared {
         let mut alive: Vec<_> = described.filter(|task| !task.is_complete()).collect();
         order::by_key(&mut alive, |task| task.id().get());
         writeln!(out, "tasks: {}", alive.len())?;
+        let moment = Moment::if_on();
         for task in alive.iter().take(MOST_TASKS) {
             writeln!(out, "  {task}")?;
+            if let Some(moment) = &moment {
+                moment.write_waits(out, task.id().get())?;
+            }
         }
         more(out, "  ", alive.len(), alive.len().min(MOST_TASKS))?;
         if !whole {
             writeln!(out, "  some are missing; {BUSY}")?;
         }
-        Ok(())
+        match moment {
+            Some(moment) => moment.write_roots(out),
+            None => Ok(()),
+        }
     }
 
     /// Adds all tasks of the runtime, blocking closures included. Returns false if some are missing.

@@ -39,6 +39,8 @@ pub(crate) mod sight;
 #[cfg(all(feature = "taskdump", not(loom)))]
 pub mod task_dump;
 pub(crate) mod trace;
+#[cfg_attr(loom, path = "no_waiting.rs")]
+mod waiting;
 
 pub use crate::task::hooks::TaskMeta;
 pub use builder::{Builder, UnhandledPanic};
@@ -64,6 +66,7 @@ use crate::blocking::Pool;
 use crate::context::{self, Enter};
 use crate::identity::Names;
 use crate::scheduler::{Current, Multi, Rest, Scheduler, Worker};
+use crate::sight::as_root;
 use crate::spans::{self, What};
 use crate::sys::{Counter, SeedGenerator};
 use crate::task::{self, Batch, Counted, Hooks, JoinHandle, Origin, Ready, TaskRef};
@@ -464,13 +467,14 @@ impl TimersHandle {
     }
 }
 
-/// Puts a future of `block_on` into a span of its own, if a subscriber wants one.
+/// Puts a future of `block_on` into a span of its own, if a subscriber wants one, and lets it take part in sight.
 #[inline]
 fn in_span<F: Future>(
     future: F,
     at: &'static Location<'static>,
 ) -> impl Future<Output = F::Output> {
-    spans::in_block_on(future, || task::Id::next().get(), at)
+    let next = || task::Id::next().get();
+    spans::in_block_on(as_root(future, next, at), next, at)
 }
 
 #[cold]

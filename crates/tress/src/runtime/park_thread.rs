@@ -1,6 +1,7 @@
 //! `block_on` for a thread that drives nothing but its own future.
 
 use crate::scheduler::{Crowd, Spin};
+use crate::sight;
 use crate::sys::{Parker, clock};
 use crate::task::coop;
 use std::future::Future;
@@ -22,6 +23,10 @@ impl Wake for ParkedThread {
     }
 }
 
+fn poll<F: Future>(future: Pin<&mut F>, cx: &mut Context<'_>) -> Poll<F::Output> {
+    sight::watch_blocking(|| coop::with_fresh_budget(|| future.poll(cx)))
+}
+
 /// Polls `future` on this thread until it is ready, and sleeps in between.
 pub(crate) fn block_on<F: Future>(
     mut future: Pin<&mut F>,
@@ -33,7 +38,7 @@ pub(crate) fn block_on<F: Future>(
     let mut cx = Context::from_waker(&waker);
     let (spin, crowd) = (Spin::new(spin, cores), Crowd::new());
     loop {
-        let polled = coop::with_fresh_budget(|| future.as_mut().poll(&mut cx));
+        let polled = poll(future.as_mut(), &mut cx);
         if let Poll::Ready(output) = polled {
             return output;
         }
@@ -61,7 +66,7 @@ pub(crate) fn block_on_until<F: Future>(
     let waker = Waker::from(thread.clone());
     let mut cx = Context::from_waker(&waker);
     loop {
-        let polled = coop::with_fresh_budget(|| future.as_mut().poll(&mut cx));
+        let polled = poll(future.as_mut(), &mut cx);
         if let Poll::Ready(output) = polled {
             return Some(output);
         }

@@ -58,25 +58,45 @@ impl Holders {
 
 static LOCKS: Table<Holders> = Table::new();
 
-/// Notes that the task that is being polled has acquired the lock at that address.
+/// Notes that the task that is being polled is one of those that hold the lock at that address. To be called after
+/// the lock was taken.
 #[inline(always)]
 pub(crate) fn acquired(resource: u64) {
     if is_on() {
-        note_acquired(resource);
+        note_acquired(resource, false);
+    }
+}
+
+/// Notes that the task that is being polled is the only one that holds the lock at that address. To be called after
+/// the lock was taken.
+#[inline(always)]
+pub(crate) fn acquired_alone(resource: u64) {
+    if is_on() {
+        note_acquired(resource, true);
     }
 }
 
 #[cold]
 #[inline(never)]
-fn note_acquired(resource: u64) {
+fn note_acquired(resource: u64, alone: bool) {
     let holder = Holder {
         task: polled(),
         since: Clock::new().now(),
     };
-    LOCKS.change(resource, || Holders::NONE, |holders| holders.push(holder));
+    LOCKS.change(
+        resource,
+        || is_on().then_some(Holders::NONE),
+        |holders| {
+            if alone {
+                *holders = Holders::NONE;
+            }
+            holders.push(holder);
+        },
+    );
 }
 
-/// Notes that the lock at that address was released, once.
+/// Notes that one hold of the lock at that address ends. To be called before the lock is given back: after it, the
+/// next holder may have been noted.
 #[inline(always)]
 pub(crate) fn released(resource: u64) {
     if is_on() {
@@ -91,6 +111,20 @@ fn note_released(resource: u64) {
     LOCKS.change_or_remove(resource, |holders| holders.remove(task));
 }
 
+/// Forgets the holders of a lock that is dropped.
+#[inline(always)]
+pub(crate) fn forget_lock(resource: u64) {
+    if is_on() {
+        note_dropped(resource);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn note_dropped(resource: u64) {
+    LOCKS.change_or_remove(resource, |_| true);
+}
+
 /// Returns the tasks that hold the lock at that address, if that is known.
 pub(crate) fn holders_of(resource: u64) -> Option<Holders> {
     LOCKS.get(resource)
@@ -98,4 +132,63 @@ pub(crate) fn holders_of(resource: u64) -> Option<Holders> {
 
 pub(super) fn forget_all() {
     LOCKS.clear();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sight::Switch;
+
+    /// An address that no lock has.
+    fn address(of: &u64) -> u64 {
+        std::ptr::from_ref(of) as u64
+    }
+
+    fn tasks(resource: u64) -> Vec<u64> {
+        let holders = holders_of(resource);
+        holders
+            .iter()
+            .flat_map(Holders::iter)
+            .map(|held| held.task)
+            .collect()
+    }
+
+    #[test]
+    fn a_holder_is_noted_until_it_releases() {
+        let _on = Switch::on();
+        let lock = 0;
+        let lock = address(&lock);
+        acquired_alone(lock);
+        assert_eq!(tasks(lock), [0]);
+        released(lock);
+        assert!(holders_of(lock).is_none());
+    }
+
+    #[test]
+    fn an_exclusive_hold_ends_all_others() {
+        let _on = Switch::on();
+        let lock = 0;
+        let lock = address(&lock);
+        acquired(lock);
+        acquired(lock);
+        acquired_alone(lock);
+        assert_eq!(tasks(lock), [0]);
+        forget_lock(lock);
+        assert!(holders_of(lock).is_none());
+    }
+
+    #[test]
+    fn holders_beyond_the_first_are_counted() {
+        let _on = Switch::on();
+        let lock = 0;
+        let lock = address(&lock);
+        for _ in 0..MOST_HOLDERS + 2 {
+            acquired(lock);
+        }
+        assert_eq!(holders_of(lock).expect("held").more, 2);
+        for left in (0..MOST_HOLDERS + 2).rev() {
+            released(lock);
+            assert_eq!(holders_of(lock).is_none(), left == 0);
+        }
+    }
 }

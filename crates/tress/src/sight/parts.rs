@@ -55,8 +55,16 @@ impl<T> Table<T> {
         &self.parts[(spread(key) >> 58) as usize]
     }
 
-    /// Calls `f` with the entry of a key, made by `make` if there is none. Leaves it out if there are too many.
-    pub(super) fn change(&self, key: u64, make: impl FnOnce() -> T, f: impl FnOnce(&mut T)) {
+    /// Calls `f` with the entry of a key, made by `make` if there is none. Leaves it out if there are too many, or
+    /// `make` makes none.
+    ///
+    /// `make` is called with the part's lock held. What it sees there of the switch is what `clear` has left behind.
+    pub(super) fn change(
+        &self,
+        key: u64,
+        make: impl FnOnce() -> Option<T>,
+        f: impl FnOnce(&mut T),
+    ) {
         let mut part = self.part(key).lock();
         let part = part.get_or_insert_with(|| Part {
             entries: Map::default(),
@@ -69,7 +77,9 @@ impl<T> Table<T> {
             part.left_out += 1;
             return;
         }
-        f(part.entries.entry(key).or_insert_with(make));
+        if let Some(made) = make() {
+            f(part.entries.entry(key).or_insert(made));
+        }
     }
 
     /// Calls `f` with the entry of a key, if there is one, and removes it if `f` returns true.
@@ -127,9 +137,9 @@ mod tests {
     fn entries_are_kept_changed_and_removed() {
         static TABLE: Table<u32> = Table::new();
         for key in 1..=1000 {
-            TABLE.change(key, || 0, |n| *n += 1);
+            TABLE.change(key, || Some(0), |n| *n += 1);
         }
-        TABLE.change(7, || 0, |n| *n += 1);
+        TABLE.change(7, || Some(0), |n| *n += 1);
         assert_eq!(TABLE.get(7), Some(2));
         assert_eq!(TABLE.get(8), Some(1));
         TABLE.change_or_remove(7, |_| true);
@@ -138,6 +148,8 @@ mod tests {
             false
         });
         assert_eq!((TABLE.get(7), TABLE.get(8)), (None, Some(5)));
+        TABLE.change(7, || None, |n| *n += 1);
+        assert_eq!(TABLE.get(7), None);
         assert_eq!(TABLE.all().0.len(), 999);
         TABLE.clear();
         assert_eq!(TABLE.all().0.len(), 0);
@@ -148,7 +160,7 @@ mod tests {
         static TABLE: Table<()> = Table::new();
         let most = PARTS * MOST_IN_A_PART;
         for key in 0..2 * most as u64 {
-            TABLE.change(key, || (), |()| ());
+            TABLE.change(key, || Some(()), |()| ());
         }
         let (all, left_out) = TABLE.all();
         assert!(all.len() <= most);

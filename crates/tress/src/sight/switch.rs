@@ -1,11 +1,20 @@
 //! Whether anything is noted.
+//!
+//! # Why nothing stale stays
+//! The tables are cleared, part by part under the parts' locks, after the count has gone to zero. An entry is made under
+//! the same lock, and only if sight is on there: before the clearing, which removes it, or after it, when the count is
+//! seen to be zero, or to have been raised again. In the last case what is noted is true at that moment: a task notes
+//! what it holds before it can release it, and what it waits for before it can be polled again.
 
-use super::waits;
+use crate::sys::Mutex;
 use crate::sys::atomic::Ordering;
 use crate::sys::plain::AtomicUsize;
 
 /// How many want sight to be on.
 static WANTED: AtomicUsize = AtomicUsize::new(0);
+
+/// Held while sight is switched on or off, so that nothing is cleared that was noted after it was switched on again.
+static SWITCHING: Mutex<()> = Mutex::new(());
 
 /// Returns whether sight is on.
 #[inline(always)]
@@ -19,6 +28,7 @@ pub(crate) struct Switch(());
 
 impl Switch {
     pub(crate) fn on() -> Switch {
+        let _switching = SWITCHING.lock();
         WANTED.fetch_add(1, Ordering::Relaxed);
         Switch(())
     }
@@ -26,12 +36,12 @@ impl Switch {
 
 impl Drop for Switch {
     fn drop(&mut self) {
+        let _switching = SWITCHING.lock();
         if WANTED.fetch_sub(1, Ordering::Relaxed) == 1 {
-            // What was noted would be wrong when it is switched on again. A poll that is under way may still add to it:
-            // its task's next poll replaces that.
-            waits::forget_all();
+            super::waits::forget_all();
             super::holders::forget_all();
             super::queues::forget_all();
+            super::roots::forget_all();
         }
     }
 }
@@ -43,4 +53,6 @@ pub(crate) enum Stage {
     Pending,
     /// It is finished.
     Finished,
+    /// The poll only looked where the task waits: what an earlier one has noted stays.
+    Traced,
 }

@@ -83,9 +83,10 @@ impl Ready {
 fn watch(header: &Header, poll: impl FnOnce() -> bool) -> (bool, bool) {
     sight::watch(header.id().get(), || {
         let polled = leaf::poll_task(header.id(), poll);
-        let stage = match polled.0 {
-            true => Stage::Finished,
-            false => Stage::Pending,
+        let stage = match polled {
+            (true, _) => Stage::Finished,
+            (false, true) => Stage::Traced,
+            (false, false) => Stage::Pending,
         };
         (polled, stage)
     })
@@ -113,6 +114,7 @@ unsafe fn complete(task: NonNull<Header>) {
     unsafe {
         let header = task.as_ptr();
         let id = (*header).id;
+        sight::ended(id.get());
         let mut owed = (*header).state.complete(false);
         if owed == Complete::DropOutput {
             ((*header).vtable.drop_output)(task);

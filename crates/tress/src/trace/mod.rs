@@ -19,6 +19,14 @@ pub use crate::scheduler::slow_poll::{Backtrace, SlowPoll};
 pub use crate::sight::WaitKind;
 pub use event::{Event, EventKind};
 
+/// Notes what tasks wait for, until the result is dropped.
+#[cfg(not(loom))]
+#[doc(hidden)]
+#[must_use = "nothing is noted once this is dropped"]
+pub fn keep_sight_on() -> impl Send + Sync + std::fmt::Debug + use<> {
+    crate::sight::Switch::on()
+}
+
 pub(crate) use chrome::write as write_chrome;
 pub(crate) use event::What;
 pub(crate) use tracer::{Config, Tracer};

@@ -120,7 +120,9 @@ impl Look {
         Some(Link {
             task: Id::from_raw(task)?,
             name: known.and_then(|known| known.name.clone()),
-            spawned_at: known.map(|known| known.spawned_at),
+            spawned_at: known
+                .map(|known| known.spawned_at)
+                .or_else(|| sight::root(task)),
             wait: wait.map(|wait| self.wait_view(wait)),
         })
     }
@@ -179,7 +181,10 @@ impl Tasks {
                 name: Some(name), ..
             }) => format!("`{name}` (task {task})"),
             Some(known) => format!("task {task} (spawned at {})", known.spawned_at),
-            None => format!("task {task}"),
+            None => match sight::root(task) {
+                Some(site) => format!("the future of block_on at {site}"),
+                None => format!("task {task}"),
+            },
         }
     }
 }
