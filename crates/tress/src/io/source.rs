@@ -14,7 +14,7 @@ mod watched;
 use crate::io::ReadBuf;
 use crate::io::ring::{Descriptor, Held, Loan, Name};
 use crate::runtime::driver::IoHandle;
-use crate::sight::{self, WaitKind};
+use crate::sight::WaitKind;
 use crate::task::coop;
 use std::fmt;
 use std::future::Future;

@@ -115,7 +115,6 @@ mod tests {
             assert!(future.as_mut().poll(&mut cx).is_pending());
             assert_eq!(root(NUMBER), Some(here));
             assert_eq!(waits_of(NUMBER).expect("waits").iter().count(), 1);
-            let _ = future;
         }
         let _on = Switch::on();
         assert!(root(NUMBER).is_none() && waits_of(NUMBER).is_none());

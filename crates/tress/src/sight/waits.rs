@@ -258,7 +258,7 @@ fn take_back(kind: WaitKind, resource: u64) {
 }
 
 /// Notes that the poll that is under way has got what it wanted of a resource: a wait for it that is noted later in
-/// the same poll is a new one, although it goes by [`waits_longer`]. For resources that do not know who waits.
+/// the same poll is a new one, although it goes by [`waits_longer`]. For resources that do not know their waiters.
 #[inline(always)]
 pub(crate) fn served(resource: u64) {
     if is_on() {

@@ -41,6 +41,17 @@ pub(crate) struct Watched {
 impl UnwindSafe for Watched {}
 impl RefUnwindSafe for Watched {}
 
+impl Drop for Watched {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(registration) = self.registration.get() {
+            let resource = sight::address(registration);
+            sight::gives_up(self.readable_is, resource);
+            sight::gives_up(WaitKind::Write, resource);
+        }
+    }
+}
+
 /// How an attempt ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Attempt {
@@ -324,6 +335,14 @@ pin_project! {
         kind: WaitKind,
         #[pin]
         next: Next<'a>,
+    }
+
+    impl PinnedDrop for Attempts<'_> {
+        fn drop(this: Pin<&mut Self>) {
+            if let Next::Wait { registration, .. } = &this.next {
+                sight::gives_up(this.kind, sight::address(*registration));
+            }
+        }
     }
 }
 

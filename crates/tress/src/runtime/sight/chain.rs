@@ -4,13 +4,19 @@ use super::finding::{Finding, FindingKind, Link, Severity};
 use super::look::{Chain, End, Look, Tasks};
 use super::thresholds::Thresholds;
 use crate::identity::Id;
+use crate::runtime::Shared;
 use crate::sight::{Wait, WaitKind};
 use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::time::Duration;
 
 /// Returns the deadlocks, and the tasks that have waited too long for what others hold.
-pub(super) fn stuck(look: &Look, tasks: &Tasks, limits: &Thresholds) -> Vec<Finding> {
+pub(super) fn stuck(
+    shared: &Shared,
+    look: &Look,
+    tasks: &Tasks,
+    limits: &Thresholds,
+) -> Vec<Finding> {
     let mut found = Vec::new();
     // A deadlock is told once, and so is a task that holds up many.
     let mut told: HashSet<u64> = HashSet::new();
@@ -19,10 +25,20 @@ pub(super) fn stuck(look: &Look, tasks: &Tasks, limits: &Thresholds) -> Vec<Find
     oldest.sort_unstable_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
     for (task, waited) in oldest {
         let chain = look.chain(task);
+        // What concerns only tasks of other runtimes is told there.
+        if !chain
+            .links
+            .iter()
+            .any(|(task, _)| tasks.is_of(*task, shared))
+        {
+            continue;
+        }
         if let End::Cycle(at) = chain.end {
             let members: Vec<u64> = chain.links[at..].iter().map(|(task, _)| *task).collect();
             let first = members.iter().copied().min().unwrap_or(task);
-            if chain.certain && lasts(look, &members, limits) && told.insert(first) {
+            // What also waits for something else may go on, but has not for a long time.
+            let holds = chain.certain || waited >= limits.stuck;
+            if holds && lasts(look, &members, limits) && told.insert(first) {
                 found.push(deadlock(look, tasks, first));
             }
             continue;
@@ -49,6 +65,11 @@ fn candidates(look: &Look, limits: &Thresholds) -> Vec<(u64, Duration)> {
         .collect()
 }
 
+/// Returns whether any task has waited long enough to be told of.
+pub(super) fn is_any(look: &Look, limits: &Thresholds) -> bool {
+    !candidates(look, limits).is_empty()
+}
+
 /// Returns whether all members of a cycle have waited for long enough.
 fn lasts(look: &Look, members: &[u64], limits: &Thresholds) -> bool {
     let long = |task: &u64| look.idle(*task).is_some_and(|idle| idle >= limits.deadlock);
@@ -73,6 +94,9 @@ fn deadlock(look: &Look, tasks: &Tasks, first: u64) -> Finding {
     } else {
         tell(&mut text, look, tasks, &chain);
     }
+    if !chain.certain {
+        text.push_str("; one of them waits for something else, too, which has not come");
+    }
     let shortest = chain
         .links
         .iter()
@@ -89,6 +113,7 @@ fn deadlock(look: &Look, tasks: &Tasks, first: u64) -> Finding {
         chain: links(look, tasks, &chain),
         cycle: true,
         since: shortest.unwrap_or_default(),
+        about: first,
     }
 }
 
@@ -119,6 +144,7 @@ fn waits_long(look: &Look, tasks: &Tasks, chain: &Chain, waited: Duration) -> Fi
         chain: links(look, tasks, chain),
         cycle: false,
         since: waited,
+        about: *task,
     }
 }
 
@@ -170,9 +196,14 @@ pub(super) fn round(time: Duration) -> String {
 }
 
 /// Returns the tasks that nothing can wake any more.
-pub(super) fn lost(look: &Look, tasks: &Tasks, limits: &Thresholds) -> Vec<Finding> {
+pub(super) fn lost(
+    shared: &Shared,
+    look: &Look,
+    tasks: &Tasks,
+    limits: &Thresholds,
+) -> Vec<Finding> {
     let mut found: Vec<Finding> = Vec::new();
-    for (task, known) in tasks.iter() {
+    for (task, known) in tasks.of(shared) {
         let Some(idle) = look.idle(task).filter(|idle| *idle >= limits.lost_wake) else {
             continue;
         };
@@ -196,6 +227,7 @@ pub(super) fn lost(look: &Look, tasks: &Tasks, limits: &Thresholds) -> Vec<Findi
                 .collect(),
             cycle: false,
             since: idle,
+            about: task,
         });
     }
     found.sort_by_key(|finding| finding.task);

@@ -1,7 +1,7 @@
 //! The rules that compare looks, and the memory that they need.
 
 use super::chain::{self, round};
-use super::finding::{Finding, FindingKind, Severity};
+use super::finding::{Finding, FindingKind, Severity, place};
 use super::look::{Look, Tasks, holder};
 use super::rules::{self, Crowd, created};
 use super::thresholds::Thresholds;
@@ -24,6 +24,8 @@ pub(super) struct Engine {
     limits: Thresholds,
     workers: Vec<Pace>,
     slow: Vec<(Instant, Finding)>,
+    /// What the last window has found.
+    lost: Vec<Finding>,
     crowded: HashMap<u64, u32>,
     queued: u32,
     sites: HashMap<Site, Growth>,
@@ -32,11 +34,12 @@ pub(super) struct Engine {
 }
 
 /// How a worker gets on.
-#[derive(Clone, Copy)]
 struct Pace {
     polled: u64,
     since: Instant,
     told: bool,
+    /// The tasks that were being polled at each look since then.
+    suspects: Option<Vec<u64>>,
 }
 
 /// How the number of live tasks of a site has changed, from window to window.
@@ -52,6 +55,7 @@ impl Engine {
             limits,
             workers: Vec::new(),
             slow: Vec::new(),
+            lost: Vec::new(),
             crowded: HashMap::new(),
             queued: 0,
             sites: HashMap::new(),
@@ -70,84 +74,91 @@ impl Engine {
                 polled,
                 since: now,
                 told: false,
+                suspects: None,
             };
             if self.workers.len() <= worker {
                 self.workers.push(fresh);
+                continue;
             }
             let pace = &mut self.workers[worker];
             if pace.polled != polled || !shared.scheduler.is_awake(worker) {
                 *pace = fresh;
-            } else if now - pace.since >= self.limits.slow_poll {
-                stuck.push((worker, now - pace.since, !pace.told));
-                pace.told = true;
+            } else {
+                stuck.push(worker);
             }
         }
         if !stuck.is_empty() {
-            self.tell_of_slow_polls(shared, now, &stuck);
+            self.look_at_stuck(shared, now, &stuck);
         }
         self.slow.retain(|(seen, _)| now - *seen < KEPT);
     }
 
-    /// Finds the tasks that are being polled on workers that are stuck. Which task is on which worker cannot be known
-    /// without a cost for each poll: a worker that is stuck alone has the one task that has been polled all the time.
-    fn tell_of_slow_polls(
-        &mut self,
-        shared: &Shared,
-        now: Instant,
-        stuck: &[(usize, Duration, bool)],
-    ) {
+    /// Finds the tasks that are being polled on workers that are stuck.
+    ///
+    /// Which task a worker polls cannot be known without a cost for each poll. But tasks say that they are being polled,
+    /// and the one that keeps a worker does so at each look.
+    fn look_at_stuck(&mut self, shared: &Shared, now: Instant, stuck: &[usize]) {
         let mut tasks = Tasks::default();
         tasks.add(shared);
         let running = tasks.iter().filter(|(_, known)| known.outline.is_running);
-        let running: Vec<(u64, &super::look::Known)> = running.collect();
-        for (worker, lasts, is_new) in stuck {
-            let text_of = |who: &str| {
-                format!(
-                    "{who} has kept worker {worker} for {} in one poll: it blocks, or computes without a yield",
-                    round(*lasts)
-                )
-            };
-            let one = match &running[..] {
-                [one] => Some(one),
-                _ => None,
-            };
-            let who = one.map_or_else(|| several(&tasks, &running), |one| tasks.say(one.0));
-            let finding = Finding {
-                kind: FindingKind::SlowPoll,
-                severity: Severity::Critical,
-                text: text_of(&who),
-                task: one.and_then(|one| Id::from_raw(one.0)),
-                name: one.and_then(|one| one.1.name.clone()),
-                site: one.map(|one| one.1.spawned_at),
-                chain: Vec::new(),
-                cycle: false,
-                since: *lasts,
-            };
-            let told = self
-                .slow
-                .iter_mut()
-                .rev()
-                .find(|(_, told)| !is_new && told.is_same(&finding));
-            match told {
+        let running: Vec<u64> = running.map(|(task, _)| task).collect();
+        for worker in stuck {
+            let pace = &mut self.workers[*worker];
+            match &mut pace.suspects {
+                Some(suspects) => suspects.retain(|task| running.contains(task)),
+                none => *none = Some(running.clone()),
+            }
+            let lasts = now - pace.since;
+            if lasts < self.limits.slow_poll {
+                continue;
+            }
+            let is_new = !std::mem::replace(&mut pace.told, true);
+            let suspects = pace.suspects.as_deref().unwrap_or_default();
+            let finding = slow_poll(&tasks, *worker, suspects, lasts);
+            let mut told = self.slow.iter_mut().rev();
+            match told.find(|(_, told)| !is_new && told.is_same(&finding)) {
                 Some(told) => *told = (now, finding),
-                None => self.slow.push((now, finding)),
+                None => {
+                    // The same task again, or what was not certain before.
+                    let worker = *worker as u64;
+                    self.slow
+                        .retain(|(_, old)| !old.is_same(&finding) && old.about != worker);
+                    self.slow.push((now, finding));
+                }
             }
         }
     }
 
-    /// Looks at everything else.
-    pub(super) fn look(&mut self, shared: &Shared, tasks: &Tasks) -> Vec<Finding> {
+    /// Looks at everything else. The live tasks are listed only if they are needed, since there may be many.
+    pub(super) fn look(&mut self, shared: &Shared, list: impl FnOnce() -> Tasks) -> Vec<Finding> {
+        let now = clock::now();
         let look = Look::new();
         let crowds = rules::crowds(&look);
-        let mut found = chain::stuck(&look, tasks, &self.limits);
-        found.extend(chain::lost(&look, tasks, &self.limits));
+        let window = self.next_window.is_none_or(|at| now >= at);
+        let is_crowded = crowds.values().any(|crowd| {
+            crowd.waiters >= self.limits.convoy || crowd.longest >= self.limits.full_channel
+        });
+        let pool = shared.blocking.metrics();
+        let pool_is_full = pool.queued > 0 && pool.idle == 0;
+        let wanted = window || is_crowded || pool_is_full || chain::is_any(&look, &self.limits);
+        let tasks = match wanted {
+            true => list(),
+            false => Tasks::default(),
+        };
+        if window {
+            self.next_window = Some(now + self.limits.leak_window);
+            self.begin_window(shared, &tasks, now);
+            self.lost = chain::lost(shared, &look, &tasks, &self.limits);
+        }
+        let mut found = chain::stuck(shared, &look, &tasks, &self.limits);
+        found.extend(self.lost.iter().cloned());
         found.extend(self.slow.iter().map(|(_, finding)| finding.clone()));
-        found.extend(self.convoys(&look, &crowds, tasks));
-        found.extend(rules::full_channels(&crowds, tasks, &self.limits));
+        found.extend(self.convoys(&look, &crowds, &tasks));
+        found.extend(rules::full_channels(&crowds, &tasks, &self.limits));
         found.extend(rules::long_queues(&look, &self.limits));
         found.extend(self.starvation(shared));
-        found.extend(self.blocking_pool(shared, tasks));
-        found.extend(self.leaks(tasks));
+        found.extend(self.blocking_pool(shared, &tasks));
+        found.extend(self.leaks(now));
         // Worst first, then the oldest.
         found.sort_by(|a, b| b.severity.cmp(&a.severity).then(b.since.cmp(&a.since)));
         found
@@ -206,6 +217,7 @@ impl Engine {
                 chain: Vec::new(),
                 cycle: false,
                 since: crowd.longest,
+                about: *resource,
             });
         }
         found
@@ -241,6 +253,7 @@ impl Engine {
             chain: Vec::new(),
             cycle: false,
             since: super::PERIOD * self.queued,
+            about: 0,
         })
     }
 
@@ -257,14 +270,17 @@ impl Engine {
         }
         // Closures on the pool are tasks, too. Those that run there are not polled by a worker.
         let mut sites: HashMap<Site, usize> = HashMap::new();
-        for (_, known) in tasks.iter().filter(|(_, known)| known.outline.is_running) {
+        for (_, known) in tasks
+            .of(shared)
+            .filter(|(_, known)| known.outline.is_running)
+        {
             *sites.entry(known.spawned_at).or_default() += 1;
         }
         let most = sites
             .into_iter()
             .max_by_key(|(site, count)| (*count, site.line()));
         let by = most.map_or(String::new(), |(site, count)| {
-            format!("; {count} of them run what was spawned at {site}")
+            format!("; {count} of them run what was spawned at {}", place(site))
         });
         Some(Finding {
             kind: FindingKind::BlockingPool,
@@ -281,16 +297,11 @@ impl Engine {
             chain: Vec::new(),
             cycle: false,
             since,
+            about: 0,
         })
     }
 
-    fn leaks(&mut self, tasks: &Tasks) -> Vec<Finding> {
-        let now = clock::now();
-        let due = self.next_window.is_none_or(|at| now >= at);
-        if due {
-            self.next_window = Some(now + self.limits.leak_window);
-            self.begin_window(tasks, now);
-        }
+    fn leaks(&self, now: Instant) -> Vec<Finding> {
         let mut found = Vec::new();
         for (site, growth) in &self.sites {
             let Some(since) = growth.since else { continue };
@@ -301,7 +312,8 @@ impl Engine {
                 kind: FindingKind::Leak,
                 severity: Severity::Warning,
                 text: format!(
-                    "Tasks spawned at {site} pile up: {first} were alive {} ago, {last} are now ({rate:.0} more each second)",
+                    "Tasks spawned at {} pile up: {first} were alive {} ago, {last} are now ({rate:.0} more each second)",
+                    place(site),
                     round(now - since)
                 ),
                 task: None,
@@ -310,15 +322,16 @@ impl Engine {
                 chain: Vec::new(),
                 cycle: false,
                 since: now - since,
+                about: std::ptr::from_ref(*site).addr() as u64,
             });
         }
         found
     }
 
     /// Counts the live tasks of each site.
-    fn begin_window(&mut self, tasks: &Tasks, now: Instant) {
+    fn begin_window(&mut self, shared: &Shared, tasks: &Tasks, now: Instant) {
         let mut live: HashMap<Site, usize> = HashMap::new();
-        for (_, known) in tasks.iter() {
+        for (_, known) in tasks.of(shared) {
             *live.entry(known.spawned_at).or_default() += 1;
         }
         // Sites without live tasks are forgotten, so there are as many as there are sites with some.
@@ -340,14 +353,31 @@ impl Engine {
     }
 }
 
-fn several(tasks: &Tasks, running: &[(u64, &super::look::Known)]) -> String {
-    let some: Vec<String> = running
-        .iter()
-        .take(3)
-        .map(|(task, _)| tasks.say(*task))
-        .collect();
-    match some.is_empty() {
-        true => "The future in block_on, or a task that could not be found,".to_owned(),
-        false => format!("One of {}", some.join(", ")),
+fn slow_poll(tasks: &Tasks, worker: usize, suspects: &[u64], lasts: Duration) -> Finding {
+    let one = match suspects {
+        [one] => Some(*one),
+        _ => None,
+    };
+    let who = match suspects {
+        [] => "The future in block_on, or a task that could not be found,".to_owned(),
+        [one] => tasks.say(*one),
+        [a, b] => format!("{} or {}", tasks.say(*a), tasks.say(*b)),
+        [a, rest @ ..] => format!("{} or one of {} others", tasks.say(*a), rest.len()),
+    };
+    let known = one.and_then(|one| tasks.get(one));
+    Finding {
+        kind: FindingKind::SlowPoll,
+        severity: Severity::Critical,
+        text: format!(
+            "{who} has kept worker {worker} for {} in one poll: it blocks, or computes without a yield",
+            round(lasts)
+        ),
+        task: one.and_then(Id::from_raw),
+        name: known.and_then(|known| known.name.clone()),
+        site: known.map(|known| known.spawned_at),
+        chain: Vec::new(),
+        cycle: false,
+        since: lasts,
+        about: one.unwrap_or(worker as u64),
     }
 }

@@ -41,6 +41,9 @@ pub struct Finding {
     pub cycle: bool,
     /// How long it has been so.
     pub since: Duration,
+    /// What it is about: the number of a task or a worker, or an address. Together with the kind it says whether two
+    /// findings tell the same.
+    pub(super) about: u64,
 }
 
 /// Kinds of problems.
@@ -125,6 +128,17 @@ pub struct WaitView {
     pub held_by: Option<Id>,
 }
 
+/// Writes where something is in the program. Of a file in the registry's folder only what follows it is written: the
+/// package, and its file.
+pub(super) fn place(at: &Location<'_>) -> String {
+    let file = at.file();
+    let package = file
+        .find("/registry/src/")
+        .and_then(|at| file[at + "/registry/src/".len()..].split_once('/'));
+    let file = package.map_or(file, |(_, package)| package);
+    format!("{file}:{}:{}", at.line(), at.column())
+}
+
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
@@ -189,7 +203,7 @@ impl fmt::Display for Severity {
 impl Finding {
     /// Returns whether both tell the same, at different times.
     pub(super) fn is_same(&self, other: &Finding) -> bool {
-        self.kind == other.kind && self.task == other.task && self.site == other.site
+        self.kind == other.kind && self.about == other.about
     }
 
     pub(super) fn write_json(&self, out: &mut Object<'_>, runtime: crate::runtime::Id) {
@@ -199,7 +213,7 @@ impl Finding {
         out.number("runtime", runtime);
         number_or_null(out, "task", self.task.map(Id::get));
         string_or_null(out, "name", self.name.as_deref());
-        string_or_null(out, "site", self.site.map(Location::to_string).as_deref());
+        string_or_null(out, "site", self.site.map(place).as_deref());
         out.number("since_ms", self.since.as_millis());
         out.number("cycle", self.cycle);
         out.list("chain", &self.chain, |out, link| link.write_json(out));
@@ -210,7 +224,7 @@ impl Link {
     pub(super) fn write_json(&self, out: &mut Object<'_>) {
         out.number("task", self.task);
         string_or_null(out, "name", self.name.as_deref());
-        let site = self.spawned_at.map(Location::to_string);
+        let site = self.spawned_at.map(place);
         string_or_null(out, "site", site.as_deref());
         match &self.wait {
             None => out.null("waits_for"),
@@ -230,7 +244,7 @@ impl WaitView {
 
     fn write_rest(&self, out: &mut Object<'_>, site: &str) {
         out.string("resource", &format!("{:#x}", self.resource));
-        let created_at = self.created_at.map(Location::to_string);
+        let created_at = self.created_at.map(place);
         string_or_null(out, site, created_at.as_deref());
         out.number("for_ms", self.waited.as_millis());
         number_or_null(out, "held_by", self.held_by.map(Id::get));
@@ -241,7 +255,7 @@ impl WaitView {
         let kind = self.kind.describe();
         match (self.kind, self.created_at) {
             (WaitKind::Join, _) => format!("the end of task {}", self.resource),
-            (_, Some(at)) => format!("{kind} created at {at}"),
+            (_, Some(at)) => format!("{kind} created at {}", place(at)),
             (_, None) => kind.to_owned(),
         }
     }

@@ -1,6 +1,6 @@
 //! One look at everything: the live tasks, and what they wait for.
 
-use super::finding::{Link, WaitView};
+use super::finding::{Link, WaitView, place};
 use crate::identity::Id;
 use crate::runtime::Shared;
 use crate::sight::{self, Holders, Wait, WaitKind, Waits};
@@ -148,6 +148,7 @@ pub(super) struct Known {
     pub(super) name: Option<String>,
     pub(super) spawned_at: &'static Location<'static>,
     pub(super) outline: Outline,
+    runtime: crate::runtime::Id,
 }
 
 impl Tasks {
@@ -161,6 +162,7 @@ impl Tasks {
                 name: header.name().map(str::to_owned),
                 spawned_at: header.location(),
                 outline: task.outline(),
+                runtime: shared.id,
             };
             self.known.insert(header.id().get(), known);
         }
@@ -168,6 +170,20 @@ impl Tasks {
 
     pub(super) fn get(&self, task: u64) -> Option<&Known> {
         self.known.get(&task)
+    }
+
+    /// Returns the tasks of one runtime.
+    pub(super) fn of(&self, shared: &Shared) -> impl Iterator<Item = (u64, &Known)> {
+        let id = shared.id;
+        self.iter().filter(move |(_, known)| known.runtime == id)
+    }
+
+    /// Returns whether a task is one of that runtime. Futures of `block_on` are everyone's.
+    pub(super) fn is_of(&self, task: u64, shared: &Shared) -> bool {
+        match self.get(task) {
+            Some(known) => known.runtime == shared.id,
+            None => sight::root(task).is_some(),
+        }
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &Known)> {
@@ -180,9 +196,9 @@ impl Tasks {
             Some(Known {
                 name: Some(name), ..
             }) => format!("`{name}` (task {task})"),
-            Some(known) => format!("task {task} (spawned at {})", known.spawned_at),
+            Some(known) => format!("task {task} (spawned at {})", place(known.spawned_at)),
             None => match sight::root(task) {
-                Some(site) => format!("the future of block_on at {site}"),
+                Some(site) => format!("the future of block_on at {}", place(site)),
                 None => format!("task {task}"),
             },
         }

@@ -21,7 +21,7 @@ use super::{Handle, Samples, Shared};
 use crate::sight::Switch;
 use crate::sys::atomic::Ordering;
 use crate::sys::plain::{AtomicBool, Mutex};
-use crate::sys::{Ticker, clock, guarded, thread};
+use crate::sys::{Ticker, clock, guarded, thread, thread_times};
 use engine::Engine;
 use look::Tasks;
 use std::fmt;
@@ -160,15 +160,11 @@ impl Watch {
             self.engine.look_at_workers(&shared);
             let begun = clock::now();
             if begun >= next_look {
-                let mut tasks = Tasks::default();
-                for runtime in super::living::all() {
-                    tasks.add(&runtime);
-                }
-                let found = self.engine.look(&shared, &tasks);
-                drop(tasks);
-                let found: Arc<[Finding]> = found.into();
+                let busy = busy();
+                let found: Arc<[Finding]> = self.engine.look(&shared, all_tasks).into();
                 let old = std::mem::replace(&mut *shared.sight.found.lock(), found.clone());
-                next_look = begun + PERIOD.max(clock::elapsed(begun) * SHARE);
+                // Time on the processor, not time that passes: it must look above all when the machine is busy.
+                next_look = begun + PERIOD.max((self::busy() - busy) * SHARE);
                 tell(&shared, &old, &found);
             }
             let pause = match shared.scheduler.all_are_asleep() {
@@ -178,6 +174,20 @@ impl Watch {
             self.ticker.arm(pause.max(Duration::from_millis(1)));
         }
     }
+}
+
+/// Returns the time that this thread has been on a processor.
+fn busy() -> Duration {
+    thread_times().map_or(Duration::ZERO, |times| times.cpu)
+}
+
+/// Lists the live tasks of all runtimes: tasks wait for what those of other runtimes hold.
+fn all_tasks() -> Tasks {
+    let mut tasks = Tasks::default();
+    for runtime in super::living::all() {
+        tasks.add(&runtime);
+    }
+    tasks
 }
 
 /// Calls the user's function with each finding that the last look has not found.

@@ -1,7 +1,7 @@
 //! The rules that need no memory: what one look is enough for.
 
 use super::chain::round;
-use super::finding::{Finding, FindingKind, Severity};
+use super::finding::{Finding, FindingKind, Severity, place};
 use super::look::{Look, Tasks};
 use super::thresholds::Thresholds;
 use crate::identity::Id;
@@ -53,7 +53,7 @@ pub(super) fn full_channels(
     limits: &Thresholds,
 ) -> Vec<Finding> {
     let mut found = Vec::new();
-    for crowd in crowds.values() {
+    for (resource, crowd) in crowds {
         if crowd.kind != WaitKind::ChannelSend || crowd.longest < limits.full_channel {
             continue;
         }
@@ -78,6 +78,7 @@ pub(super) fn full_channels(
             chain: Vec::new(),
             cycle: false,
             since: crowd.longest,
+            about: *resource,
         });
     }
     found
@@ -89,7 +90,7 @@ pub(super) fn long_queues(look: &Look, limits: &Thresholds) -> Vec<Finding> {
     let long = long
         .into_iter()
         .filter(|(_, queue)| queue.length >= limits.long_channel);
-    long.map(|(_, queue)| {
+    long.map(|(resource, queue)| {
         let (kind, what) = match queue.kind {
             WaitKind::Mailbox => (FindingKind::FullMailbox, "mailbox"),
             _ => (FindingKind::FullChannel, "unbounded channel"),
@@ -108,12 +109,13 @@ pub(super) fn long_queues(look: &Look, limits: &Thresholds) -> Vec<Finding> {
             chain: Vec::new(),
             cycle: false,
             since: look.since(queue.since),
+            about: resource,
         }
     })
     .collect()
 }
 
 pub(super) fn created(site: Option<Site>) -> String {
-    site.map(|site| format!(" created at {site}"))
+    site.map(|site| format!(" created at {}", place(site)))
         .unwrap_or_default()
 }

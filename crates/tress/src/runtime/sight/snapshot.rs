@@ -1,6 +1,6 @@
 //! What a runtime is doing, at one moment.
 
-use super::finding::{Finding, Link, WaitView, number_or_null, string_or_null};
+use super::finding::{Finding, Link, WaitView, number_or_null, place, string_or_null};
 use super::look::{Look, Tasks};
 use super::rules;
 use crate::identity::{Id, order};
@@ -243,7 +243,7 @@ impl WorkerView {
 
 impl SiteView {
     fn write_json(&self, out: &mut Object<'_>) {
-        out.string("site", &self.spawned_at.to_string());
+        out.string("site", &place(self.spawned_at));
         string_or_null(out, "name", self.name.as_deref());
         out.number("live", self.live);
         out.number("longest_idle_ms", self.longest_idle.as_millis());
@@ -254,7 +254,7 @@ impl ResourceView {
     fn write_json(&self, out: &mut Object<'_>) {
         out.string("kind", &self.kind.to_string());
         out.string("resource", &format!("{:#x}", self.resource));
-        let created_at = self.created_at.map(Location::to_string);
+        let created_at = self.created_at.map(place);
         string_or_null(out, "site", created_at.as_deref());
         out.list("holders", &self.holders, |out, (task, held)| {
             number_or_null(out, "task", *task);
@@ -280,7 +280,7 @@ impl TaskView {
         let mut out = Object::begin(&mut text);
         out.number("id", self.id);
         string_or_null(&mut out, "name", self.name.as_deref());
-        out.string("site", &self.spawned_at.to_string());
+        out.string("site", &place(self.spawned_at));
         out.string("state", self.state);
         let idle = self.idle.map(|idle| idle.as_millis());
         number_or_null(&mut out, "idle_ms", idle);
@@ -452,10 +452,7 @@ pub(super) fn task(shared: &Shared, id: Id) -> Option<(TaskView, Vec<Link>)> {
     let task = all.iter().find(|task| task.header().id() == id)?;
     let view = view(&look, task);
     drop(all);
-    let mut tasks = Tasks::default();
-    for runtime in crate::runtime::living::all() {
-        tasks.add(&runtime);
-    }
+    let tasks = super::all_tasks();
     let chain = look.chain(id.get());
     let links = chain.links.iter();
     let links = links.filter_map(|(task, wait)| look.link(*task, wait.as_ref(), &tasks));
