@@ -37,15 +37,19 @@ impl Planted {
         self.stop.cancel();
     }
 
+    #[track_caller]
     fn spawn<F>(&self, rt: &Runtime, name: &str, future: F)
     where
         F: Future<Output = ()> + Send + 'static,
     {
         let stopped = self.stop.clone().run_until_cancelled_owned(future);
         let named = task::Builder::new().name(name);
+        let future = async move {
+            // Nothing, if it was stopped.
+            stopped.await.unwrap_or_default();
+        };
         // The task ends with the runtime, or when it is stopped.
-        let spawned = named.spawn_on(async move { drop(stopped.await) }, rt.handle());
-        drop(spawned);
+        drop(named.spawn_on(future, rt.handle()));
     }
 
     fn deadlock(&self, rt: &Runtime) {
