@@ -1,0 +1,14 @@
+//! What attaches to a running program that serves its console: `tress doctor`, `tress top`, `tress trace`.
+
+mod args;
+mod client;
+mod doctor;
+pub(crate) mod model;
+mod top;
+mod trace;
+
+pub(crate) use args::{Doctor, Target, Top, Trace};
+pub(crate) use client::{Client, Unreachable};
+pub(crate) use doctor::run as doctor;
+pub(crate) use top::run as top;
+pub(crate) use trace::run as trace;
