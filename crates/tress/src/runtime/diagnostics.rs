@@ -273,12 +273,7 @@ impl Diagnostics {
             ..self.triggers.clone()
         };
         let said = switch("TRESS_RECORDER")?;
-        #[cfg(all(feature = "sight", not(loom)))]
-        let sight = self.sight.is_on()?;
-        #[cfg(not(all(feature = "sight", not(loom))))]
-        let sight = false;
-        let wanted = || triggers.any() || sight;
-        let recorder = self.recorder.or(said).unwrap_or_else(wanted);
+        let recorder = self.recorder.or(said).unwrap_or_else(|| triggers.any());
         Ok(Resolved {
             events: self.events.or(trace_file.as_ref().map(|_| RING_SIZE)),
             every: self.every,
@@ -289,7 +284,7 @@ impl Diagnostics {
             triggers,
             record,
             #[cfg(all(feature = "sight", not(loom)))]
-            sight,
+            sight: self.sight.is_on()?,
         })
     }
 

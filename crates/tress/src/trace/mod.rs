@@ -14,13 +14,16 @@ mod store;
 mod timeline;
 mod tracer;
 
+#[cfg(all(feature = "sight", not(loom)))]
+pub use crate::runtime::flight::Spread;
 pub use crate::runtime::flight::{FlightRecorder, Lane, LaneKind, Lanes};
 #[cfg(all(feature = "sight", not(loom)))]
 pub use crate::runtime::living::live_runtimes;
 pub use crate::runtime::section::{Section, SectionGuard};
 #[cfg(all(feature = "sight", not(loom)))]
 pub use crate::runtime::sight::{
-    Finding, FindingKind, Link, Severity, Sight, Snapshot, TaskView, Thresholds, WaitView,
+    Finding, FindingKind, Link, ResourceView, Severity, Sight, SiteView, Snapshot, TaskView,
+    Thresholds, WaitView, WorkerView,
 };
 pub use crate::runtime::trace::Trace;
 pub use crate::scheduler::slow_poll::{Backtrace, SlowPoll};

@@ -17,8 +17,11 @@ mod tests;
 
 pub use handle::FlightRecorder;
 pub use lanes::{Lane, LaneKind, Lanes};
+#[cfg(all(feature = "sight", not(loom)))]
+pub use sites::Spread;
 
 pub(crate) use files::{Reason, Triggers};
+pub(crate) use sites::SiteStats;
 
 use super::Shared;
 use crate::identity::Label;
@@ -30,7 +33,6 @@ use crate::sys::{Parker, thread};
 use crate::trace::{Spawns, Timeline, Tracer};
 use collect::{BUDGET, Collected, Look};
 use files::Files;
-use sites::SiteStats;
 use std::io;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;

@@ -25,10 +25,14 @@ const WINDOWS: [u64; 3] = [1_000_000_000, 10_000_000_000, 60_000_000_000];
 
 /// How long something took; nothing if it did not happen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Spread {
-    pub(crate) p50: Option<Duration>,
-    pub(crate) p99: Option<Duration>,
-    pub(crate) max: Option<Duration>,
+#[non_exhaustive]
+pub struct Spread {
+    /// The median.
+    pub p50: Option<Duration>,
+    /// The 99th percentile.
+    pub p99: Option<Duration>,
+    /// The longest.
+    pub max: Option<Duration>,
 }
 
 /// What is known of a spawn site. Rates are per second. Arrays have an item for each window: 1 s, 10 s, 60 s; those of

@@ -7,6 +7,7 @@ use super::rules::{self, Crowd, created};
 use super::thresholds::Thresholds;
 use crate::identity::Id;
 use crate::runtime::Shared;
+use crate::runtime::flight::SiteStats;
 use crate::sight::{Site, WaitKind};
 use crate::sys::clock;
 use std::collections::{HashMap, VecDeque};
@@ -28,6 +29,7 @@ pub(super) struct Engine {
     lost: Vec<Finding>,
     crowded: HashMap<u64, u32>,
     queued: u32,
+    delayed: u32,
     sites: HashMap<Site, Growth>,
     next_window: Option<Instant>,
     pool_busy_since: Option<Instant>,
@@ -58,6 +60,7 @@ impl Engine {
             lost: Vec::new(),
             crowded: HashMap::new(),
             queued: 0,
+            delayed: 0,
             sites: HashMap::new(),
             next_window: None,
             pool_busy_since: None,
@@ -157,6 +160,7 @@ impl Engine {
         found.extend(rules::full_channels(&crowds, &tasks, &self.limits));
         found.extend(rules::long_queues(&look, &self.limits));
         found.extend(self.starvation(shared));
+        found.extend(self.delay(shared));
         found.extend(self.blocking_pool(shared, &tasks));
         found.extend(self.leaks(now));
         // Worst first, then the oldest.
@@ -254,6 +258,46 @@ impl Engine {
             cycle: false,
             since: super::PERIOD * self.queued,
             about: 0,
+        })
+    }
+
+    /// Finds the spawn site whose tasks wait longest for their polls.
+    fn delay(&mut self, shared: &Shared) -> Option<Finding> {
+        let delay = |site: &SiteStats| site.delay[0].p99.unwrap_or_default();
+        let worst = shared.site_stats().into_iter().max_by_key(delay);
+        let worst = worst.filter(|site| delay(site) >= self.limits.starvation);
+        let Some(worst) = worst else {
+            self.delayed = 0;
+            return None;
+        };
+        self.delayed += 1;
+        let off = (0..shared.scheduler.workers()).filter_map(|worker| shared.on_core(worker));
+        let why = match off.min_by(f64::total_cmp) {
+            Some(share) if share < 0.5 => format!(
+                "a worker had a processor for {:.0} % of the time in which it could run",
+                share * 100.0
+            ),
+            _ => "polls of other tasks take long, or there are too many".to_owned(),
+        };
+        let who = match (&worst.name, worst.site) {
+            (Some(name), _) => format!("`{name}`"),
+            (None, Some(site)) => format!("what was spawned at {}", place(site)),
+            (None, None) => "some tasks".to_owned(),
+        };
+        (self.delayed >= LOOKS).then(|| Finding {
+            kind: FindingKind::Starvation,
+            severity: Severity::Warning,
+            text: format!(
+                "Ready tasks wait too long for their polls: one in a hundred of {who} waits {} or longer; {why}",
+                round(delay(&worst))
+            ),
+            task: None,
+            name: worst.name.clone(),
+            site: worst.site,
+            chain: Vec::new(),
+            cycle: false,
+            since: super::PERIOD * self.delayed,
+            about: 1,
         })
     }
 

@@ -16,7 +16,7 @@ mod thresholds;
 pub(crate) use options::Options;
 
 pub use finding::{Finding, FindingKind, Link, Severity, WaitView};
-pub use snapshot::{Snapshot, TaskView};
+pub use snapshot::{ResourceView, SiteView, Snapshot, TaskView, WorkerView};
 pub use thresholds::Thresholds;
 
 use super::section::{Section, SectionGuard};
@@ -112,6 +112,7 @@ impl Shared {
             ticker: ticker.clone(),
             engine: Engine::new(self.sight.limits.clone()),
         };
+        self.start_flight()?;
         ticker.arm(GLANCE);
         let spawned = thread::Builder::new("tress-sight".into()).spawn(move || watch.run());
         spawned?;

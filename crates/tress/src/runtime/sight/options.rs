@@ -33,6 +33,8 @@ impl Builder {
     /// Sets whether tasks note what they wait for, and locks which task holds them, and whether what is wrong is looked
     /// for.
     ///
+    /// It switches the [flight recorder](crate::trace::FlightRecorder) on, too.
+    ///
     /// Default: false, unless the environment variable `TRESS_SIGHT` is `1`. [`Handle::sight`](super::Handle::sight)
     /// switches it on and off at any time.
     ///

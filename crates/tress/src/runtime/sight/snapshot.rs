@@ -5,11 +5,12 @@ use super::look::{Look, Tasks};
 use super::rules;
 use crate::identity::{Id, order};
 use crate::json::{Object, finite};
+use crate::runtime::flight::{SiteStats, Spread};
 use crate::runtime::metrics::RuntimeMetrics;
 use crate::runtime::{RuntimeFlavor, Shared};
 use crate::sight::{self, WaitKind};
 use crate::task::TaskRef;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
@@ -42,7 +43,8 @@ pub struct Snapshot {
     pub findings: Vec<Finding>,
     /// The workers.
     pub workers: Vec<WorkerView>,
-    /// The places where live tasks were spawned: those with the most tasks first.
+    /// The places where tasks were spawned: those with the most live tasks first. None while the [flight
+    /// recorder](crate::trace::FlightRecorder) is off.
     pub sites: Vec<SiteView>,
     /// The locks and channels that tasks wait for: those with the most waiting tasks first.
     pub resources: Vec<ResourceView>,
@@ -74,20 +76,41 @@ pub struct WorkerView {
     pub io_backend: Option<String>,
     /// Number of timers.
     pub timers: usize,
+    /// How much of the time in which its thread was ready to run it had a processor, lately; `None` if that is not known.
+    pub on_cpu: Option<f64>,
 }
 
-/// The live tasks that were spawned at one place.
+/// The tasks that were spawned at one place, or have one name, since the [flight
+/// recorder](crate::trace::FlightRecorder) was switched on.
+///
+/// Arrays have an item for each window: the last second, the last ten seconds and the last minute.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct SiteView {
-    /// The place.
-    pub spawned_at: &'static Location<'static>,
-    /// The name of its tasks, if all live ones have the same.
+    /// The place; for a name, where the last of its live tasks was spawned.
+    pub spawned_at: Option<&'static Location<'static>>,
+    /// The name of its tasks, if they have one.
     pub name: Option<String>,
     /// Number of live tasks.
-    pub live: usize,
-    /// How long the task that was idle for the longest time has been so.
-    pub longest_idle: Duration,
+    pub live: u64,
+    /// Number of tasks that were spawned.
+    pub spawned: u64,
+    /// Number of tasks that have ended.
+    pub completed: u64,
+    /// Tasks that were spawned each second.
+    pub spawn_rate: [f64; 3],
+    /// Number of polls. Where only some are recorded, it is an estimate.
+    pub polls: u64,
+    /// Polls each second.
+    pub poll_rate: [f64; 3],
+    /// How long polls took, in each window and in all.
+    pub poll: [Spread; 4],
+    /// How long tasks that were ready waited for their polls, in each window and in all.
+    pub delay: [Spread; 4],
+    /// The age of the oldest live task, at least.
+    pub oldest: Option<Duration>,
+    /// How long half of the live tasks have not been polled for.
+    pub idle_p50: Option<Duration>,
 }
 
 /// Something that tasks wait for.
@@ -144,7 +167,7 @@ impl Snapshot {
             workers: workers
                 .map(|worker| worker_view(shared, &metrics, worker))
                 .collect(),
-            sites: sites(&look, &tasks),
+            sites: sites(shared),
             resources: resources(&look, &tasks),
             waiting: waiting(&look, &tasks),
             alive: shared.scheduler.alive(),
@@ -238,15 +261,42 @@ impl WorkerView {
         out.number("busy_ms", finite(self.metrics.busy.as_secs_f64() * 1000.0));
         string_or_null(out, "io_backend", self.io_backend.as_deref());
         out.number("timers", self.timers);
+        number_or_null(out, "on_cpu", self.on_cpu.map(finite));
     }
 }
 
 impl SiteView {
     fn write_json(&self, out: &mut Object<'_>) {
-        out.string("site", &place(self.spawned_at));
+        let site = self.spawned_at.map(place);
+        out.string("site", site.as_deref().unwrap_or("(other)"));
         string_or_null(out, "name", self.name.as_deref());
         out.number("live", self.live);
-        out.number("longest_idle_ms", self.longest_idle.as_millis());
+        out.number("spawned", self.spawned);
+        out.number("completed", self.completed);
+        out.number("polls", self.polls);
+        let rates = |rates: &[f64; 3]| {
+            let [a, b, c] = rates.map(finite);
+            format!("[{a:.1},{b:.1},{c:.1}]")
+        };
+        out.number("spawn_rate", rates(&self.spawn_rate));
+        out.number("poll_rate", rates(&self.poll_rate));
+        let ns = |time: Option<Duration>| time.map(|time| time.as_nanos());
+        let ms = |time: Option<Duration>| time.map(|time| time.as_millis());
+        let all = self.poll.len() - 1;
+        number_or_null(out, "poll_p50", ns(self.poll[all].p50));
+        number_or_null(out, "poll_p99", ns(self.poll[all].p99));
+        number_or_null(out, "poll_max", ns(self.poll[all].max));
+        number_or_null(out, "delay_p50", ns(self.delay[all].p50));
+        number_or_null(out, "delay_p99", ns(self.delay[all].p99));
+        number_or_null(out, "oldest_ms", ms(self.oldest));
+        number_or_null(out, "idle_p50_ms", ms(self.idle_p50));
+        let windows = self.poll.iter().zip(&self.delay).take(all);
+        out.list("windows", windows, |out, (poll, delay)| {
+            number_or_null(out, "poll_p50", ns(poll.p50));
+            number_or_null(out, "poll_p99", ns(poll.p99));
+            number_or_null(out, "delay_p50", ns(delay.p50));
+            number_or_null(out, "delay_p99", ns(delay.p99));
+        });
     }
 }
 
@@ -330,32 +380,38 @@ fn worker_view(shared: &Shared, metrics: &RuntimeMetrics, worker: usize) -> Work
         metrics: metrics.worker(worker),
         io_backend: station.rest.io.describe(),
         timers,
+        on_cpu: shared.on_core(worker),
     }
 }
 
-fn sites(look: &Look, tasks: &Tasks) -> Vec<SiteView> {
-    let mut sites: HashMap<&'static Location<'static>, SiteView> = HashMap::new();
-    for (task, known) in tasks.iter() {
-        let site = sites.entry(known.spawned_at).or_insert_with(|| SiteView {
-            spawned_at: known.spawned_at,
-            name: known.name.clone(),
-            live: 0,
-            longest_idle: Duration::ZERO,
-        });
-        site.live += 1;
-        if site.name != known.name {
-            site.name = None;
-        }
-        let idle = look.idle(task).unwrap_or_default();
-        site.longest_idle = site.longest_idle.max(idle);
-    }
-    let mut sites: Vec<SiteView> = sites.into_values().collect();
-    sites.sort_by(|a, b| {
-        let place = |site: &SiteView| site.spawned_at;
-        b.live.cmp(&a.live).then_with(|| place(a).cmp(place(b)))
-    });
+fn sites(shared: &Shared) -> Vec<SiteView> {
+    let mut sites: Vec<SiteView> = shared
+        .site_stats()
+        .into_iter()
+        .map(SiteView::from)
+        .collect();
+    sites.sort_by_key(|site| std::cmp::Reverse((site.live, site.spawned)));
     sites.truncate(MOST_SITES);
     sites
+}
+
+impl From<SiteStats> for SiteView {
+    fn from(stats: SiteStats) -> SiteView {
+        SiteView {
+            spawned_at: stats.site,
+            name: stats.name,
+            live: stats.live,
+            spawned: stats.spawned,
+            completed: stats.completed,
+            spawn_rate: stats.spawn_rate,
+            polls: stats.polls,
+            poll_rate: stats.poll_rate,
+            poll: stats.poll,
+            delay: stats.delay,
+            oldest: stats.oldest,
+            idle_p50: stats.idle_p50,
+        }
+    }
 }
 
 fn resources(look: &Look, tasks: &Tasks) -> Vec<ResourceView> {

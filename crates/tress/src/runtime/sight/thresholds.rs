@@ -36,8 +36,8 @@ pub struct Thresholds {
     pub leak_window: Duration,
     /// How many live tasks a site must have to count as a leak. Default: 500.
     pub leak_tasks: usize,
-    /// How long tasks that are ready may wait for a worker: nothing is taken out of a queue for this time. Default: 1
-    /// second.
+    /// How long tasks that are ready may wait for their polls: the 99th percentile over a second, for three looks one
+    /// after the other. Default: 250 milliseconds.
     pub starvation: Duration,
     /// How many ready tasks a queue may hold over three looks one after the other. Default: 10,000.
     pub queue: usize,
@@ -59,7 +59,7 @@ impl Default for Thresholds {
             convoy: 16,
             leak_window: Duration::from_secs(3),
             leak_tasks: 500,
-            starvation: Duration::from_secs(1),
+            starvation: Duration::from_millis(250),
             queue: 10_000,
             full_channel: Duration::from_secs(5),
             long_channel: 65_536,
