@@ -20,7 +20,7 @@ use crate::primitive::{
     AsyncChannel, Broadcast, Crossfire, Flume, Kanal, Locks, Shared, Signals, TokioMpsc,
     TressChannel, TressMpsc, TryOneshot, Watch,
 };
-use crate::runtime::{Rt, Tokio, Tress, TressReadiness, smol::Smol};
+use crate::runtime::{Rt, Tokio, Tress, TressReadiness, TressRecorder, smol::Smol};
 use crate::server::{Bare, Compio, Http, Monoio, Spawning};
 use crate::stackful::{Fibers, May};
 
@@ -67,6 +67,15 @@ pub fn smol() -> Vec<Case> {
 /// tress without io_uring: what has to do with I/O.
 pub fn tress_readiness() -> Vec<Case> {
     io_shaped::<TressReadiness>()
+}
+
+/// tress with its flight recorder on: what has short polls, spawns, and serves.
+pub fn tress_recorder() -> Vec<Case> {
+    concat([
+        yielding::cases::<TressRecorder>(),
+        spawn::cases::<TressRecorder>(),
+        io::http_cases::<Spawning<TressRecorder>>(),
+    ])
 }
 
 /// monoio has no sockets that hyper could poll without an adapter.

@@ -7,7 +7,7 @@
 pub mod smol;
 mod tokio_shaped;
 
-pub use tokio_shaped::{Tokio, Tress, TressReadiness};
+pub use tokio_shaped::{Tokio, Tress, TressReadiness, TressRecorder};
 
 use std::fmt::Debug;
 use std::future::Future;
@@ -140,6 +140,10 @@ pub const PEERS: &[Peer] = &[
     Peer {
         name: "tress-readiness",
         cases: cases::tress_readiness,
+    },
+    Peer {
+        name: "tress-recorder",
+        cases: cases::tress_recorder,
     },
     Peer {
         name: "monoio",

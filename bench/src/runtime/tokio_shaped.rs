@@ -140,6 +140,15 @@ tokio_shaped!(
 );
 
 tokio_shaped!(
+    /// tress with its flight recorder on.
+    TressRecorder,
+    tress,
+    |builder| {
+        builder.flight_recorder(true);
+    }
+);
+
+tokio_shaped!(
     /// tress without io_uring.
     TressReadiness,
     tress,

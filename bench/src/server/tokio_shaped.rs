@@ -10,7 +10,7 @@ use ::tress_hyper::TressIo;
 
 use super::hyper_io::TokioIo;
 use super::spawning::{Http, Sockets};
-use crate::runtime::{Tokio, Tress, TressReadiness};
+use crate::runtime::{Tokio, Tress, TressReadiness, TressRecorder};
 
 macro_rules! tokio_shaped {
     ($peer:ty, $lib:ident, $io:ident, {$($more:tt)*}) => {
@@ -95,6 +95,7 @@ tokio_shaped!(Tress, tress, TressIo, {
         echo_pooled(stream)
     }
 });
+tokio_shaped!(TressRecorder, tress, TressIo, {});
 tokio_shaped!(TressReadiness, tress, TressIo, {
     fn echo_pooled(stream: Self::Stream) -> impl Future<Output = ()> + Send {
         echo_pooled(stream)

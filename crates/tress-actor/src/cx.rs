@@ -185,6 +185,7 @@ impl<M: Send + 'static> Cx<M> {
             let (host, mail) = (&self.host, &mut self.mail);
             host.drain_or_wait(self.pid, mail, BATCH, cx.waker());
             if mail.is_empty() {
+                host.taken_slot(self.pid).is_waited_for();
                 return Poll::Pending;
             }
         }

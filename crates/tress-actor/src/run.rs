@@ -268,7 +268,10 @@ impl Future for Stepper {
         let this = &mut *self;
         let turn = catch_unwind(AssertUnwindSafe(|| this.turn(cx)));
         match turn.unwrap_or_else(Turn::panicked) {
-            Turn::Rest => Poll::Pending,
+            Turn::Rest => {
+                this.life.slot().is_waited_for();
+                Poll::Pending
+            }
             Turn::Tail => {
                 this.life.slot().requeue();
                 to_the_tail(cx)

@@ -1,8 +1,10 @@
 //! Parsing of the command line.
 
 use crate::adopt::Adopt;
+use crate::attach::{Doctor, Top, Trace};
+use crate::demo::Demo;
 use crate::sim::Sim;
-use clap::{Args, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -24,26 +26,22 @@ pub(crate) enum Command {
     Adopt(Box<Adopt>),
     /// Run tests that are simulations with many seeds, or with those that have failed
     Sim(Box<Sim>),
-    /// Run a mixed load of short tasks, yields, timers and blocking calls, and show the scheduler's
-    /// counters per worker
+    /// Let tokio-console attach to a running program
+    ///
+    /// Tells tokio-console by its own protocol what the program's console says. The program needs no `tracing` for it.
+    #[cfg(feature = "tokio-console")]
+    Console(crate::bridge::Console),
+    /// Say what is wrong with a running program
+    ///
+    /// Prints one sentence for each thing that is wrong, worst first. The exit code is 0 if nothing is, 1 if something
+    /// is, and 2 if the program cannot be reached.
+    Doctor(Doctor),
+    /// Watch a running program in the terminal
+    Top(Top),
+    /// Save the last seconds of a running program, for ui.perfetto.dev
+    Trace(Trace),
+    /// Run a service under load, with its console, and plant a fault to see it found
     Demo(Demo),
-}
-
-/// Options of `tress demo`.
-#[derive(Args, Debug, PartialEq, Eq)]
-#[command(args_override_self = true)]
-pub(crate) struct Demo {
-    /// Number of worker threads; 0 is one for each CPU
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 0,
-        allow_hyphen_values = true
-    )]
-    pub(crate) workers: usize,
-    /// How long the load runs, in seconds from 0.1 to 3600
-    #[arg(long = "seconds", value_name = "S", default_value = "3", value_parser = seconds, allow_hyphen_values = true)]
-    pub(crate) duration: Duration,
 }
 
 /// Parses the arguments, of which the first is the name of the program.
@@ -63,7 +61,7 @@ where
     }
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     text.parse()
         .ok()
         .and_then(|s: f64| Duration::try_from_secs_f64(s).ok())
@@ -74,6 +72,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::demo::Fault;
     use clap::CommandFactory;
     use clap::error::ErrorKind;
 
@@ -88,17 +87,19 @@ mod tests {
 
     #[test]
     fn demo_with_and_without_options() {
-        let default = Demo {
-            workers: 0,
-            duration: Duration::from_secs(3),
+        let demo = |words| match parse_words(words).unwrap() {
+            Command::Demo(demo) => demo,
+            other => panic!("{other:?}"),
         };
-        assert_eq!(parse_words("demo").unwrap(), Command::Demo(default));
-        let given = Demo {
-            workers: 4,
-            duration: Duration::from_millis(500),
-        };
-        let words = "demo --workers 1 --workers 4 --seconds 0.5";
-        assert_eq!(parse_words(words).unwrap(), Command::Demo(given));
+        let default = demo("demo");
+        assert_eq!((default.workers, default.connections), (0, 50));
+        assert_eq!(default.duration, Duration::from_secs(10));
+        assert!(!default.serve && default.fault.is_none());
+        let given = demo("demo --workers 1 --workers 4 --seconds 0.5 --fault slow-poll --port 80");
+        assert_eq!((given.workers, given.port), (4, 80));
+        assert_eq!(given.duration, Duration::from_millis(500));
+        assert_eq!(given.fault, Some(Fault::SlowPoll));
+        assert!(demo("demo --serve").serve);
     }
 
     #[test]
@@ -113,6 +114,11 @@ mod tests {
             ("demo --seconds -1", "'-1'"),
             ("demo --seconds 1e9", "1e9"),
             ("demo --seconds NaN", "NaN"),
+            ("demo --seconds 5 --serve", "--serve"),
+            ("demo --fault fire", "fire"),
+            ("demo --port 70000", "70000"),
+            ("demo --connections 10001", "10001"),
+            ("doctor --seconds x", "'x'"),
         ] {
             let error = parse_words(words).unwrap_err();
             assert!(error.to_string().contains(named), "{words}: {error}");

@@ -3,6 +3,9 @@
 
 mod adopt;
 mod args;
+mod attach;
+#[cfg(feature = "tokio-console")]
+mod bridge;
 mod demo;
 mod sim;
 mod table;
@@ -18,12 +21,21 @@ fn main() -> ExitCode {
     };
     match command {
         Command::Adopt(options) => adopt::run(&options),
+        #[cfg(feature = "tokio-console")]
+        Command::Console(options) => bridge::run(&options),
+        Command::Doctor(options) => attach::doctor(&options),
+        Command::Top(options) => attach::top(&options),
+        Command::Trace(options) => attach::trace(&options),
         Command::Sim(options) => sim::run(&options),
-        Command::Demo(options) => match demo::run(&options) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => fail(&error.to_string()),
-        },
+        Command::Demo(options) => demo::run(&options),
     }
+}
+
+/// Returns a runtime for what a command asks of others.
+fn runtime() -> std::io::Result<tress::runtime::Runtime> {
+    tress::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
 }
 
 /// Prints an error, and returns the exit code for it.

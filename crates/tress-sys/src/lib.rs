@@ -62,7 +62,7 @@ mod ticker;
 
 pub use cache::{CachePadded, prefetch, prefetch_to_write};
 pub use counter::Counter;
-pub use cpu_clock::{ThreadTimes, preemptions, thread_times};
+pub use cpu_clock::{ThreadTimes, preemptions, thread_times, thread_times_of};
 pub use cpus::cpus;
 #[cfg(unix)]
 pub use errno::keep_errno;

@@ -105,6 +105,7 @@ mod scheduler;
 mod scope;
 #[cfg(feature = "extra")]
 pub mod shutdown;
+mod sight;
 #[cfg(all(any(unix, windows), feature = "signal"))]
 pub mod signal;
 mod spans;

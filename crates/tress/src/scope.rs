@@ -5,6 +5,7 @@ mod shared;
 
 pub use error::Error;
 
+use crate::sight::{self, WaitKind};
 use crate::sync::CancellationToken;
 use crate::sys::guarded;
 use crate::task::{self, JoinHandle, coop};
@@ -259,7 +260,10 @@ impl Builder {
                 }
                 match shared.settle(cx.waker(), body.is_some()) {
                     Settled::Over => return Poll::Ready(()),
-                    Settled::Waits => return Poll::Pending,
+                    Settled::Waits => {
+                        sight::waits_longer(WaitKind::Join, 0, None);
+                        return Poll::Pending;
+                    }
                     Settled::Again => {}
                 }
             }

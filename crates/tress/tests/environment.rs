@@ -3,6 +3,8 @@
 
 #![cfg(all(unix, not(loom), not(miri)))]
 
+mod perfetto_support;
+
 use serde_json::Value;
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Command, Output, Stdio};
@@ -65,6 +67,33 @@ fn a_trace_is_written_when_a_runtime_ends() {
         let events = json["traceEvents"].as_array().unwrap();
         let polled = |e: &Value| e["cat"] == "poll" && e["name"] == name;
         assert!(events.iter().any(polled), "{name} in {file}");
+    }
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+/// The extension says in which format.
+#[test]
+fn a_trace_for_perfetto_is_written_by_its_extension() {
+    if is_inside() {
+        let rt = Runtime::new().unwrap();
+        rt.block_on(async move {
+            let task = task::Builder::new().name("seen").spawn(task::yield_now());
+            task.unwrap().await.unwrap();
+        });
+        return;
+    }
+    let directory = std::env::temp_dir().join(format!("tress-perfetto-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    for name in ["trace.pftrace", "trace.perfetto-trace"] {
+        let file = directory.join(name);
+        let output = run(
+            "a_trace_for_perfetto_is_written_by_its_extension",
+            &[("TRESS_TRACE", file.to_str().unwrap())],
+        );
+        assert!(output.status.success(), "{}", stderr(&output));
+        let trace = perfetto_support::Trace::parse(&std::fs::read(&file).unwrap());
+        trace.check();
+        assert!(trace.slices().iter().any(|s| s.begun.name == "seen"));
     }
     std::fs::remove_dir_all(&directory).unwrap();
 }
@@ -188,6 +217,71 @@ fn a_signal_dumps_every_runtime_of_a_wedged_process() {
 }
 
 #[test]
+fn the_flight_recorder_is_switched_on() {
+    if is_inside() {
+        assert!(Runtime::new().unwrap().handle().trace().recorder().is_on());
+        // The builder wins.
+        let rt = Builder::new_current_thread().flight_recorder(false).build();
+        assert!(!rt.unwrap().handle().trace().recorder().is_on());
+        return;
+    }
+    let variable = ("TRESS_RECORDER", "1");
+    let output = run("the_flight_recorder_is_switched_on", &[variable]);
+    assert!(output.status.success(), "{}", stderr(&output));
+}
+
+/// The runtime is wedged, and its recorder's thread is not.
+#[test]
+fn a_signal_writes_the_record_of_a_wedged_process() {
+    if is_inside() {
+        let mut builder = Builder::new_multi_thread();
+        let rt = builder.worker_threads(1).build().unwrap();
+        let calm = task::Builder::new().name("calm");
+        let calm = calm.spawn_on(task::yield_now(), rt.handle()).unwrap();
+        rt.block_on(calm).unwrap();
+        rt.spawn(async {
+            println!("stuck");
+            while is_inside() {
+                std::thread::park();
+            }
+        });
+        // Until the process is killed.
+        while is_inside() {
+            std::thread::park();
+        }
+        return;
+    }
+    let directory = std::env::temp_dir().join(format!("tress-record-{}", std::process::id()));
+    let value = format!("SIGUSR2:{}", directory.display());
+    let test = "a_signal_writes_the_record_of_a_wedged_process";
+    let mut child = again(test, &[("TRESS_RECORD", &value)])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let output = BufReader::new(child.stdout.take().unwrap());
+    let mut output = output.lines().map(Result::unwrap);
+    assert!(output.any(|line| line.contains("stuck")));
+    // SAFETY: a child of ours that has not been waited for.
+    assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGUSR2) }, 0);
+    let written = loop {
+        let files = std::fs::read_dir(&directory).into_iter().flatten();
+        let mut paths = files.map(|file| file.unwrap().path());
+        let whole = |path: &std::path::PathBuf| path.extension().is_some_and(|e| e == "pftrace");
+        if let Some(path) = paths.find(whole) {
+            break path;
+        }
+        std::thread::yield_now();
+    };
+    assert!(written.to_str().unwrap().ends_with("-signal.pftrace"));
+    let trace = perfetto_support::Trace::parse(&std::fs::read(written).unwrap());
+    trace.check();
+    assert!(trace.slices().iter().any(|s| s.begun.name == "calm"));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+#[test]
 fn mistakes_are_named() {
     if is_inside() {
         let error = Runtime::new().unwrap_err();
@@ -200,6 +294,10 @@ fn mistakes_are_named() {
         ("TRESS_DUMP", "SIGNAL"),
         ("TRESS_DUMP", "0"),
         ("TRESS_DUMP", "9"),
+        ("TRESS_RECORDER", "perhaps"),
+        ("TRESS_RECORD", "SIGUSR2"),
+        ("TRESS_RECORD", "SIGUSR2:"),
+        ("TRESS_RECORD", "SIGNAL:here"),
     ] {
         let text = stderr(&run("mistakes_are_named", &[(name, value)]));
         assert!(text.contains(name) && text.contains(value), "{text}");

@@ -428,6 +428,7 @@ impl Builder {
     /// ```
     #[track_caller]
     pub fn build(&mut self) -> io::Result<Runtime> {
+        self.show_in_console()?;
         self.ready().build().map(Runtime)
     }
 
@@ -450,6 +451,7 @@ impl Builder {
     /// ```
     #[track_caller]
     pub fn build_local(&mut self, options: LocalOptions) -> io::Result<LocalRuntime> {
+        self.show_in_console()?;
         self.ready().build_local(options).map(LocalRuntime)
     }
 
@@ -845,6 +847,20 @@ impl Builder {
     }
 
     #[track_caller]
+    /// Starts the console, if the environment wants one, and lets the runtime be seen from its beginning.
+    #[cfg(feature = "console")]
+    fn show_in_console(&mut self) -> io::Result<()> {
+        if super::console::is_on()? {
+            self.inner.sight(true);
+        }
+        Ok(())
+    }
+
+    #[cfg(not(feature = "console"))]
+    fn show_in_console(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
     fn ready(&mut self) -> &mut tress::runtime::Builder {
         if let Some((scale, width, buckets)) = self.scaled {
             let configuration = HistogramConfiguration::scaled(scale, width, buckets);

@@ -9,6 +9,8 @@
 //! of [`tress::runtime`].
 
 mod builder;
+#[cfg(feature = "console")]
+mod console;
 mod local;
 #[allow(clippy::module_inception)]
 mod runtime;

@@ -14,6 +14,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use tress::trace::{WaitKind, note};
 
 impl Host {
     /// Sends a value to the inbox of a process, without waiting.
@@ -259,9 +260,16 @@ impl<H: Borrow<Host>> InLine<H> {
             .ticket
             .as_ref()
             .expect("a future that is ready is not polled again");
-        let outcome = std::task::ready!(ticket.poll(cx.waker()));
-        self.ticket = None;
-        Poll::Ready(outcome)
+        let polled = ticket.poll(cx.waker());
+        let slot = self.host.borrow().taken_slot(self.to);
+        match polled.is_pending() {
+            true => note::waits(false, WaitKind::ChannelSend, slot),
+            false => {
+                note::served(slot);
+                self.ticket = None;
+            }
+        }
+        polled
     }
 }
 
@@ -282,6 +290,7 @@ impl<H: Borrow<Host>> Drop for InLine<H> {
     fn drop(&mut self) {
         if let Some(ticket) = &self.ticket {
             let slot = self.host.borrow().taken_slot(self.to);
+            note::gives_up(WaitKind::ChannelSend, slot);
             slot.leave_line(self.to.id().generation(), ticket);
         }
     }

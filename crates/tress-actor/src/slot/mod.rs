@@ -63,6 +63,7 @@ use state::Word;
 use std::num::NonZeroU32;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Waker;
+use tress::trace::{WaitKind, note};
 
 #[derive(Debug)]
 pub(crate) struct Slot {
@@ -212,7 +213,10 @@ impl Slot {
             return self.send_dropping(generation, message);
         }
         match self.room.reserve(generation) {
-            Reserved::Place => self.put_message(generation, message)?,
+            Reserved::Place => {
+                note::grown(WaitKind::Mailbox, self, || self.room.taken() as usize);
+                self.put_message(generation, message)?;
+            }
             Reserved::Full => return self.send_full(generation, message, if_full),
             Reserved::Gone => return Err(Refused::Gone(message)),
         }
@@ -403,6 +407,13 @@ impl Slot {
         drained
     }
 
+    /// Notes that the running task, which is the process's, has found its mailbox empty, and waits for an event.
+    #[inline(always)]
+    pub(crate) fn is_waited_for(&self) {
+        note::waits(true, WaitKind::Mailbox, self);
+        note::emptied(self);
+    }
+
     /// Takes events out. If none comes out, none is left.
     #[inline]
     fn take_out(&self, back: &mut Back, into: &mut Chain, most: usize) -> (Drained, Owed) {
@@ -494,6 +505,7 @@ impl Slot {
         let mut back = self.back.lock();
         self.word.complete();
         self.room.close();
+        note::emptied(self);
         self.inbox.close(&mut back.sorted);
         back.close()
     }

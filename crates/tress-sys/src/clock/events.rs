@@ -121,6 +121,12 @@ impl Scale {
         self.length(count.saturating_sub(self.zero))
     }
 
+    /// Returns the count at this time after the clock's first use.
+    #[inline]
+    pub fn count_at(&self, at: Duration) -> u64 {
+        self.zero.saturating_add(self.counts(at))
+    }
+
     /// Returns the nanoseconds that this number of counts takes.
     #[inline]
     pub fn length(&self, counts: u64) -> u64 {
@@ -150,6 +156,15 @@ mod tests {
         let ratio = measured / elapsed.as_nanos() as f64;
         // A thread that was interrupted between two reads makes them differ.
         assert!((0.8..1.25).contains(&ratio), "{ratio}");
+    }
+
+    #[test]
+    fn times_and_counts_belong_together() {
+        let scale = Scale::measure();
+        let at = scale.at(Clock::new().now());
+        let back = scale.at(scale.count_at(Duration::from_nanos(at)));
+        assert!(at.abs_diff(back) <= 1 + at / 1_000_000_000);
+        assert_eq!(scale.count_at(Duration::MAX), u64::MAX);
     }
 
     #[test]

@@ -3,12 +3,12 @@
 #[cfg(all(unix, not(loom), not(miri)))]
 mod unix;
 #[cfg(all(unix, not(loom), not(miri)))]
-pub use unix::{preemptions, thread_times};
+pub use unix::{preemptions, thread_times, thread_times_of};
 
 #[cfg(any(not(unix), loom, miri))]
 mod unknown;
 #[cfg(any(not(unix), loom, miri))]
-pub use unknown::{preemptions, thread_times};
+pub use unknown::{preemptions, thread_times, thread_times_of};
 
 use std::time::Duration;
 
@@ -34,5 +34,19 @@ mod tests {
         // It never goes faster than time; clocks differ by a little.
         assert!(start.elapsed() >= Duration::from_millis(1));
         assert!(thread_times().unwrap().waited >= before.waited);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn those_of_another_thread_can_be_asked_for() {
+        use super::thread_times_of;
+        // SAFETY: it only reads the id.
+        let thread = unsafe { libc::syscall(libc::SYS_gettid) } as u64;
+        let seen = std::thread::spawn(move || thread_times_of(thread));
+        let seen = seen.join().unwrap().unwrap();
+        let own = thread_times().unwrap();
+        assert!(seen.cpu <= own.cpu);
+        assert!(seen.waited <= own.waited);
+        assert!(thread_times_of(u64::MAX).is_none());
     }
 }

@@ -23,17 +23,42 @@ fn cpu_time() -> Option<Duration> {
 /// only as new as the scheduler's last look at the thread.)
 #[cfg(target_os = "linux")]
 fn waited() -> Option<Duration> {
+    schedstat("/proc/thread-self/schedstat").map(|[_, waited]| waited)
+}
+
+/// Returns the times on a core and in line for one.
+#[cfg(target_os = "linux")]
+fn schedstat(path: &str) -> Option<[Duration; 2]> {
     use std::io::Read;
     let mut text = [0; 64];
-    let mut file = std::fs::File::open("/proc/thread-self/schedstat").ok()?;
+    let mut file = std::fs::File::open(path).ok()?;
     let length = file.read(&mut text).ok()?;
     let text = std::str::from_utf8(&text[..length]).ok()?;
-    let waited = text.split_ascii_whitespace().nth(1)?;
-    Some(Duration::from_nanos(waited.parse().ok()?))
+    let mut numbers = text.split_ascii_whitespace();
+    let mut time = || Some(Duration::from_nanos(numbers.next()?.parse().ok()?));
+    Some([time()?, time()?])
 }
 
 #[cfg(not(target_os = "linux"))]
 fn waited() -> Option<Duration> {
+    None
+}
+
+/// Returns what the thread of this process with the kernel's id `thread` had of the cores, `None` if it cannot be known.
+///
+/// The time on a core is only as new as the scheduler's last look at the thread.
+#[cfg(target_os = "linux")]
+pub fn thread_times_of(thread: u64) -> Option<ThreadTimes> {
+    let [cpu, waited] = schedstat(&format!("/proc/self/task/{thread}/schedstat"))?;
+    Some(ThreadTimes {
+        cpu,
+        waited: Some(waited),
+    })
+}
+
+/// Returns `None`: what another thread had of the cores cannot be known.
+#[cfg(not(target_os = "linux"))]
+pub fn thread_times_of(_: u64) -> Option<ThreadTimes> {
     None
 }
 

@@ -118,6 +118,7 @@ pub use sender::{Sender, WeakSender};
 /// assert!(sent.is_ok());
 /// # });
 /// ```
+#[track_caller]
 pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     builder().capacity(capacity).build()
 }
@@ -135,6 +136,7 @@ pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
 /// }
 /// assert_eq!(rx.len(), 1000);
 /// ```
+#[track_caller]
 pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
     builder().build()
 }
@@ -152,6 +154,7 @@ pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
 /// assert_eq!(rx.try_recv().unwrap(), 2);
 /// assert!(rx.try_recv().unwrap_err().is_empty());
 /// ```
+#[track_caller]
 pub fn conflated<T>() -> (Sender<T>, Receiver<T>) {
     builder().capacity(1).overflow(Overflow::DropOldest).build()
 }

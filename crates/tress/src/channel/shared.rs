@@ -47,6 +47,7 @@ pub(super) use by_kind;
 
 impl<T> Channel<T> {
     /// Creates a channel with one sender and one receiver. A `capacity` of `None` means unbounded.
+    #[track_caller]
     pub(super) fn new(
         capacity: Option<usize>,
         overflow: Overflow,

@@ -1,6 +1,7 @@
 #[cfg(doc)]
 use super::wait;
 use super::{fiber, wait_as};
+use crate::sight::WaitKind;
 use crate::sync::Notify;
 use crate::task::Id;
 use crate::time;
@@ -69,7 +70,7 @@ fn identity(what: &str) -> Coroutine {
         Coroutine(Arc::new(Identity {
             id: task.id(),
             name: task.name().map(Box::from),
-            unparked: Notify::new(),
+            unparked: Notify::known_as(WaitKind::Coroutine),
         }))
     });
     identity.clone()

@@ -9,6 +9,7 @@ use super::file::{Memory, Refusal};
 use crate::context;
 use crate::runtime::Busy;
 use crate::runtime::driver::with_current_driver;
+use crate::sight::{self, WaitKind};
 use position::Position;
 use std::ffi::CString;
 use std::fs::File;
@@ -34,7 +35,12 @@ impl<O: Operation> Future for UnderWay<O> {
     type Output = O::Output;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<O::Output> {
-        Pin::new(&mut self.submission).poll(cx)
+        let polled = Pin::new(&mut self.submission).poll(cx);
+        if polled.is_pending() {
+            let operation = sight::address(&self.submission);
+            sight::waits_longer(WaitKind::Operation, operation, None);
+        }
+        polled
     }
 }
 

@@ -1,4 +1,4 @@
-use super::source::{Source, attempts};
+use super::source::{self, Source, attempts};
 use super::{Interest, Ready};
 use crate::task::coop;
 use crate::words;
@@ -301,7 +301,7 @@ impl<T: AsRawFd> AsyncFd<T> {
         direction: Direction,
     ) -> Poll<io::Result<ReadyEvent>> {
         let progress = ready!(coop::poll_proceed(cx));
-        let event = ready!(self.registration()?.poll_ready(cx, direction));
+        let event = ready!(source::poll_ready(self.registration()?, cx, direction));
         progress.made_progress();
         Poll::Ready(event)
     }
@@ -461,7 +461,7 @@ impl<T: AsRawFd> AsyncFd<T> {
     /// # Ok::<(), std::io::Error>(()) }).unwrap();
     /// ```
     pub async fn ready(&self, interest: Interest) -> io::Result<AsyncFdReadyGuard<'_, T>> {
-        let event = self.registration()?.readiness(interest).await?;
+        let event = source::ready(self.registration()?, interest).await?;
         Ok(AsyncFdReadyGuard::new(self, event))
     }
 
@@ -492,7 +492,7 @@ impl<T: AsRawFd> AsyncFd<T> {
         &mut self,
         interest: Interest,
     ) -> io::Result<AsyncFdReadyMutGuard<'_, T>> {
-        let event = self.registration()?.readiness(interest).await?;
+        let event = source::ready(self.registration()?, interest).await?;
         Ok(AsyncFdReadyMutGuard::new(self, event))
     }
 

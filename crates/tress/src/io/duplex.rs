@@ -1,6 +1,7 @@
 use super::pipe::{self, Pipe};
 use super::wake::wake_all;
 use super::{AsyncRead, AsyncWrite, ReadBuf};
+use crate::sight::{self, WaitKind};
 use crate::sys::Mutex;
 use std::fmt;
 use std::io::{self, IoSlice};
@@ -82,7 +83,10 @@ impl AsyncRead for DuplexStream {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        pipe::poll(cx, |looker| self.incoming.lock().read(looker, buf))
+        let pipe = sight::address(&*self.incoming);
+        pipe::poll(cx, WaitKind::Read, pipe, |looker| {
+            self.incoming.lock().read(looker, buf)
+        })
     }
 }
 
@@ -110,7 +114,10 @@ impl AsyncWrite for DuplexStream {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        pipe::poll(cx, |looker| self.outgoing.lock().write(looker, bufs))
+        let pipe = sight::address(&*self.outgoing);
+        pipe::poll(cx, WaitKind::Write, pipe, |looker| {
+            self.outgoing.lock().write(looker, bufs)
+        })
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -1,11 +1,13 @@
 //! Reads and writes with buffers that are given away and come back.
 
 use super::source::Source;
+use crate::sight::{self, WaitKind};
 use crate::task::coop;
 use crate::words;
 use std::future::{Future, poll_fn};
 use std::io;
 use std::mem::MaybeUninit;
+use std::pin::pin;
 use tress_driver::{Buffer, BufferMut, Interest};
 
 /// Methods for reading into buffers that the operation owns until it is done.
@@ -281,7 +283,7 @@ where
             return (result, buffer);
         }
     }
-    let mut buffer = match finish(start(source, buffer)).await {
+    let mut buffer = match finish(start(source, buffer), WaitKind::Read).await {
         Ok(done) => return done,
         Err(buffer) => buffer,
     };
@@ -328,7 +330,7 @@ where
     F: Future<Output = (io::Result<usize>, B)>,
 {
     coop::consume_budget().await;
-    let mut buffer = match finish(start(source, buffer)).await {
+    let mut buffer = match finish(start(source, buffer), WaitKind::Write).await {
         Ok(done) => return done,
         Err(buffer) => buffer,
     };
@@ -340,13 +342,33 @@ where
     (result, buffer)
 }
 
+/// Waits for an operation, and notes that the running task does.
+async fn noted<F: Future>(operation: F, kind: WaitKind) -> F::Output {
+    let mut operation = pin!(operation);
+    poll_fn(|cx| {
+        let polled = operation.as_mut().poll(cx);
+        let resource = sight::address(&*operation);
+        match polled.is_pending() {
+            true => sight::waits_longer(kind, resource, None),
+            false => sight::served(resource),
+        }
+        polled
+    })
+    .await
+}
+
 /// Returns the result of the operation, or the buffer if it is to be used in another way.
-async fn finish<B, F>(started: Result<F, Refused<B>>) -> Result<(io::Result<usize>, B), B>
+///
+/// While it waits, it does so for what `kind` says.
+async fn finish<B, F>(
+    started: Result<F, Refused<B>>,
+    kind: WaitKind,
+) -> Result<(io::Result<usize>, B), B>
 where
     F: Future<Output = (io::Result<usize>, B)>,
 {
     match started {
-        Ok(submission) => match submission.await {
+        Ok(submission) => match noted(submission, kind).await {
             // Some kernels do not wait for descriptors in non-blocking mode.
             (Err(error), buffer) if error.kind() == io::ErrorKind::WouldBlock => Err(buffer),
             done => Ok(done),

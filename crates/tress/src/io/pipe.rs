@@ -1,4 +1,5 @@
 use super::ReadBuf;
+use crate::sight::{self, WaitKind};
 use crate::task::coop;
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
@@ -45,8 +46,12 @@ pub(super) struct Looker<'a> {
 
 /// Polls a pipe by `look`, which calls one of its methods, possibly behind a lock that it has released when
 /// it returns.
+///
+/// While it waits, it does so for what `kind` says, and for the pipe that is known by `resource`.
 pub(super) fn poll<R>(
     cx: &mut Context<'_>,
+    kind: WaitKind,
+    resource: u64,
     mut look: impl FnMut(&mut Looker<'_>) -> Looked<R>,
 ) -> Poll<R> {
     let budget = ready!(coop::poll_proceed(cx));
@@ -61,9 +66,13 @@ pub(super) fn poll<R>(
                 if let Some(woken) = woken {
                     woken.wake();
                 }
+                sight::served(resource);
                 return Poll::Ready(result);
             }
-            Looked::Registered => return Poll::Pending,
+            Looked::Registered => {
+                sight::waits_longer(kind, resource, None);
+                return Poll::Pending;
+            }
             Looked::NeedsWaker => looker.spare = Some(looker.waker.clone()),
         }
     }

@@ -1,6 +1,7 @@
 use super::pipe::{self, Pipe};
 use super::wake::wake_all;
 use super::{AsyncRead, AsyncWrite, ReadBuf, ReadHalf, WriteHalf, split};
+use crate::sight::{self, WaitKind};
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -89,7 +90,10 @@ impl AsyncRead for SimplexStream {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        pipe::poll(cx, |looker| self.pipe.read(looker, buf))
+        let pipe = sight::address(&self.pipe);
+        pipe::poll(cx, WaitKind::Read, pipe, |looker| {
+            self.pipe.read(looker, buf)
+        })
     }
 }
 
@@ -116,7 +120,10 @@ impl AsyncWrite for SimplexStream {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        pipe::poll(cx, |looker| self.pipe.write(looker, bufs))
+        let pipe = sight::address(&self.pipe);
+        pipe::poll(cx, WaitKind::Write, pipe, |looker| {
+            self.pipe.write(looker, bufs)
+        })
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -14,6 +14,7 @@ mod watched;
 use crate::io::ReadBuf;
 use crate::io::ring::{Descriptor, Held, Loan, Name};
 use crate::runtime::driver::IoHandle;
+use crate::sight::WaitKind;
 use crate::task::coop;
 use std::fmt;
 use std::future::Future;
@@ -22,7 +23,7 @@ use std::io;
 use std::sync::OnceLock;
 use std::task::{Context, Poll, ready};
 use tress_driver::{Direction, Gone, Interest, Ready, Registration};
-use watched::{Attempt, Attempts, Tried, Watched, nothing};
+use watched::{Attempt, Attempts, Tried, Watched, nothing, readiness};
 
 pub(crate) struct Source<T: tress_driver::Source> {
     // Dropped before `inner`: a registration that outlived it would name the descriptor of another object.
@@ -79,6 +80,13 @@ impl<T: tress_driver::Source> Source<T> {
             watched: Watched::new(runtime, interest),
             inner: Held::new(inner),
         }
+    }
+
+    /// Says what tasks wait for that wait for the source to be readable, if not for bytes or connections.
+    #[cfg_attr(not(unix), allow(dead_code, reason = "for descriptors of Unix"))]
+    pub(crate) fn known_as(mut self, kind: WaitKind) -> Source<T> {
+        self.watched.readable_is = kind;
+        self
     }
 
     /// Sets the readiness that a task finds that waits before anything is known: an attempt is likely to
@@ -325,11 +333,10 @@ impl<T: tress_driver::Source> Source<T> {
                 }
             }
         }
-        let result = ready!(
-            self.watched
-                .registration_assuming(self.inner.name(), Ready::EMPTY)?
-                .poll_ready(cx, direction)
-        );
+        let registration = self
+            .watched
+            .registration_assuming(self.inner.name(), Ready::EMPTY)?;
+        let result = ready!(self.watched.poll_ready(registration, cx, direction));
         progress.made_progress();
         Poll::Ready(result.map(|_| ()))
     }
@@ -339,7 +346,8 @@ impl<T: tress_driver::Source> Source<T> {
     /// # Cancel safety
     /// Waiting takes nothing.
     pub(crate) async fn connecting(&self) -> io::Result<()> {
-        let readiness = self.registration()?.readiness(Interest::WRITABLE);
+        let registration = self.registration()?;
+        let readiness = readiness(registration, Interest::WRITABLE, WaitKind::Write);
         readiness.await.map(|_| ())
     }
 
@@ -356,13 +364,32 @@ impl<T: tress_driver::Source> Source<T> {
                 }
             }
         }
-        let event = self
+        let registration = self
             .watched
-            .registration_assuming(self.inner.name(), Ready::EMPTY)?
-            .readiness(interest)
-            .await?;
+            .registration_assuming(self.inner.name(), Ready::EMPTY)?;
+        let kind = self.watched.kind_of(interest);
+        let event = readiness(registration, interest, kind).await?;
         Ok(event.ready())
     }
+}
+
+/// Polls a registration of a source of bytes, and notes that the running task waits for it.
+#[cfg(unix)]
+pub(super) fn poll_ready(
+    registration: &Registration,
+    cx: &mut Context<'_>,
+    direction: Direction,
+) -> Poll<io::Result<tress_driver::ReadyEvent>> {
+    watched::poll_ready(registration, cx, direction, WaitKind::Read)
+}
+
+/// Waits until a registration is ready for any of `interest`.
+#[cfg(unix)]
+pub(super) async fn ready(
+    registration: &Registration,
+    interest: Interest,
+) -> io::Result<tress_driver::ReadyEvent> {
+    readiness(registration, interest, watched::kind_of(interest)).await
 }
 
 /// Calls `f` until it would not block, waits for `interest` in between, and yields when the budget is used

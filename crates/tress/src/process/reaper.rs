@@ -3,6 +3,7 @@
 use super::pidfd;
 use crate::io::source::Source;
 use crate::runtime::driver::IoHandle;
+use crate::sight::WaitKind;
 use crate::signal::unix::{Signal, SignalKind, signal_in};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -115,7 +116,7 @@ impl News {
         match pidfd::open(pid) {
             Some(fd) => {
                 let source = Source::lazy_in(home.clone(), fd, Interest::READABLE);
-                Ok(News::Descriptor(source))
+                Ok(News::Descriptor(source.known_as(WaitKind::Child)))
             }
             None => News::signal(home),
         }

@@ -2,6 +2,7 @@
 
 use super::claim::Refusal;
 use super::lane::{Lane, Queue};
+use crate::sight::WaitKind;
 use crate::wait::{IDLE, WAITING, Waiter};
 use std::future::Future;
 use std::pin::Pin;
@@ -90,6 +91,15 @@ impl<'a, L: Lane> Acquire<'a, L> {
     }
 
     fn poll_line(&self, cx: &mut Context<'_>) -> Poll<Result<(), Closed>> {
+        let begins = self.waiter.phase() == IDLE;
+        let polled = self.poll_in_line(cx);
+        if polled.is_pending() {
+            self.queue.waits(begins, WaitKind::ChannelSend);
+        }
+        polled
+    }
+
+    fn poll_in_line(&self, cx: &mut Context<'_>) -> Poll<Result<(), Closed>> {
         loop {
             match self.waiter.phase() {
                 IDLE => return self.get_in_line(cx.waker()),
@@ -159,6 +169,7 @@ impl<'a, L: Lane> Acquire<'a, L> {
     /// Called when the future is dropped while in line, or before it has seen the outcome.
     #[cold]
     fn cancel(&self) {
+        self.queue.gives_up(WaitKind::ChannelSend);
         let mut line = self.queue.line().lock();
         let (places, waker) = match self.waiter.phase() {
             WAITING => {

@@ -18,6 +18,7 @@
 
 use super::lane::{Lane, Queue};
 use super::tail::{POSITION_MASK, Tail, distance};
+use crate::sight::WaitKind;
 use crate::sys::atomic::Ordering;
 use crate::sys::{Mutex, MutexGuard};
 use crate::wait::{FIRST_OUTCOME, IDLE, WAITING, WaitList, Waiter, WakeBatch};
@@ -161,6 +162,9 @@ impl<L: Many> Queue<L> {
         }
         // Tells the receivers even if a waker of a sender panics.
         let _tell = Tell(self);
+        if gone {
+            self.is_empty_now();
+        }
         self.close(gone);
     }
 }
@@ -204,6 +208,7 @@ impl<'a, L: Many> Arrive<'a, L> {
 
     fn poll_line(&self, cx: &mut Context<'_>) -> Poll<Result<L::Message, Over>> {
         let mut called = false;
+        let begins = self.waiter.phase() == IDLE;
         loop {
             match self.waiter.phase() {
                 IDLE | WAITING => {}
@@ -218,6 +223,8 @@ impl<'a, L: Many> Arrive<'a, L> {
                 Taken::Over => Err(Over),
                 Taken::Empty => {
                     if self.get_in_line(cx.waker(), called) {
+                        self.queue.waits(begins, WaitKind::ChannelReceive);
+                        self.queue.is_empty_now();
                         return Poll::Pending;
                     }
                     called = false;
@@ -284,6 +291,7 @@ impl<'a, L: Many> Arrive<'a, L> {
     /// Called when the future is done, or dropped, while it is in line or called.
     #[cold]
     fn leave(&self) {
+        self.queue.gives_up(WaitKind::ChannelReceive);
         let mut line = self.queue.receivers();
         match self.waiter.phase() {
             WAITING => {

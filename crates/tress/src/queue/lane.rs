@@ -7,11 +7,13 @@
 //! A flavour is a [`Lane`]: how messages are kept, and how receivers come to them.
 
 use super::acquire::Request;
-use super::tail::{MAX_RESERVED, Tail, TailWord};
-use crate::sys::atomic::{AtomicBool, AtomicU64};
+use super::tail::{MAX_RESERVED, Tail, TailWord, distance};
+use crate::sight::{self, Site, WaitKind};
+use crate::sys::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sys::{CachePadded, Mutex};
 use crate::wait::{Bell, Listener, WaitList};
 use std::future::poll_fn;
+use std::panic::Location;
 use std::pin::pin;
 
 /// The capacity of an unbounded queue.
@@ -88,6 +90,8 @@ pub(super) struct SharedPart<P> {
     pub(super) line: Mutex<WaitList<Request>>,
     /// Rung when the queue is closed.
     pub(super) closing: Bell,
+    /// Where the queue was created.
+    pub(super) site: Site,
     pub(super) lane: P,
 }
 
@@ -98,6 +102,7 @@ unsafe impl<L: Lane> Send for Queue<L> where L::Message: Send {}
 unsafe impl<L: Lane> Sync for Queue<L> where L::Message: Send {}
 
 impl<L: Lane> Queue<L> {
+    #[track_caller]
     pub(super) fn with_parts(
         capacity: usize,
         tail: L::Tail,
@@ -118,10 +123,54 @@ impl<L: Lane> Queue<L> {
                 capacity,
                 waiting: AtomicBool::new(false),
                 line: Mutex::new(WaitList::new()),
-                closing: Bell::new(),
+                closing: Bell::new(WaitKind::ChannelClosed),
+                site: Location::caller(),
                 lane: shared,
             }),
         }
+    }
+
+    /// Notes that the running task waits at the queue for what `kind` says, and whether it `begins` to wait.
+    #[inline(always)]
+    pub(super) fn waits(&self, begins: bool, kind: WaitKind) {
+        sight::waits_if(begins, kind, sight::address(self), Some(self.shared.site));
+    }
+
+    /// Notes that a wait, if the poll that is under way has noted one, is given up.
+    #[inline(always)]
+    pub(super) fn gives_up(&self, kind: WaitKind) {
+        sight::gives_up(kind, sight::address(self));
+    }
+
+    /// Notes how long the queue is after a message was sent, if it has no limit.
+    #[inline(always)]
+    pub(crate) fn has_grown(&self) {
+        if sight::is_on() {
+            self.note_length();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn note_length(&self) {
+        if !self.is_bounded() {
+            // The head first: the tail is not before it then.
+            let head = self.head.position.load(Ordering::Acquire);
+            let length = distance(self.tail().position(), head) as usize;
+            let address = sight::address(self);
+            sight::grown(
+                WaitKind::ChannelReceive,
+                address,
+                Some(self.shared.site),
+                length,
+            );
+        }
+    }
+
+    /// Notes that a receiver has found the queue empty, or that it is dropped.
+    #[inline(always)]
+    pub(super) fn is_empty_now(&self) {
+        sight::emptied(sight::address(self));
     }
 
     pub(crate) fn max_capacity(&self) -> usize {

@@ -44,6 +44,7 @@ pub(crate) struct Spot<T> {
 
 impl<T> Queue<List<T>> {
     /// Creates a queue for up to `capacity` messages, or any number if that is `UNBOUNDED`.
+    #[track_caller]
     pub(crate) fn list(capacity: usize) -> Queue<List<T>> {
         let (chain, block) = Chain::new();
         let head = Head {
@@ -175,6 +176,7 @@ impl<T> Many for List<T> {
 
     #[inline(always)]
     fn fill(queue: &Queue<Self>, spot: Spot<T>, message: T) {
+        queue.has_grown();
         // SAFETY: a spot is a claimed slot, in a block that stays until all receivers are done with
         // it, and it is filled here for the only time.
         unsafe { spot.block.as_ref().slot(spot.position).put(message) };

@@ -73,6 +73,7 @@ impl<T> Slots<T> {
 impl<T> Queue<Ring<T>> {
     /// Creates a queue for up to `capacity` messages, at least one. Returns `None` if the ring would be too
     /// large.
+    #[track_caller]
     pub(crate) fn ring(capacity: usize) -> Option<Queue<Ring<T>>> {
         if capacity > RING_BYTES_MAX / size_of::<StampedSlot<T>>() / 2 {
             return None;

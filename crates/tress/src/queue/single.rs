@@ -108,6 +108,7 @@ impl<T> Chained for Single<T> {
 
 impl<T> Queue<Single<T>> {
     /// Creates an empty queue with one sender, and its receiver.
+    #[track_caller]
     pub(crate) fn single(capacity: usize) -> (Arc<Queue<Single<T>>>, Consumer<T>) {
         let (chain, block) = Chain::new();
         let head = Head {

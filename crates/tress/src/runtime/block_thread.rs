@@ -1,8 +1,9 @@
 //! Waiting for a future by blocking the thread.
 
 use super::{check_blocking_allowed, park_thread};
-use std::future::Future;
-use std::pin::pin;
+use crate::sight;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
@@ -34,7 +35,20 @@ pub(crate) fn block_on<F: Future>(what: &str, future: F) -> F::Output {
     match polled {
         Poll::Ready(output) => output,
         // No spin: the primitives spin themselves where that pays.
-        Poll::Pending => park_thread::block_on(future, Duration::ZERO, 1),
+        Poll::Pending => block_on_noted(future),
+    }
+}
+
+/// Blocks this thread until `future` is ready. If a task runs on it, that waits for what the future waits for.
+fn block_on_noted<F: Future>(mut future: Pin<&mut F>) -> F::Output {
+    let noted = poll_fn(|cx| poll_noted(future.as_mut(), cx));
+    park_thread::block_on(pin!(noted), Duration::ZERO, 1)
+}
+
+fn poll_noted<F: Future>(future: Pin<&mut F>, cx: &mut Context<'_>) -> Poll<F::Output> {
+    match sight::is_on() {
+        true => sight::watch_blocking(|| future.poll(cx)),
+        false => future.poll(cx),
     }
 }
 
@@ -50,5 +64,7 @@ pub(crate) fn block_on_until<F: Future>(
     future: F,
 ) -> Option<F::Output> {
     check_blocking_allowed(what);
-    park_thread::block_on_until(pin!(future), deadline)
+    let mut future = pin!(future);
+    let noted = poll_fn(|cx| poll_noted(future.as_mut(), cx));
+    park_thread::block_on_until(pin!(noted), deadline)
 }

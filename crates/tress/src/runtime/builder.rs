@@ -1,6 +1,7 @@
 //! [`Builder`]: the options of a runtime, and how it is put together from them.
 
 use super::diagnostics::{Diagnostics, Resolved};
+use super::flight::Flight;
 use super::handle::Id;
 use super::local_runtime::{LocalOptions, LocalRuntime};
 use super::metrics::histogram::{Histogram, HistogramConfiguration};
@@ -1123,6 +1124,9 @@ impl Builder {
             blocking_hooks: hooks.of_blocking(),
             names: Names::default(),
             sections: Sections::default(),
+            flight: Flight::new(diagnostics.triggers.clone()),
+            #[cfg(all(feature = "sight", not(loom)))]
+            sight: self.diagnostics.sight.state(),
             trace_file: diagnostics.trace_file.clone(),
             time_enabled: self.enable_time,
             #[cfg(feature = "driver")]

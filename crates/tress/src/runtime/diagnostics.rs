@@ -5,6 +5,7 @@ mod on_signal;
 
 use super::Shared;
 use super::builder::{Builder, invalid};
+use super::flight::Triggers;
 use super::trace::Trace;
 use crate::scheduler::slow_poll::{Callback, SlowPoll, SlowPolls};
 use crate::sys::atomic::Ordering;
@@ -31,6 +32,10 @@ pub(super) struct Diagnostics {
     slow_poll: Option<Duration>,
     on_slow_poll: Option<Callback>,
     slow_poll_backtrace: bool,
+    recorder: Option<bool>,
+    triggers: Triggers,
+    #[cfg(all(feature = "sight", not(loom)))]
+    pub(super) sight: super::sight::Options,
 }
 
 impl fmt::Debug for Diagnostics {
@@ -40,6 +45,8 @@ impl fmt::Debug for Diagnostics {
             .field("trace_every", &self.every)
             .field("slow_poll_threshold", &self.slow_poll)
             .field("slow_poll_backtrace", &self.slow_poll_backtrace)
+            .field("flight_recorder", &self.recorder)
+            .field("triggers", &self.triggers)
             .finish_non_exhaustive()
     }
 }
@@ -53,6 +60,13 @@ pub(super) struct Resolved {
     pub(super) slow_polls: Option<SlowPolls>,
     /// The signal at which the runtime is dumped.
     dump: Option<i32>,
+    /// The flight recorder is on from the start.
+    recorder: bool,
+    pub(super) triggers: Triggers,
+    /// The signal at which the flight recorder writes a file.
+    record: Option<i32>,
+    #[cfg(all(feature = "sight", not(loom)))]
+    sight: bool,
 }
 
 impl Builder {
@@ -180,6 +194,63 @@ impl Builder {
     }
 }
 
+/// The flight recorder.
+impl Builder {
+    /// Sets whether the [flight recorder](crate::trace::FlightRecorder) is on from the start.
+    ///
+    /// Default: off, unless the environment variable `TRESS_RECORDER` is `1`.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Builder::new_multi_thread().flight_recorder(true).build()?;
+    /// assert!(rt.handle().trace().recorder().is_on());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn flight_recorder(&mut self, yes: bool) -> &mut Self {
+        self.diagnostics.recorder = Some(yes);
+        self
+    }
+
+    /// Writes what the flight recorder has to a file in `directory` when a [slow poll](Builder::slow_poll_threshold) is
+    /// reported.
+    ///
+    /// It switches the flight recorder on, unless [`flight_recorder(false)`](Builder::flight_recorder) is said. The files
+    /// are in Perfetto's format, and named `tress-PID-RUNTIME-NUMBER-slow-poll.pftrace`. There is at most one every ten
+    /// seconds, whatever the reason, and the runtime removes all but its last ten. The directory is made if it is missing.
+    /// A file that cannot be written is reported on standard error.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use std::time::Duration;
+    ///
+    /// let rt = tress::runtime::Builder::new_multi_thread()
+    ///     .slow_poll_threshold(Duration::from_millis(50))
+    ///     .record_on_slow_poll("traces")
+    ///     .build()?;
+    /// # drop(rt);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn record_on_slow_poll(&mut self, directory: impl Into<PathBuf>) -> &mut Self {
+        self.diagnostics.triggers.slow_poll = Some(directory.into());
+        self
+    }
+
+    /// Writes what the flight recorder has to a file in `directory` when a task panics.
+    ///
+    /// As for [`record_on_slow_poll`](Builder::record_on_slow_poll), with the reason `panic` in the name.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// let rt = tress::runtime::Builder::new_multi_thread().record_on_panic("traces").build()?;
+    /// # drop(rt);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn record_on_panic(&mut self, directory: impl Into<PathBuf>) -> &mut Self {
+        self.diagnostics.triggers.panic = Some(directory.into());
+        self
+    }
+}
+
 impl Diagnostics {
     pub(super) fn resolve(&self) -> io::Result<Resolved> {
         if self.every == Some(0) {
@@ -196,12 +267,24 @@ impl Diagnostics {
             ));
         }
         let trace_file = variable("TRESS_TRACE")?.map(PathBuf::from);
+        let (record, directory) = record_signal()?.unzip();
+        let triggers = Triggers {
+            signal: directory,
+            ..self.triggers.clone()
+        };
+        let said = switch("TRESS_RECORDER")?;
+        let recorder = self.recorder.or(said).unwrap_or_else(|| triggers.any());
         Ok(Resolved {
             events: self.events.or(trace_file.as_ref().map(|_| RING_SIZE)),
             every: self.every,
             trace_file,
             slow_polls: self.slow_polls()?,
             dump: dump_signal()?,
+            recorder,
+            triggers,
+            record,
+            #[cfg(all(feature = "sight", not(loom)))]
+            sight: self.sight.is_on()?,
         })
     }
 
@@ -251,6 +334,45 @@ fn dump_signal() -> io::Result<Option<i32>> {
     }
 }
 
+/// Parses a signal and a directory.
+#[cfg(all(unix, not(loom)))]
+fn record_signal() -> io::Result<Option<(i32, PathBuf)>> {
+    let Some(text) = variable("TRESS_RECORD")? else {
+        return Ok(None);
+    };
+    let parts = text.split_once(':').filter(|(_, path)| !path.is_empty());
+    let parsed =
+        parts.and_then(|(signal, path)| Some((on_signal::parse(signal)?, PathBuf::from(path))));
+    match parsed {
+        Some(parsed) => Ok(Some(parsed)),
+        None => Err(invalid(format!(
+            "TRESS_RECORD is {text:?}, but must be a signal and a directory, such as SIGUSR2:traces"
+        ))),
+    }
+}
+
+#[cfg(not(all(unix, not(loom))))]
+fn record_signal() -> io::Result<Option<(i32, PathBuf)>> {
+    match variable("TRESS_RECORD")? {
+        None => Ok(None),
+        Some(_) => Err(invalid(
+            "TRESS_RECORD is set, but there are no such signals on this system: use \
+             FlightRecorder::write"
+                .into(),
+        )),
+    }
+}
+
+/// Returns whether an environment variable switches something on or off.
+pub(super) fn switch(name: &str) -> io::Result<Option<bool>> {
+    match variable(name)?.as_deref() {
+        None => Ok(None),
+        Some("1") => Ok(Some(true)),
+        Some("0") => Ok(Some(false)),
+        Some(text) => Err(invalid(format!("{name} is {text:?}, but must be 1 or 0"))),
+    }
+}
+
 #[cfg(not(all(unix, not(loom))))]
 fn dump_signal() -> io::Result<Option<i32>> {
     match variable("TRESS_DUMP")? {
@@ -282,18 +404,38 @@ impl Resolved {
         if let Some(slow_polls) = &self.slow_polls {
             slow_polls.prepare();
         }
+        if self.recorder {
+            shared.start_flight()?;
+        }
         if let Some(signal) = self.dump {
-            dump_on(signal, shared)?;
+            on_signal(signal, Asked::Dump, shared)?;
+        }
+        if let Some(signal) = self.record {
+            on_signal(signal, Asked::Record, shared)?;
+        }
+        #[cfg(all(feature = "sight", not(loom)))]
+        {
+            super::living::add(shared);
+            if self.sight {
+                shared.start_sight()?;
+            }
         }
         Ok(())
     }
 }
 
+/// What a signal asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    Dump,
+    Record,
+}
+
 #[cfg(all(unix, not(loom)))]
-use on_signal::dump_on;
+use on_signal::on_signal;
 
 #[cfg(not(all(unix, not(loom))))]
-fn dump_on(_: i32, _: &Arc<Shared>) -> io::Result<()> {
+fn on_signal(_: i32, _: Asked, _: &Arc<Shared>) -> io::Result<()> {
     unreachable!("no signal was accepted")
 }
 
@@ -305,7 +447,11 @@ pub(super) fn write_trace(shared: &Arc<Shared>, path: &Path) {
     let path = numbered(path, number);
     let written = File::create(&path).and_then(|file| {
         let mut out = BufWriter::new(file);
-        Trace::new(shared.clone()).write_chrome(&mut out)?;
+        let trace = Trace::new(shared.clone());
+        match is_perfetto(&path) {
+            true => trace.write_perfetto(&mut out)?,
+            false => trace.write_chrome(&mut out)?,
+        }
         out.flush()
     });
     if let Err(error) = written {
@@ -315,6 +461,13 @@ pub(super) fn write_trace(shared: &Arc<Shared>, path: &Path) {
             path.display()
         );
     }
+}
+
+/// Returns whether a trace of this name is written in Perfetto's own format: its extension is `pftrace` or
+/// `perfetto-trace`.
+fn is_perfetto(path: &Path) -> bool {
+    let extension = path.extension().unwrap_or_default();
+    extension == "pftrace" || extension == "perfetto-trace"
 }
 
 /// Returns `trace.json`, then `trace-2.json` and so on.

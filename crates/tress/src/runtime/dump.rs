@@ -4,6 +4,7 @@
 //! for moments; if one cannot be had in 256 attempts the dump says so and goes on.
 
 use super::Shared;
+use super::waiting::Moment;
 use crate::identity::order;
 use crate::scheduler::{Current, Loop, Multi, Scheduler, Station};
 use crate::task::{TaskRef, task_id};
@@ -170,13 +171,21 @@ impl Shared {
         let mut alive: Vec<_> = described.filter(|task| !task.is_complete()).collect();
         order::by_key(&mut alive, |task| task.id().get());
         writeln!(out, "tasks: {}", alive.len())?;
+        let moment = Moment::if_on();
         let shown = alive.len().min(most);
         for task in &alive[..shown] {
             writeln!(out, "  {task}")?;
+            if let Some(moment) = &moment {
+                moment.write_waits(out, task.id().get())?;
+            }
         }
         more(out, "  ", alive.len(), shown)?;
         if !whole {
             writeln!(out, "  some are missing; {BUSY}")?;
+        }
+        if let Some(moment) = moment {
+            moment.write_roots(out)?;
+            moment.write_queues(out)?;
         }
         Ok(shown)
     }

@@ -23,7 +23,10 @@ mod diagnostics;
 #[cfg(feature = "driver")]
 pub(crate) mod driver;
 mod dump;
+pub(crate) mod flight;
 mod handle;
+#[cfg(all(feature = "sight", not(loom)))]
+pub(crate) mod living;
 pub(crate) mod local_runtime;
 mod maker;
 pub(crate) mod metrics;
@@ -32,9 +35,13 @@ pub(crate) mod park_thread;
 mod runtime;
 pub(crate) mod section;
 mod shutdown;
+#[cfg(all(feature = "sight", not(loom)))]
+pub(crate) mod sight;
 #[cfg(all(feature = "taskdump", not(loom)))]
 pub mod task_dump;
 pub(crate) mod trace;
+#[cfg_attr(loom, path = "no_waiting.rs")]
+mod waiting;
 
 pub use crate::task::hooks::TaskMeta;
 pub use builder::{Builder, UnhandledPanic};
@@ -58,13 +65,15 @@ pub(crate) use maker::Maker;
 
 use crate::blocking::Pool;
 use crate::context::{self, Enter};
-use crate::identity::Names;
+use crate::identity::{Label, Names};
 use crate::scheduler::{Current, Multi, Rest, Scheduler, Worker};
+use crate::sight::as_root;
 use crate::spans::{self, What};
 use crate::sys::{Counter, SeedGenerator};
 use crate::task::{self, Batch, Counted, Hooks, JoinHandle, Origin, Ready, TaskRef};
 use crate::timer::{Armed, Clock, Timers};
 use crate::words;
+use flight::Flight;
 use section::Sections;
 use std::fmt;
 use std::future::Future;
@@ -95,6 +104,9 @@ pub(crate) struct Shared {
     pub(crate) blocking_hooks: Option<Arc<Hooks>>,
     pub(crate) names: Names,
     pub(crate) sections: Sections,
+    pub(crate) flight: Flight,
+    #[cfg(all(feature = "sight", not(loom)))]
+    pub(crate) sight: sight::State,
     /// Where the trace goes at the end.
     trace_file: Option<PathBuf>,
     pub(crate) time_enabled: bool,
@@ -218,11 +230,12 @@ impl Shared {
         handle
     }
 
-    /// Tells the user's hooks and subscribers, if there are any, that a task is about to be made. Returns the origin to
+    /// Counts a task that is about to be made, and tells the user's hooks and subscribers, if there are any. Returns the origin to
     /// make it with.
     /// The caller holds no lock.
     #[inline(always)]
     pub(crate) fn adopt(&self, id: task::Id, origin: Origin, what: What) -> Origin {
+        self.count_spawns(|| origin.label_of_unnamed(), 1);
         let origin = origin.in_span(what, id);
         match &self.hooks {
             None => origin,
@@ -267,6 +280,9 @@ impl Shared {
                 })
                 .collect();
             let mut origins = origins.into_iter();
+            if !told {
+                self.count_spawns(|| Some(Label::spawned_at(at)), chunk.len());
+            }
             let place = self.scheduler.place(self, chunk.len());
             for future in chunk.drain(..) {
                 let (id, origin) = origins
@@ -329,6 +345,7 @@ impl Shared {
         F::Output: Send + 'static,
     {
         let id = task::Id::next();
+        self.count_spawns(|| origin.label_of_unnamed(), 1);
         let origin = origin.in_span(what, id);
         let origin = match &self.blocking_hooks {
             None => origin,
@@ -458,13 +475,14 @@ impl TimersHandle {
     }
 }
 
-/// Puts a future of `block_on` into a span of its own, if a subscriber wants one.
+/// Puts a future of `block_on` into a span of its own, if a subscriber wants one, and lets it take part in sight.
 #[inline]
 fn in_span<F: Future>(
     future: F,
     at: &'static Location<'static>,
 ) -> impl Future<Output = F::Output> {
-    spans::in_block_on(future, || task::Id::next().get(), at)
+    let next = || task::Id::next().get();
+    spans::in_block_on(as_root(future, next, at), next, at)
 }
 
 #[cold]

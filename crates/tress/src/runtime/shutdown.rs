@@ -160,9 +160,12 @@ pub(super) fn run(shared: &Arc<Shared>, timeout: Option<Duration>) -> ShutdownRe
             running: task.is_running(),
         })
         .collect();
+    shared.end_flight();
     if let Some(path) = &shared.trace_file {
         diagnostics::write_trace(shared, path);
     }
+    #[cfg(all(feature = "sight", not(loom)))]
+    shared.stop_sight();
     ShutdownReport {
         tasks,
         blocking: pool.still_running,

@@ -3,8 +3,8 @@
 //! While nothing is recorded a worker checks once a tick whether that has changed. While something is, the polls to
 //! be recorded go through [`Recorder::begin`] and [`Recorder::end`], and the others through nothing. How many are
 //! recorded depends on how long polls take: as many as make recording take about a hundredth of the time, and all of
-//! them if they take eight microseconds or more. What a recorded poll wakes is recorded too; what happens between
-//! polls, such as sleeping, stealing and I/O, always is.
+//! them if they take eight microseconds or more. What a recorded poll wakes is recorded too, and while all polls are also
+//! what timers and I/O wake; what else happens between polls, such as sleeping, stealing and I/O, always is.
 
 use super::adapt::MAX_TICK;
 use super::slow_poll::thread_id;
@@ -22,6 +22,8 @@ use std::time::{Duration, Instant};
 /// also slows the polls after it, whose code and data it has displaced.
 // D-TRACE-01
 const WORTH_A_RECORD: u64 = 8_000;
+/// The same while the flight recorder alone wants records, which is on all the time: it also has to read and keep them.
+const WORTH_A_FLIGHT_RECORD: u64 = 32_000;
 /// However short polls are, at least one in this many is recorded.
 const MOST_SKIPPED: u64 = 512;
 
@@ -34,7 +36,7 @@ pub(crate) struct Recorder {
     track: usize,
     /// The ring is in use, as of this tick.
     on: Cell<bool>,
-    /// The present poll is recorded, and so is what it does.
+    /// What becomes ready is recorded: in a poll that is, and between polls if all are.
     deep: Cell<bool>,
     /// Ticks without a poll to be recorded are skipped; not if the user chose how many are recorded.
     skips: bool,
@@ -83,6 +85,7 @@ impl Recorder {
     ) -> u32 {
         if !self.tracer.is_active() {
             self.on.set(false);
+            self.deep.set(false);
             return 0;
         }
         if self.skips && self.on.get() && self.next.get() > stats.polled.get() + LONGEST_TICK {
@@ -100,7 +103,10 @@ impl Recorder {
         let polls = polled - self.polled.replace(polled);
         let elapsed = now.saturating_duration_since(self.tick.replace(now));
         self.every.set(self.interval(polls, elapsed));
-        self.on.set(self.tracer.is_on());
+        if self.tracer.is_recording() != self.on.replace(self.tracer.is_recording()) {
+            self.adopted();
+        }
+        self.deep.set(self.records_all());
         if self.on.get() && timers + io > 0 {
             self.note_between(timers, io);
         }
@@ -110,6 +116,11 @@ impl Recorder {
             .get()
             .min(polled + u64::from(self.every.get()) - 1);
         next.saturating_sub(polled) as u32 + 1
+    }
+
+    /// Returns whether every poll is recorded, in this tick.
+    fn records_all(&self) -> bool {
+        self.on.get() && self.every.get() == 1
     }
 
     fn note_between(&self, timers: u64, io: u64) {
@@ -132,7 +143,11 @@ impl Recorder {
                 return self.every.get();
             }
             let ns = (elapsed.as_nanos() as u64).max(1);
-            (polls * WORTH_A_RECORD / ns).clamp(1, MOST_SKIPPED) as u32
+            let worth = match self.tracer.is_for_flight_only() {
+                true => WORTH_A_FLIGHT_RECORD,
+                false => WORTH_A_RECORD,
+            };
+            (polls * worth / ns).clamp(1, MOST_SKIPPED) as u32
         };
         self.tracer.every().unwrap_or_else(adapted)
     }
@@ -168,7 +183,7 @@ impl Recorder {
             track.running.store(0, Ordering::Release);
         }
         if let Some(begun) = begun {
-            self.deep.set(false);
+            self.deep.set(self.records_all());
             let took = self.tracer.clock.now().saturating_sub(begun.at);
             let what = What::poll(took, self.every.get());
             self.push(begun.at, what, Some((begun.id, begun.label)));
@@ -177,7 +192,7 @@ impl Recorder {
 
     /// Notes that this thread is the worker now.
     pub(crate) fn adopted(&self) {
-        if self.tracer.is_watched() {
+        if self.tracer.is_watched() || self.tracer.is_recording() {
             let track = &self.tracer.tracks[self.track];
             track.thread.store(thread_id(), Ordering::Release);
         }
@@ -190,7 +205,7 @@ impl Recorder {
         track.running.store(0, Ordering::Release);
     }
 
-    /// Notes that the present poll is about to queue a task.
+    /// Notes that the present poll, or what the worker does between polls, is about to queue a task.
     #[inline]
     pub(crate) fn ready(&self, task: &Ready) {
         if self.deep.get() {
@@ -230,7 +245,9 @@ impl Recorder {
 
     fn push(&self, at: u64, what: What, task: Option<(Id, Label)>) {
         if let Some(ring) = self.tracer.tracks[self.track].ring.get() {
-            ring.push(Event::words(at, what, task));
+            if ring.push(Event::words(at, what, task)) {
+                self.tracer.ring_bell();
+            }
         }
     }
 }

@@ -14,6 +14,7 @@ pub(crate) use capture::thread_id;
 
 use crate::identity::Id;
 use crate::runtime::Shared;
+use crate::runtime::flight::Reason;
 use crate::sys::{clock, guarded};
 use crate::trace::Tracer;
 use std::fmt;
@@ -153,6 +154,7 @@ impl Detector {
             backtrace,
         };
         drop(tasks);
+        shared.flight.ask(Reason::SlowPoll);
         match &self.config.callback {
             // Its panic must not end the monitor.
             Some(callback) => drop(guarded(|| callback(&slow))),

@@ -2,6 +2,7 @@
 
 use crate::runtime::metrics::histogram::Histogram;
 use crate::sys::{Counter, clock};
+use crate::trace::Spawns;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -36,6 +37,8 @@ pub(crate) struct WorkerStats {
     pub(crate) poll_times: OnceLock<Histogram>,
     /// How long tasks waited for their polls, if that is counted: set when the runtime is built.
     pub(crate) schedule_latencies: OnceLock<Histogram>,
+    /// Where tasks were spawned, while the flight recorder is on: made when it is first switched on.
+    pub(crate) spawns: OnceLock<Spawns>,
     /// Written by the monitor.
     pub(crate) slow_polls: Counter,
 }

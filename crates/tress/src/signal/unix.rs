@@ -20,6 +20,7 @@
 use super::registry::Place;
 use crate::io::source::Source;
 use crate::runtime::driver::IoHandle;
+use crate::sight::WaitKind;
 use std::fmt;
 use std::future::poll_fn;
 use std::io;
@@ -190,7 +191,7 @@ pub fn signal(kind: SignalKind) -> io::Result<Signal> {
 /// Creates a listener in the given runtime, even if that is shutting down.
 pub(crate) fn signal_in(runtime: IoHandle, kind: SignalKind) -> io::Result<Signal> {
     let place = Place::listen(kind.0)?;
-    let source = Source::lazy_in(runtime, place, Interest::READABLE);
+    let source = Source::lazy_in(runtime, place, Interest::READABLE).known_as(WaitKind::Signal);
     Ok(Signal { source, kind })
 }
 

@@ -1,4 +1,5 @@
 use super::notify::Notify;
+use crate::sight::WaitKind;
 use crate::spans::Resource;
 use crate::sys::atomic::{AtomicU64, Ordering};
 use crate::task::consume_budget;
@@ -83,7 +84,7 @@ impl Barrier {
         Barrier {
             seen: Resource::barrier(n.max(1)),
             word: AtomicU64::new(0),
-            opened: Notify::new(),
+            opened: Notify::known_as(WaitKind::Barrier),
             // More waiters than that do not fit into memory.
             n: u32::try_from(n.max(1)).unwrap_or(u32::MAX),
         }

@@ -72,6 +72,7 @@ impl CancellationToken {
     /// let token = tress::sync::CancellationToken::new();
     /// assert!(!token.is_cancelled());
     /// ```
+    #[track_caller]
     pub fn new() -> CancellationToken {
         CancellationToken {
             node: NodeRef::root(),
@@ -91,6 +92,7 @@ impl CancellationToken {
     /// parent.cancel();
     /// assert!(other.is_cancelled());
     /// ```
+    #[track_caller]
     pub fn child_token(&self) -> CancellationToken {
         CancellationToken {
             node: self.node.child(),

@@ -102,18 +102,21 @@ impl<M: Mark, T> Drop for Kept<M, T> {
 macro_rules! kept_traits {
     ($name:ident) => {
         impl<T> Default for $name<T> {
+            #[track_caller]
             fn default() -> Self {
                 $name::new()
             }
         }
 
         impl<T> From<T> for $name<T> {
+            #[track_caller]
             fn from(value: T) -> Self {
                 $name::const_new_with(value)
             }
         }
 
         impl<T: Clone> Clone for $name<T> {
+            #[track_caller]
             fn clone(&self) -> Self {
                 $name::new_with(self.get().cloned())
             }

@@ -6,6 +6,7 @@
 //! setter sets the flag with the lock held, or takes the lock after it, and wakes all waiters that
 //! are linked. By the lock, the one that comes second sees the first.
 
+use crate::sight::{self, Tag, WaitKind};
 use crate::sys::Mutex;
 use crate::sys::atomic::{AtomicBool, Ordering};
 use crate::task::coop;
@@ -21,14 +22,18 @@ const SET: u32 = FIRST_OUTCOME;
 pub(crate) struct Latch {
     set: AtomicBool,
     waiters: Mutex<WaitList<()>>,
+    tag: Tag,
 }
 
 impl Latch {
     const_fn! {
-        pub(crate) fn new(set: bool) -> Self {
+        /// Creates one whose waiters wait for what `kind` says.
+        #[track_caller]
+        pub(crate) fn new(set: bool, kind: WaitKind) -> Self {
             Latch {
                 set: AtomicBool::new(set),
                 waiters: Mutex::new(WaitList::new()),
+                tag: Tag::new(kind),
             }
         }
     }
@@ -91,8 +96,13 @@ impl Latch {
         if self.is_set() {
             return Poll::Ready(());
         }
+        let begins = waiter.phase() == IDLE;
         // SAFETY: by the caller's promise.
-        unsafe { self.get_in_line(waiter, cx) }
+        let polled = unsafe { self.get_in_line(waiter, cx) };
+        if polled.is_pending() {
+            self.tag.waits(begins, sight::address(self));
+        }
+        polled
     }
 
     /// # Safety
@@ -138,6 +148,7 @@ impl Latch {
     /// As for `cancel`.
     #[cold]
     unsafe fn cancel_waiting(&self, waiter: &Waiter<()>) {
+        self.tag.gives_up(sight::address(self));
         let mut waiters = self.waiters.lock();
         if waiter.phase() == WAITING {
             // SAFETY: it is linked, and we act for its future.

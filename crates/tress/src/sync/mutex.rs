@@ -1,5 +1,6 @@
 use super::permits::{Closed, Permits};
 use crate::runtime::block_thread::{self, cannot_block};
+use crate::sight::WaitKind;
 use crate::spans::Lock;
 use crate::words;
 use std::cell::UnsafeCell;
@@ -81,7 +82,9 @@ impl<T> Mutex<T> {
     #[track_caller]
     pub fn new(data: T) -> Self {
         Mutex {
-            permits: Permits::new(1).seen_as(Lock::mutex()),
+            permits: Permits::new(1)
+                .known_as(WaitKind::Mutex)
+                .seen_as(Lock::mutex()),
             data: UnsafeCell::new(data),
         }
     }
@@ -98,9 +101,10 @@ impl<T> Mutex<T> {
         /// static NAMES: Mutex<Vec<String>> = Mutex::const_new(Vec::new());
         /// NAMES.try_lock().unwrap().push("Ada".into());
         /// ```
+        #[track_caller]
         pub fn const_new(data: T) -> Self {
             Mutex {
-                permits: Permits::new(1),
+                permits: Permits::new(1).known_as(WaitKind::Mutex),
                 data: UnsafeCell::new(data),
             }
         }
@@ -289,6 +293,7 @@ impl<T: ?Sized> Mutex<T> {
     /// Releases the lock for a guard that is being dropped.
     #[inline(always)]
     fn unlock(&self) {
+        self.permits.let_go();
         self.permits.give_back_only();
         self.permits.seen.unlocked();
     }
@@ -303,12 +308,14 @@ pub(super) fn never_closed(taken: Result<(), Closed>) {
 }
 
 impl<T: Default> Default for Mutex<T> {
+    #[track_caller]
     fn default() -> Self {
         Mutex::new(T::default())
     }
 }
 
 impl<T> From<T> for Mutex<T> {
+    #[track_caller]
     fn from(data: T) -> Self {
         Mutex::new(data)
     }

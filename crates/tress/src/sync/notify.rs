@@ -23,6 +23,7 @@
 //! All is decided by read-modify-writes of one word. A waiter that joins the queue has replaced `EMPTY`
 //! by `WAITING` with a compare-exchange, which fails if a notification was stored or the number changed.
 
+use crate::sight::{self, Tag, WaitKind};
 use crate::sys::Mutex;
 use crate::sys::atomic::{AtomicUsize, Ordering};
 use crate::wait::{FIRST_OUTCOME, IDLE, WAITING as IN_LINE, WaitList, Waiter, WakeBatch};
@@ -123,6 +124,7 @@ const DONE: u32 = FIRST_OUTCOME + 3;
 pub struct Notify {
     word: AtomicUsize,
     queue: Mutex<Queue>,
+    tag: Tag,
 }
 
 /// The waiters, each with the number of calls that its future remembers.
@@ -165,10 +167,20 @@ impl Notify {
     /// let notify = tress::sync::Notify::new();
     /// notify.notify_one();
     /// ```
+    #[track_caller]
     pub fn new() -> Notify {
-        Notify {
-            word: AtomicUsize::new(EMPTY),
-            queue: Mutex::new(Queue::new()),
+        Notify::known_as(WaitKind::Notify)
+    }
+
+    const_fn! {
+        /// Creates one whose waiters wait for what `kind` says.
+        #[track_caller]
+        pub(crate) fn known_as(kind: WaitKind) -> Notify {
+            Notify {
+                word: AtomicUsize::new(EMPTY),
+                queue: Mutex::new(Queue::new()),
+                tag: Tag::new(kind),
+            }
         }
     }
 
@@ -184,11 +196,9 @@ impl Notify {
         /// static NOTIFY: Notify = Notify::const_new();
         /// NOTIFY.notify_one();
         /// ```
+        #[track_caller]
         pub fn const_new() -> Notify {
-            Notify {
-                word: AtomicUsize::new(EMPTY),
-                queue: Mutex::new(Queue::new()),
-            }
+            Notify::known_as(WaitKind::Notify)
         }
     }
 
@@ -437,7 +447,13 @@ impl Notify {
         unsafe {
             match waiter.phase() {
                 IDLE => self.get_in_line(waiter, seen, waker),
-                IN_LINE => self.poll_in_line(waiter, seen, waker),
+                IN_LINE => {
+                    let polled = self.poll_in_line(waiter, seen, waker);
+                    if polled.is_pending() && waker.is_some() {
+                        self.tag.waits(false, sight::address(self));
+                    }
+                    polled
+                }
                 _ => Poll::Ready(()),
             }
         }
@@ -451,6 +467,8 @@ impl Notify {
         seen: usize,
         waker: Option<&Waker>,
     ) -> Poll<()> {
+        // One that is only enabled does not wait yet.
+        let waits = waker.is_some();
         let waker = waker.cloned();
         let mut queue = self.queue.lock();
         loop {
@@ -478,6 +496,10 @@ impl Notify {
         }
         // SAFETY: by the caller's promise; this is the lock that guards both lists.
         unsafe { queue.waiting.push_back(waiter, waker, seen) };
+        drop(queue);
+        if waits {
+            self.tag.waits(true, sight::address(self));
+        }
         Poll::Pending
     }
 
@@ -561,6 +583,7 @@ impl Notify {
     /// As for `cancel`.
     #[cold]
     unsafe fn cancel_waiting(&self, waiter: &Waiter<usize>, seen: usize) {
+        self.tag.gives_up(sight::address(self));
         if waiter.phase() == IN_LINE {
             let mut queue = self.queue.lock();
             if waiter.phase() == IN_LINE {
@@ -595,6 +618,7 @@ enum Taken {
 }
 
 impl Default for Notify {
+    #[track_caller]
     fn default() -> Notify {
         Notify::new()
     }

@@ -1,5 +1,6 @@
 use super::kept::{Kept, Mark, kept_traits};
 use super::permits::{Permits, Refusal};
+use crate::sight::WaitKind;
 use crate::words;
 use std::error::Error;
 use std::fmt;
@@ -48,7 +49,7 @@ impl Mark for Permits {
     }
 
     fn forget(&mut self) {
-        *self = Permits::new(1);
+        self.renew(1);
     }
 }
 
@@ -62,6 +63,7 @@ impl<T> OnceCell<T> {
     /// let cell = tress::sync::OnceCell::<u32>::new();
     /// assert_eq!(cell.get(), None);
     /// ```
+    #[track_caller]
     pub fn new() -> Self {
         Self::new_with(None)
     }
@@ -78,9 +80,10 @@ impl<T> OnceCell<T> {
         /// static CELL: OnceCell<u32> = OnceCell::const_new();
         /// assert!(CELL.set(5).is_ok());
         /// ```
+        #[track_caller]
         pub fn const_new() -> Self {
             OnceCell {
-                kept: Kept::empty(Permits::new(1)),
+                kept: Kept::empty(Permits::new(1).known_as(WaitKind::OnceCell)),
             }
         }
     }
@@ -94,6 +97,7 @@ impl<T> OnceCell<T> {
     /// assert!(OnceCell::new_with(Some(5)).initialized());
     /// assert!(!OnceCell::<u32>::new_with(None).initialized());
     /// ```
+    #[track_caller]
     pub fn new_with(value: Option<T>) -> Self {
         match value {
             Some(value) => Self::const_new_with(value),
@@ -113,9 +117,13 @@ impl<T> OnceCell<T> {
         /// static CELL: OnceCell<u32> = OnceCell::const_new_with(5);
         /// assert_eq!(CELL.get(), Some(&5));
         /// ```
+        #[track_caller]
         pub fn const_new_with(value: T) -> Self {
             OnceCell {
-                kept: Kept::full(Permits::new_closed(), value),
+                kept: Kept::full(
+                    Permits::new_closed().known_as(WaitKind::OnceCell),
+                    value,
+                ),
             }
         }
     }
@@ -275,7 +283,10 @@ impl<T> OnceCell<T> {
     /// Waits for the right to make the value, or for the value.
     async fn begin(&self) -> Result<Making<'_>, &T> {
         match self.permits().take(1).await {
-            Ok(()) => Ok(Making(self.permits())),
+            Ok(()) => {
+                self.permits().held_alone();
+                Ok(Making(self.permits()))
+            }
             Err(_) => match self.get() {
                 Some(value) => Err(value),
                 None => unreachable!("closed without a value"),
@@ -288,6 +299,7 @@ impl<T> OnceCell<T> {
         // thread writes it.
         let value = unsafe { self.kept.put(value) };
         mem::forget(making);
+        self.permits().let_go();
         self.permits().close();
         value
     }
@@ -328,6 +340,7 @@ struct Making<'a>(&'a Permits);
 
 impl Drop for Making<'_> {
     fn drop(&mut self) {
+        self.0.let_go();
         self.0.give_back_only();
     }
 }

@@ -295,6 +295,7 @@ unsafe fn leave_sender<T>(cell: NonNull<Cell<T>>, duties: state::Duties) {
     // SAFETY: the transition made the wakers it names ours; after leaving, the cell is touched only
     // by the side that leaves second.
     unsafe {
+        cell.as_ref().gives_up(Side::Sender);
         let own = duties.own_waker.then(|| cell.as_ref().tx_waker.take());
         let other = duties.other_waker.then(|| cell.as_ref().rx_waker.take());
         if duties.alone || cell.as_ref().state.leave_sender() {
@@ -494,6 +495,7 @@ unsafe fn finish_with_sender<T>(cell: NonNull<Cell<T>>, state: Snapshot) -> Opti
 unsafe fn abandon_receiver<T>(cell: NonNull<Cell<T>>) -> Option<T> {
     // SAFETY: alive until we leave; each transition says what is ours.
     unsafe {
+        cell.as_ref().gives_up(Side::Receiver);
         match cell.as_ref().state.drop_receiver() {
             Ok(duties) if duties.left() => None,
             Ok(duties) => {

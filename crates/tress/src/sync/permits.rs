@@ -42,6 +42,7 @@
 //! queue are published by its lock and by the outcome stored into the waiter.
 
 use super::contention::SpinWorth;
+use crate::sight::{self, Site, WaitKind};
 use crate::spans::{Lock, Op, Tally};
 use crate::sys::atomic::{AtomicUsize, Ordering};
 use crate::sys::{Mutex, MutexGuard, thread};
@@ -51,6 +52,7 @@ use crate::words;
 use std::fmt;
 use std::future::Future;
 use std::mem;
+use std::panic::Location;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 
@@ -80,6 +82,10 @@ pub(crate) struct Permits {
     word: AtomicUsize,
     queue: Mutex<WaitList<Request>>,
     worth: SpinWorth,
+    /// What those in the queue wait for. [`WaitKind::RwLockRead`] stands for both locks.
+    kind: WaitKind,
+    /// Where it was created.
+    site: Site,
 }
 
 /// The request of a waiter in the queue.
@@ -118,17 +124,22 @@ impl Permits {
                 word: AtomicUsize::new(permits << SHIFT),
                 queue: Mutex::new(WaitList::new()),
                 worth: SpinWorth::new(),
+                kind: WaitKind::Semaphore,
+                site: Location::caller(),
             }
         }
     }
 
     const_fn! {
+        #[track_caller]
         pub(crate) fn new_closed() -> Self {
             Permits {
                 seen: Lock::unseen(),
                 word: AtomicUsize::new(CLOSED),
                 queue: Mutex::new(WaitList::new()),
                 worth: SpinWorth::new(),
+                kind: WaitKind::Semaphore,
+                site: Location::caller(),
             }
         }
     }
@@ -138,6 +149,46 @@ impl Permits {
     pub(super) fn seen_as(mut self, lock: Lock) -> Self {
         self.seen = lock;
         self
+    }
+
+    /// Says what those that wait for permits wait for, if it is no semaphore.
+    #[inline]
+    pub(super) const fn known_as(mut self, kind: WaitKind) -> Self {
+        self.kind = kind;
+        self
+    }
+
+    /// Opens a counter that was closed, with the given number of permits and an empty queue.
+    pub(super) fn renew(&mut self, permits: usize) {
+        let (kind, site) = (self.kind, self.site);
+        *self = Permits::new(permits).known_as(kind);
+        self.site = site;
+    }
+
+    /// Notes that the running task holds permits, along with others. To be called after they were taken.
+    #[inline(always)]
+    pub(super) fn held(&self) {
+        sight::acquired(sight::address(self));
+    }
+
+    /// Notes that the running task holds the only permit, or all of them.
+    #[inline(always)]
+    pub(super) fn held_alone(&self) {
+        sight::acquired_alone(sight::address(self));
+    }
+
+    /// Notes that permits are not held any more. To be called before they are given back.
+    #[inline(always)]
+    pub(super) fn let_go(&self) {
+        sight::released(sight::address(self));
+    }
+
+    /// Returns what a request for `n` permits waits for.
+    fn kind_of(&self, n: usize) -> WaitKind {
+        match self.kind {
+            WaitKind::RwLockRead if n > 1 => WaitKind::RwLockWrite,
+            kind => kind,
+        }
     }
 
     pub(crate) fn available(&self) -> usize {
@@ -469,6 +520,13 @@ impl Permits {
     }
 }
 
+impl Drop for Permits {
+    #[inline]
+    fn drop(&mut self) {
+        sight::forget_lock(sight::address(self));
+    }
+}
+
 impl fmt::Debug for Permits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let word = self.word.load(Ordering::Relaxed);
@@ -567,6 +625,7 @@ impl<'a> Take<'a> {
             WAITING => match self.poll_in_line(cx) {
                 Poll::Ready(outcome) => outcome,
                 Poll::Pending => {
+                    self.waits(false);
                     self.op.waits();
                     return Poll::Pending;
                 }
@@ -602,6 +661,7 @@ impl<'a> Take<'a> {
                 if gathered > 0 {
                     self.permits.seen.left(gathered);
                 }
+                self.waits(true);
                 self.op.waits();
                 Poll::Pending
             }
@@ -611,6 +671,14 @@ impl<'a> Take<'a> {
                 self.poll_slow(cx)
             }
         }
+    }
+
+    /// Notes that the running task waits for the permits.
+    #[inline(always)]
+    fn waits(&self, begins: bool) {
+        let permits = self.permits;
+        let (kind, resource) = (permits.kind_of(self.n), sight::address(permits));
+        sight::waits_if(begins, kind, resource, Some(permits.site));
     }
 
     /// Makes sure that the right waker is in place. Ready with the outcome if there is one by now.
@@ -658,6 +726,7 @@ impl<'a> Take<'a> {
     #[cold]
     #[inline(never)]
     fn cancel(&self) {
+        sight::gives_up(self.permits.kind_of(self.n), sight::address(self.permits));
         if self.waiter.phase() == WAITING {
             let mut queue = self.permits.queue.lock();
             if self.waiter.phase() == WAITING {

@@ -1,6 +1,7 @@
 use super::mutex::{TryLockError, never_closed};
 use super::permits::Permits;
 use crate::runtime::block_thread::{self, cannot_block};
+use crate::sight::WaitKind;
 use crate::spans::Lock;
 use crate::words;
 use std::cell::UnsafeCell;
@@ -83,7 +84,7 @@ impl<T> RwLock<T> {
     pub fn new(data: T) -> Self {
         RwLock {
             max_readers: MAX_READERS,
-            permits: Permits::new(MAX_READERS as usize).seen_as(Lock::rwlock(MAX_READERS)),
+            permits: permits(MAX_READERS).seen_as(Lock::rwlock(MAX_READERS)),
             data: UnsafeCell::new(data),
         }
     }
@@ -106,7 +107,7 @@ impl<T> RwLock<T> {
         check_max_readers(max_readers);
         RwLock {
             max_readers,
-            permits: Permits::new(max_readers as usize).seen_as(Lock::rwlock(max_readers)),
+            permits: permits(max_readers).seen_as(Lock::rwlock(max_readers)),
             data: UnsafeCell::new(data),
         }
     }
@@ -123,10 +124,11 @@ impl<T> RwLock<T> {
         /// static NAMES: RwLock<Vec<String>> = RwLock::const_new(Vec::new());
         /// assert!(NAMES.try_read().unwrap().is_empty());
         /// ```
+        #[track_caller]
         pub fn const_new(data: T) -> Self {
             RwLock {
                 max_readers: MAX_READERS,
-                permits: Permits::new(MAX_READERS as usize),
+                permits: permits(MAX_READERS),
                 data: UnsafeCell::new(data),
             }
         }
@@ -154,7 +156,7 @@ impl<T> RwLock<T> {
             check_max_readers(max_readers);
             RwLock {
                 max_readers,
-                permits: Permits::new(max_readers as usize),
+                permits: permits(max_readers),
                 data: UnsafeCell::new(data),
             }
         }
@@ -169,6 +171,18 @@ impl<T> RwLock<T> {
     /// ```
     pub fn into_inner(self) -> T {
         self.data.into_inner()
+    }
+}
+
+const_fn! {
+    /// Creates the counter of a lock.
+    #[track_caller]
+    fn permits(max_readers: u32) -> Permits {
+        // With a single reader both locks take the one permit there is.
+        Permits::new(max_readers as usize).known_as(match max_readers {
+            1 => WaitKind::RwLockWrite,
+            _ => WaitKind::RwLockRead,
+        })
     }
 }
 
@@ -436,12 +450,14 @@ impl<T: ?Sized> RwLock<T> {
 }
 
 impl<T: Default> Default for RwLock<T> {
+    #[track_caller]
     fn default() -> Self {
         RwLock::new(T::default())
     }
 }
 
 impl<T> From<T> for RwLock<T> {
+    #[track_caller]
     fn from(data: T) -> Self {
         RwLock::new(data)
     }

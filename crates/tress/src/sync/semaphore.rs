@@ -546,6 +546,7 @@ impl Semaphore {
     #[inline]
     fn give_back(&self, n: usize) {
         if n != 0 {
+            self.permits.let_go();
             self.permits.give_back(n);
         }
     }

@@ -1,5 +1,6 @@
 use super::kept::{Kept, Mark, kept_traits};
 use super::latch::Latch;
+use crate::sight::WaitKind;
 use crate::words;
 use std::error::Error;
 use std::fmt;
@@ -50,6 +51,7 @@ impl<T> SetOnce<T> {
     /// let once = tress::sync::SetOnce::<u32>::new();
     /// assert_eq!(once.get(), None);
     /// ```
+    #[track_caller]
     pub fn new() -> Self {
         Self::const_new()
     }
@@ -66,9 +68,10 @@ impl<T> SetOnce<T> {
         /// static ONCE: SetOnce<u32> = SetOnce::const_new();
         /// ONCE.set(5).unwrap();
         /// ```
+        #[track_caller]
         pub fn const_new() -> Self {
             SetOnce {
-                kept: Kept::empty(Latch::new(false)),
+                kept: Kept::empty(Latch::new(false, WaitKind::OnceCell)),
             }
         }
     }
@@ -82,6 +85,7 @@ impl<T> SetOnce<T> {
     /// assert!(SetOnce::new_with(Some(5)).initialized());
     /// assert!(!SetOnce::<u32>::new_with(None).initialized());
     /// ```
+    #[track_caller]
     pub fn new_with(value: Option<T>) -> Self {
         match value {
             Some(value) => Self::const_new_with(value),
@@ -101,9 +105,10 @@ impl<T> SetOnce<T> {
         /// static ONCE: SetOnce<u32> = SetOnce::const_new_with(5);
         /// assert_eq!(ONCE.get(), Some(&5));
         /// ```
+        #[track_caller]
         pub fn const_new_with(value: T) -> Self {
             SetOnce {
-                kept: Kept::full(Latch::new(true), value),
+                kept: Kept::full(Latch::new(true, WaitKind::OnceCell), value),
             }
         }
     }

@@ -71,6 +71,7 @@ use std::task::ready;
 /// tx.send(2).unwrap();
 /// assert_eq!(*rx.borrow(), 2);
 /// ```
+#[track_caller]
 pub fn channel<T>(value: T) -> (Sender<T>, Receiver<T>) {
     let shared = Arc::new(Shared::new(value, 1));
     let version = shared.state().version();
@@ -191,6 +192,7 @@ impl<T> Sender<T> {
     /// tx.send(1).unwrap();
     /// assert_eq!(*rx.borrow(), 1);
     /// ```
+    #[track_caller]
     pub fn new(value: T) -> Sender<T> {
         Sender {
             shared: Arc::new(Shared::new(value, 0)),

@@ -92,3 +92,41 @@ impl fmt::Display for Description<'_> {
         write!(f, "; {}", self.header.type_name())
     }
 }
+
+/// What a finding needs to know of a task.
+#[cfg(all(feature = "sight", not(loom)))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Outline {
+    pub(crate) state: &'static str,
+    pub(crate) is_running: bool,
+    is_lost: bool,
+}
+
+#[cfg(all(feature = "sight", not(loom)))]
+impl Outline {
+    /// Returns whether the task waits, and nothing is left that could wake it or end it.
+    pub(crate) fn is_lost(self) -> bool {
+        self.is_lost
+    }
+}
+
+#[cfg(all(feature = "sight", not(loom)))]
+impl TaskRef {
+    /// Returns what a finding needs to know. The caller has this reference to the task, and no other.
+    pub(crate) fn outline(&self) -> Outline {
+        let state = self.header().state.load();
+        // The task's own, its handle's, and ours. All others are those of wakers and of handles that may cancel it.
+        let known = 2 + u64::from(state.has_join_interest());
+        let is_idle = state.lifecycle_name() == "idle" && !self.is_running();
+        // A handle that nobody awaits may still be used to cancel it.
+        let is_given_up = state.is_detached() || state.has_join_waker();
+        Outline {
+            state: match self.is_running() {
+                true => "running",
+                false => state.lifecycle_name(),
+            },
+            is_running: self.is_running(),
+            is_lost: is_idle && is_given_up && state.ref_count() <= known,
+        }
+    }
+}

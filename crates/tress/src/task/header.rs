@@ -18,6 +18,7 @@ use super::owner::AnyOwner;
 use super::state::State;
 use crate::context;
 use crate::identity::{Id, Label, Name};
+use crate::runtime::flight::Reason;
 use crate::spans::{TaskSpan, WakerOp, What};
 use crate::sys::UnsafeCell;
 use crate::sys::atomic::{AtomicBool, Ordering};
@@ -154,6 +155,7 @@ impl Header {
     /// Notes that a poll of the task has panicked. The caller runs the task.
     #[cold]
     pub(super) fn note_panic(&self) {
+        context::with_runtime(|shared| shared.flight.ask(Reason::Panic));
         // SAFETY: an owner lives as long as its tasks' cells.
         if let Some(on_panic) = unsafe { self.owner.as_ref() }.on_panic() {
             on_panic();
@@ -373,6 +375,15 @@ impl Origin {
 }
 
 impl Origin {
+    /// Returns the label of a task that is counted by where it was spawned: one without a name that is listed.
+    pub(crate) fn label_of_unnamed(&self) -> Option<Label> {
+        let name = self.as_named().map(|named| &named.name);
+        match name {
+            Some(name) if name.is_listed() => None,
+            _ => Some(Label::spawned_at(self.location())),
+        }
+    }
+
     pub(crate) fn label(&self) -> Label {
         let name = self.as_named().map(|named| &named.name);
         match name.filter(|name| name.is_listed()) {

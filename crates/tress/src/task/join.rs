@@ -6,6 +6,7 @@ use super::run::TaskRef;
 use super::state::DropJoin;
 use crate::context;
 use crate::identity::Id;
+use crate::sight::{self, WaitKind};
 use crate::sys::guarded;
 use crate::sys::prefetch_to_write;
 use std::fmt;
@@ -209,6 +210,15 @@ impl<T> JoinHandle<T> {
         unsafe { self.header().join_waker.with_mut(|slot| f(&mut *slot)) }
     }
 
+    /// Notes that the running task waits for this one. The number is not given again, so there is one wait only.
+    #[inline(always)]
+    pub(super) fn waits(&self) {
+        if sight::is_on() {
+            let header = self.header();
+            sight::waits_longer(WaitKind::Join, header.id().get(), Some(header.location()));
+        }
+    }
+
     fn output_taken(&self) -> bool {
         // SAFETY: called only when the task is complete.
         unsafe { self.header().output_taken.with(|taken| *taken) }
@@ -223,6 +233,7 @@ impl<T> Future for JoinHandle<T> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let proceed = ready!(coop::poll_proceed(cx));
         if self.register(cx.waker()) {
+            self.waits();
             return Poll::Pending;
         }
         proceed.made_progress();
@@ -262,6 +273,7 @@ impl<T> Drop for JoinHandle<T> {
                     super::drop_ref(task);
                 }
                 DropJoin::DropWaker => {
+                    sight::gives_up(WaitKind::Join, self.header().id().get());
                     let waker = self.with_slot(Option::take);
                     super::drop_ref(task);
                     // Last: it may panic.

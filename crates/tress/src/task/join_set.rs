@@ -17,6 +17,7 @@ use super::join::JoinHandle;
 use super::local_set::LocalSet;
 use crate::identity::{Id, order};
 use crate::runtime::Handle;
+use crate::sight::{self, WaitKind};
 use crate::sys::plain;
 use finished::{Entry, Finished};
 use std::fmt;
@@ -53,6 +54,9 @@ pub struct JoinSet<T> {
     len: usize,
     finished: Arc<Finished>,
 }
+
+/// How many places are looked at for tasks to name as those that are waited for.
+const NAMED_PLACES: usize = 16;
 
 enum Slot<T> {
     /// The next vacant one.
@@ -301,7 +305,11 @@ impl<T: 'static> JoinSet<T> {
             finished: self.finished.clone(),
         }));
         let slot = match poll_now(&mut task, &waker) {
-            Poll::Pending => Slot::Task(task),
+            Poll::Pending => {
+                // The set asks for it, not the running task.
+                sight::gives_up(WaitKind::Join, task.id().get());
+                Slot::Task(task)
+            }
             Poll::Ready(output) => {
                 self.finished.push(place);
                 Slot::Output(task.id(), Box::new(plain::Mutex::new(output)))
@@ -585,7 +593,26 @@ impl<T: 'static> JoinSet<T> {
                 return Poll::Ready(Some(taken));
             }
         }
+        if sight::is_on() {
+            self.waits();
+        }
         Poll::Pending
+    }
+
+    /// Notes that the running task waits for any task of the set: for some by name.
+    #[cold]
+    fn waits(&self) {
+        let places = self.slots.iter().take(NAMED_PLACES);
+        let tasks = places.filter_map(|slot| match slot {
+            Slot::Task(task) => Some(task),
+            Slot::Vacant(_) | Slot::Output(..) => None,
+        });
+        let mut named = 0;
+        for task in tasks {
+            task.waits();
+            named += 1;
+        }
+        sight::waits_for_more(self.len - named);
     }
 }
 

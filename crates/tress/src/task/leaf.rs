@@ -163,6 +163,9 @@ fn wake_all() {
     }
 }
 
+/// Whether a poll may be traced.
+pub(super) const MAY_TRACE: bool = true;
+
 /// Polls a task, or traces it if a dump waits for that. Returns whether it is finished, and whether it was traced: then
 /// it has to be polled again.
 #[inline]

@@ -76,6 +76,8 @@ pub use yield_now::{YieldNow, yield_now};
 
 pub(crate) use cell::Source;
 pub(crate) use counted::Counted;
+#[cfg(all(feature = "sight", not(loom)))]
+pub(crate) use describe::Outline;
 pub(crate) use doomed::{Doomed, drop_in_order};
 pub(crate) use header::{Header, Origin};
 pub(crate) use home::Home;

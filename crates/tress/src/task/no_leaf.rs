@@ -17,6 +17,9 @@ pub(super) fn reached(_: &mut Context<'_>, _: *const c_void) -> bool {
     false
 }
 
+/// Whether a poll may be traced.
+pub(super) const MAY_TRACE: bool = false;
+
 /// Polls a task. Returns whether it is finished, and false.
 #[inline(always)]
 pub(super) fn poll_task(_: Id, poll: impl FnOnce() -> bool) -> (bool, bool) {

@@ -7,6 +7,7 @@ use super::ready::Ready;
 use super::state::{Complete, Park, ShutDown, Start, Wake};
 use super::waker;
 use crate::context;
+use crate::sight::{self, Stage};
 use crate::sys::atomic::Ordering;
 use crate::sys::guarded;
 use std::ptr::NonNull;
@@ -43,8 +44,15 @@ impl Ready {
                     let waker = waker::borrowed(task);
                     let mut cx = Context::from_waker(&waker);
                     header.polling.store(true, Ordering::Relaxed);
-                    let poll = || (header.vtable.poll)(task, &mut cx);
-                    let (ready, traced) = leaf::poll_task(header.id(), poll);
+                    let (ready, traced) = match sight::is_on() {
+                        false => {
+                            let poll = || (header.vtable.poll)(task, &mut cx);
+                            leaf::poll_task(header.id(), poll)
+                        }
+                        true => poll_watched(task),
+                    };
+                    // Known to the compiler where there is no trace.
+                    let traced = traced && leaf::MAY_TRACE;
                     header.polling.store(false, Ordering::Relaxed);
                     if ready {
                         complete(task);
@@ -55,6 +63,7 @@ impl Ready {
                         Park::Idle => Ran::Idle,
                         Park::Requeue => Ran::Requeue(Ready::from_raw(task)),
                         Park::Cancel => {
+                            sight::ended(header.id().get());
                             (header.vtable.cancel)(task);
                             complete(task);
                             Ran::Complete
@@ -74,6 +83,30 @@ impl Ready {
     }
 }
 
+/// Polls a task, and notes what it waits for. Apart from `run`, which stays as lean as it is without.
+///
+/// # Safety
+/// The caller runs the task, and has entered it.
+#[cold]
+#[inline(never)]
+unsafe fn poll_watched(task: NonNull<Header>) -> (bool, bool) {
+    // SAFETY: by the caller's promise it is alive, and its stage is the caller's.
+    unsafe {
+        let header = task.as_ref();
+        let waker = waker::borrowed(task);
+        let mut cx = Context::from_waker(&waker);
+        sight::watch(header.id().get(), || {
+            let polled = leaf::poll_task(header.id(), || (header.vtable.poll)(task, &mut cx));
+            let stage = match polled {
+                (true, _) => Stage::Finished,
+                (false, true) => Stage::Traced,
+                (false, false) => Stage::Pending,
+            };
+            (polled, stage)
+        })
+    }
+}
+
 /// Drops the future of a task that will not be polled again, and completes it.
 ///
 /// # Safety
@@ -81,6 +114,7 @@ impl Ready {
 unsafe fn tear_down(task: NonNull<Header>) {
     // SAFETY: by the caller's promise.
     unsafe {
+        sight::ended(task.as_ref().id().get());
         let _entered = context::enter_task(task);
         (task.as_ref().vtable.cancel)(task);
         complete(task);

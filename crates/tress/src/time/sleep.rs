@@ -1,5 +1,6 @@
 use super::Instant;
 use crate::runtime::{self, Late, Maker, TimersHandle};
+use crate::sight::{self, WaitKind};
 use crate::spans::Op;
 use crate::task::coop;
 use crate::timer::{Armed, Entry};
@@ -237,6 +238,8 @@ impl Sleep {
                     runtime::panic_shut_down();
                 }
                 if entry.set_waker(cx.waker()) {
+                    let timer = sight::address(&*entry);
+                    sight::waits_longer(WaitKind::Timer, timer, None);
                     return Poll::Pending;
                 }
                 // It fired in between.
@@ -271,7 +274,10 @@ impl Sleep {
                 entry.arm(timers, deadline, cx.waker())
             });
             match armed {
-                Armed::First | Armed::Waiting => return Poll::Pending,
+                Armed::First | Armed::Waiting => {
+                    sight::waits(WaitKind::Timer, sight::address(&*entry), None);
+                    return Poll::Pending;
+                }
                 Armed::Due => entry.mark_fired(),
                 Armed::Closed => runtime::panic_shut_down(),
             }

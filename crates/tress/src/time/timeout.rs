@@ -2,6 +2,7 @@ use super::Instant;
 use super::error::Elapsed;
 use super::sleep::Sleep;
 use crate::runtime::{self, Maker};
+use crate::sight::{self, WaitKind};
 use crate::task::coop;
 use crate::timer::Entry;
 use pin_project_lite::pin_project;
@@ -302,6 +303,9 @@ impl<T: Future> Future for Timeout<T> {
                     entry.as_ref().arm_after(timers, duration, cx.waker())
                 });
             if counting {
+                if let DelayProjection::Counting { entry } = this.delay.project() {
+                    sight::waits(WaitKind::Timer, sight::address(&*entry), None);
+                }
                 return Poll::Pending;
             }
             let deadline = Instant::now().checked_add(duration);
@@ -336,6 +340,7 @@ fn poll_counting(entry: Pin<&Entry>, cx: &mut Context<'_>) -> Poll<()> {
             runtime::panic_shut_down();
         }
         if entry.set_waker(cx.waker()) {
+            sight::waits_longer(WaitKind::Timer, sight::address(&*entry), None);
             return Poll::Pending;
         }
         // It fired, or was closed, just now.

@@ -18,6 +18,7 @@
 use super::clock::Clock;
 use super::wheel::{Expiry, Node, Wheel};
 use crate::identity::order;
+use crate::sight::{self, WaitKind};
 use crate::sys::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::sys::{Counter, Mutex, UnsafeCell, clock, guarded, prefetch};
 use std::marker::PhantomPinned;
@@ -543,6 +544,7 @@ impl Entry {
 impl Drop for Entry {
     fn drop(&mut self) {
         if self.is_armed() {
+            sight::gives_up(WaitKind::Timer, sight::address(self));
             // SAFETY: an entry that was armed was pinned, and is until it is gone.
             unsafe { Pin::new_unchecked(&*self) }.disarm();
         }

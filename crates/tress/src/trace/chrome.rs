@@ -4,6 +4,7 @@
 //! cannot be unbalanced.
 
 use super::event::{Event, EventKind};
+use super::timeline::name_of;
 use crate::json::Object;
 use std::fmt;
 use std::io;
@@ -69,7 +70,8 @@ fn describe(line: &mut String, event: &Event) {
     object.number("pid", PID);
     object.number("tid", event.track);
     object.number("ts", Micros(event.at));
-    let task = task_name(event);
+    let mut task = String::new();
+    name_of(&mut task, event.name.as_deref(), event.spawned_at);
     let (category, name, length) = match event.kind {
         EventKind::Poll { took, .. } => ("poll", task, Some(took)),
         EventKind::Park { took } => ("park", "park".into(), Some(took)),
@@ -82,6 +84,7 @@ fn describe(line: &mut String, event: &Event) {
             format!("slow poll on worker {worker}: {task}"),
             None,
         ),
+        EventKind::Lost { .. } => ("lost", "lost events".into(), None),
     };
     object.string("cat", category);
     object.string("name", &name);
@@ -108,20 +111,9 @@ fn describe(line: &mut String, event: &Event) {
         EventKind::Io { events } => args.number("events", events),
         EventKind::Timers { fired } => args.number("fired", fired),
         EventKind::SlowPoll { so_far, .. } => args.number("so_far_us", Micros(so_far)),
+        EventKind::Lost { events } => args.number("events", events),
         EventKind::Ready | EventKind::Park { .. } => {}
     }
     args.end();
     object.end();
-}
-
-/// Returns the task's name, or the last part of where it was spawned.
-fn task_name(event: &Event) -> String {
-    match (&event.name, event.spawned_at) {
-        (Some(name), _) => name.clone(),
-        (None, Some(at)) => {
-            let file = at.file().rsplit(['/', '\\']).next().unwrap_or(at.file());
-            format!("{file}:{}", at.line())
-        }
-        (None, None) => "a task".into(),
-    }
 }

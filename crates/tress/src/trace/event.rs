@@ -68,6 +68,11 @@ pub enum EventKind {
         /// The index of the worker.
         worker: usize,
     },
+    /// Events of the track were overwritten before the flight recorder read them.
+    Lost {
+        /// How many events.
+        events: u64,
+    },
 }
 
 const KIND_BITS: u32 = 56;
@@ -79,9 +84,9 @@ const HIGH: u64 = (1 << (KIND_BITS - HIGH_BITS)) - 1;
 /// fit become the greatest that does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct What {
-    kind: u8,
-    high: u64,
-    low: u64,
+    pub(super) kind: u8,
+    pub(super) high: u64,
+    pub(super) low: u64,
 }
 
 const POLL: u8 = 1;
@@ -91,6 +96,7 @@ const PARK: u8 = 4;
 const IO: u8 = 5;
 const TIMERS: u8 = 6;
 const SLOW_POLL: u8 = 7;
+const LOST: u8 = 8;
 
 impl What {
     const fn new(kind: u8, high: u64, low: u64) -> What {
@@ -125,12 +131,47 @@ impl What {
         What::new(SLOW_POLL, worker as u64, so_far)
     }
 
+    pub(crate) fn lost(events: u64) -> What {
+        What::new(LOST, 0, events)
+    }
+
+    pub(crate) fn is_ready(self) -> bool {
+        self.kind == READY
+    }
+
+    /// Returns the counts of the clock that a poll took, and how many polls it stands for; `None` of other events.
+    pub(crate) fn as_poll(self) -> Option<(u64, u32)> {
+        (self.kind == POLL).then_some((self.low, self.high as u32))
+    }
+
+    pub(crate) fn is_io(self) -> bool {
+        self.kind == IO
+    }
+
+    pub(crate) fn is_steal(self) -> bool {
+        self.kind == STEAL
+    }
+
+    pub(crate) fn is_lost(self) -> bool {
+        self.kind == LOST
+    }
+
+    /// Returns whether it takes time.
+    pub(crate) fn is_slice(self) -> bool {
+        matches!(self.kind, POLL | PARK)
+    }
+
+    /// Returns the counts of the clock from its beginning to its end.
+    pub(crate) fn length(self) -> u64 {
+        if self.is_slice() { self.low } else { 0 }
+    }
+
     #[inline]
     pub(crate) fn pack(self) -> u64 {
         u64::from(self.kind) << KIND_BITS | self.high.min(HIGH) << HIGH_BITS | self.low.min(LOW)
     }
 
-    fn unpack(word: u64) -> What {
+    pub(crate) fn unpack(word: u64) -> What {
         What {
             kind: (word >> KIND_BITS) as u8,
             high: word >> HIGH_BITS & HIGH,
@@ -138,7 +179,7 @@ impl What {
         }
     }
 
-    fn kind(self, scale: &Scale) -> Option<EventKind> {
+    pub(crate) fn kind(self, scale: &Scale) -> Option<EventKind> {
         let time = || Duration::from_nanos(scale.length(self.low));
         Some(match self.kind {
             POLL => EventKind::Poll {
@@ -161,6 +202,7 @@ impl What {
                 so_far: time(),
                 worker: self.high as usize,
             },
+            LOST => EventKind::Lost { events: self.low },
             _ => return None,
         })
     }

@@ -50,12 +50,12 @@ impl Ring {
         &self.entries[number as usize & (self.entries.len() - 1)]
     }
 
-    /// Adds an event.
+    /// Adds an event. Returns whether it is the last of a quarter of the ring: time for a reader that wants them all.
     ///
     /// Only one thread at a time may call it: two writers would make entries that readers cannot tell from whole
     /// ones.
     #[inline]
-    pub(crate) fn push(&self, words: Words) {
+    pub(crate) fn push(&self, words: Words) -> bool {
         let number = self.written.load(Ordering::Relaxed);
         let entry = self.entry(number);
         entry.sequence.store(2 * number + 1, Ordering::Relaxed);
@@ -65,6 +65,13 @@ impl Ring {
         }
         entry.sequence.store(2 * number + 2, Ordering::Release);
         self.written.store(number + 1, Ordering::Release);
+        let quarter = (self.entries.len() as u64 / 4).max(1);
+        (number + 1) & (quarter - 1) == 0
+    }
+
+    /// Returns the number of entries.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
     }
 
     /// Returns one event, unless it has been overwritten or is not there yet.

@@ -1,13 +1,14 @@
 //! What the workers' recorders share: the switch, the rings, the clock.
 
 use super::event::{Event, What};
+use super::record::{Pairs, Record};
 use super::ring::Ring;
 use crate::identity::{Id, Label, order};
-use crate::sys::CachePadded;
 use crate::sys::atomic::Ordering;
 use crate::sys::clock::{self, Clock, Scale};
-use crate::sys::plain::{AtomicBool, AtomicU64};
-use std::sync::OnceLock;
+use crate::sys::plain::{AtomicU32, AtomicU64};
+use crate::sys::{CachePadded, Parker};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 /// What the builder was told.
@@ -30,9 +31,17 @@ pub(crate) struct Tracer {
     pub(crate) clock: Clock,
     /// One for each worker, and the monitor's.
     pub(crate) tracks: Box<[CachePadded<Track>]>,
-    on: AtomicBool,
+    /// For whom it records: `TRACE`, `FLIGHT`, both or none.
+    wanted: AtomicU32,
+    /// Ends the sleep of the flight recorder's thread: set when that is first switched on.
+    bell: OnceLock<Arc<Parker>>,
     start: Instant,
 }
+
+/// A user reads the rings.
+const TRACE: u32 = 1;
+/// The flight recorder does.
+const FLIGHT: u32 = 2;
 
 #[derive(Default)]
 pub(crate) struct Track {
@@ -40,7 +49,7 @@ pub(crate) struct Track {
     pub(crate) ring: OnceLock<Ring>,
     /// The id of the task being polled, if the tracer is watched; 0: none.
     pub(crate) running: AtomicU64,
-    /// The kernel's id of the worker's thread, if the tracer is watched; 0: not known.
+    /// The kernel's id of the worker's thread, if the tracer is watched or records; 0: not known.
     pub(crate) thread: AtomicU64,
 }
 
@@ -52,7 +61,8 @@ impl Tracer {
             tracks: (0..=workers)
                 .map(|_| CachePadded::new(Track::default()))
                 .collect(),
-            on: AtomicBool::new(false),
+            wanted: AtomicU32::new(0),
+            bell: OnceLock::new(),
             start: clock::now(),
         };
         if config.on {
@@ -62,18 +72,53 @@ impl Tracer {
     }
 
     pub(crate) fn start(&self) {
+        self.begin(TRACE);
+    }
+
+    fn begin(&self, wanted: u32) {
         for track in &self.tracks {
             track.ring.get_or_init(|| Ring::new(self.config.size));
         }
-        self.on.store(true, Ordering::Release);
+        self.wanted.fetch_or(wanted, Ordering::Release);
     }
 
     pub(crate) fn stop(&self) {
-        self.on.store(false, Ordering::Release);
+        self.wanted.fetch_and(!TRACE, Ordering::Release);
     }
 
+    /// Returns whether a user has started it.
     pub(crate) fn is_on(&self) -> bool {
-        self.on.load(Ordering::Acquire)
+        self.wanted.load(Ordering::Acquire) & TRACE != 0
+    }
+
+    /// Begins to record for the flight recorder, which `bell` tells that there is much to read.
+    pub(crate) fn start_flight(&self, bell: &Arc<Parker>) {
+        self.bell.get_or_init(|| bell.clone());
+        self.begin(FLIGHT);
+    }
+
+    pub(crate) fn stop_flight(&self) {
+        self.wanted.fetch_and(!FLIGHT, Ordering::Release);
+    }
+
+    /// Returns whether anything is recorded.
+    pub(crate) fn is_recording(&self) -> bool {
+        self.wanted.load(Ordering::Acquire) != 0
+    }
+
+    /// Returns whether the flight recorder alone reads what is recorded.
+    pub(crate) fn is_for_flight_only(&self) -> bool {
+        self.wanted.load(Ordering::Relaxed) == FLIGHT
+    }
+
+    /// Tells the flight recorder that there is much to read.
+    #[cold]
+    pub(crate) fn ring_bell(&self) {
+        if let Some(bell) = self.bell.get() {
+            if self.wanted.load(Ordering::Relaxed) & FLIGHT != 0 {
+                bell.unpark();
+            }
+        }
     }
 
     /// Returns whether the monitor wants to know which task a worker runs.
@@ -91,7 +136,7 @@ impl Tracer {
     /// Returns whether a poll has something to do: the tracer is on, watched, or polls are timed.
     #[inline]
     pub(crate) fn is_active(&self) -> bool {
-        self.on.load(Ordering::Relaxed) || self.takes_all()
+        self.wanted.load(Ordering::Relaxed) != 0 || self.takes_all()
     }
 
     /// Returns the number of polls of which one is recorded, if the user chose it.
@@ -125,7 +170,7 @@ impl Tracer {
 
     /// Records that the monitor found a worker stuck.
     pub(crate) fn note_slow_poll(&self, worker: usize, since: Instant, task: Option<(Id, Label)>) {
-        let Some(track) = self.tracks.last().filter(|_| self.is_on()) else {
+        let Some(track) = self.tracks.last().filter(|_| self.is_recording()) else {
             return;
         };
         if let Some(ring) = track.ring.get() {
@@ -135,6 +180,31 @@ impl Tracer {
             let what = What::slow_poll(so_far, worker);
             ring.push(Event::words(self.clock.now(), what, task));
         }
+    }
+
+    /// Returns the number of workers: the track after theirs is the monitor's.
+    pub(crate) fn workers(&self) -> usize {
+        self.tracks.len() - 1
+    }
+
+    /// Returns what is in the rings: by track, each in the order of time.
+    pub(crate) fn records(&self) -> Vec<Vec<Record>> {
+        let mut all = Vec::new();
+        for (index, track) in self.tracks.iter().enumerate() {
+            let ring = track.ring.get().into_iter();
+            all.extend(
+                ring.flat_map(Ring::snapshot)
+                    .map(|words| (index, Record::new(words))),
+            );
+        }
+        order::by_key(&mut all, |(_, record)| record.at);
+        let mut pairs = Pairs::default();
+        let mut tracks = vec![Vec::new(); self.tracks.len()];
+        for (track, mut record) in all {
+            pairs.note(track, &mut record);
+            tracks[track].push(record);
+        }
+        tracks
     }
 
     /// Returns the events of each track, oldest first.

@@ -8,6 +8,7 @@
 
 use super::batch::WakeBatch;
 use super::list::{FIRST_OUTCOME, IDLE, WAITING, WaitList, Waiter};
+use crate::sight::{self, Tag, WaitKind};
 use crate::sys::atomic::{AtomicBool, Ordering};
 use crate::sys::{Mutex, full_fence};
 use std::fmt;
@@ -22,6 +23,7 @@ pub(crate) struct Bell {
     /// True if there are waiters in the line. Written under the lock.
     listening: AtomicBool,
     line: Mutex<Line>,
+    tag: Tag,
 }
 
 struct Line {
@@ -32,13 +34,16 @@ struct Line {
 }
 
 impl Bell {
-    pub(crate) fn new() -> Bell {
+    /// Creates a bell whose listeners wait for what `kind` says.
+    #[track_caller]
+    pub(crate) fn new(kind: WaitKind) -> Bell {
         Bell {
             listening: AtomicBool::new(false),
             line: Mutex::new(Line {
                 rings: 0,
                 waiters: WaitList::new(),
             }),
+            tag: Tag::new(kind),
         }
     }
 
@@ -120,13 +125,21 @@ impl<'a> Listener<'a> {
         let this = self.into_ref().get_ref();
         // SAFETY: we are the waiter's future, and WAITING says that it is linked.
         if this.waiter.phase() == WAITING && unsafe { this.waiter.wakes(cx.waker()) } {
+            this.waits(false);
             return Poll::Pending;
         }
         this.get_in_line(cx, look)
     }
 
+    /// Notes that the running task waits.
+    #[inline(always)]
+    fn waits(&self, begins: bool) {
+        self.bell.tag.waits(begins, sight::address(self.bell));
+    }
+
     fn get_in_line<R>(&self, cx: &mut Context<'_>, mut look: impl FnMut() -> Option<R>) -> Poll<R> {
         let waker = cx.waker().clone();
+        let mut begins = false;
         let mut line = self.bell.line.lock();
         match self.waiter.phase() {
             WAITING => {
@@ -134,9 +147,10 @@ impl<'a> Listener<'a> {
                 let old = unsafe { line.waiters.replace_waker(&self.waiter, waker) };
                 drop(line);
                 drop(old);
+                self.waits(false);
                 return Poll::Pending;
             }
-            IDLE => {}
+            IDLE => begins = true,
             // Rung, but either `look` found nothing then, or it was called before the ring.
             _ => self.waiter.set_phase(IDLE),
         }
@@ -151,11 +165,14 @@ impl<'a> Listener<'a> {
         // SAFETY: in no list, by its phase; we are its future, which is pinned (`poll_until` is the
         // only way here) and takes it out of the list when dropped. The bell has one list.
         unsafe { line.waiters.push_back(&self.waiter, Some(waker), rings) };
+        drop(line);
+        self.waits(begins);
         Poll::Pending
     }
 
     #[cold]
     fn leave(&self) {
+        self.bell.tag.gives_up(sight::address(self.bell));
         let mut line = self.bell.line.lock();
         if self.waiter.phase() == WAITING {
             // SAFETY: in the list, by its phase under the lock; we are its future.

@@ -8,7 +8,7 @@
 //!
 //! [`WakeBatch`] wakes those whose wait is over, after the lock was released.
 //!
-//! This module knows nothing but `sys`: neither tasks and their budgets, nor runtimes.
+//! This module knows nothing but `sys` and `sight`: neither tasks and their budgets, nor runtimes.
 
 mod backoff;
 mod batch;

@@ -4,6 +4,7 @@ use super::availability::Availability;
 use super::meeting::{Meeting, Shut};
 use super::table::{DONE, Party, SHUT, Side, Table, Woken};
 use crate::queue::Refusal;
+use crate::sight::WaitKind;
 use crate::sys::{MutexGuard, UnsafeCell};
 use crate::wait::{IDLE, WAITING, Waiter};
 use std::marker::PhantomPinned;
@@ -174,7 +175,10 @@ impl<'a, T> Meet<'a, T> {
                 return Poll::Ready(Ok(()));
             }
             // SAFETY: we are the waiter's future, and WAITING says that it is linked.
-            WAITING if unsafe { this.waiter.wakes(cx.waker()) } => return Poll::Pending,
+            WAITING if unsafe { this.waiter.wakes(cx.waker()) } => {
+                this.waits(false);
+                return Poll::Pending;
+            }
             _ => {}
         }
         let waker = cx.waker().clone();
@@ -188,6 +192,7 @@ impl<'a, T> Meet<'a, T> {
             }
             WAITING => {
                 this.change_waker(table, waker);
+                this.waits(false);
                 return Poll::Pending;
             }
             _ => this.waiter.set_phase(IDLE),
@@ -198,6 +203,9 @@ impl<'a, T> Meet<'a, T> {
             unsafe { this.get_in_line(&mut table, None, waker, &mut woken) };
         }
         this.meeting.conclude(table, woken);
+        if polled.is_pending() {
+            this.waits(true);
+        }
         polled
     }
 
@@ -243,6 +251,7 @@ impl<'a, T> Meet<'a, T> {
                     woken.dropped =
                         unsafe { table.line(this.side).replace_waker(&this.waiter, waker) };
                     this.meeting.conclude(table, woken);
+                    this.waits(false);
                     return false;
                 }
             }
@@ -250,11 +259,27 @@ impl<'a, T> Meet<'a, T> {
         // SAFETY: pinned, as `self` shows; `select` stays in place, by the caller's promise.
         unsafe { this.get_in_line(&mut table, Some(select), waker, &mut woken) };
         this.meeting.conclude(table, woken);
+        this.waits(true);
         false
+    }
+
+    /// Returns what the future waits for.
+    fn kind(&self) -> WaitKind {
+        match self.side {
+            Side::Gives => WaitKind::ChannelSend,
+            Side::Takes => WaitKind::ChannelReceive,
+        }
+    }
+
+    /// Notes that the running task waits.
+    #[inline(always)]
+    fn waits(&self, begins: bool) {
+        self.meeting.waits(begins, self.kind());
     }
 
     /// Gives up. Returns the message that was not given; one that was taken goes to another receiver.
     pub(in crate::channel) fn withdraw(&self) -> Option<T> {
+        self.meeting.gives_up(self.kind());
         let mut woken = Woken::default();
         let mut table = self.meeting.table.lock();
         woken.dropped = self.leave(&mut table);
@@ -315,6 +340,7 @@ impl<'a, T> Hope<'a, T> {
                 let old = unsafe { table.hopeful.replace_waker(&this.waiter, waker) };
                 drop(table);
                 drop(old);
+                this.meeting.waits(false, WaitKind::ChannelSend);
                 return Poll::Pending;
             }
             outcome @ (DONE | SHUT) => {
@@ -331,11 +357,14 @@ impl<'a, T> Hope<'a, T> {
         }
         // SAFETY: in no list, by its phase; pinned, and taken out when dropped.
         unsafe { table.hopeful.push_back(&this.waiter, Some(waker), ()) };
+        drop(table);
+        this.meeting.waits(true, WaitKind::ChannelSend);
         Poll::Pending
     }
 
     #[cold]
     fn cancel(&self) {
+        self.meeting.gives_up(WaitKind::ChannelSend);
         let mut table = self.meeting.table.lock();
         if self.waiter.phase() == WAITING {
             // SAFETY: in the list, by its phase under the lock; we are its future.

@@ -3,9 +3,11 @@
 use super::hands::Hands;
 use super::table::{SHUT, Table, Woken};
 use crate::queue::Refusal;
+use crate::sight::{self, Site, WaitKind};
 use crate::sys::{Arc, Mutex, MutexGuard};
 use crate::wait::{Bell, Listener, WakeBatch};
 use std::future::poll_fn;
+use std::panic::Location;
 use std::pin::pin;
 
 /// The channel is at its end, or, for a sender, closed.
@@ -17,16 +19,32 @@ pub(in crate::channel) struct Meeting<T> {
     pub(super) table: Mutex<Table<T>>,
     pub(super) hands: Arc<Hands>,
     closing: Bell,
+    /// Where the channel was created.
+    site: Site,
 }
 
 impl<T> Meeting<T> {
+    #[track_caller]
     pub(in crate::channel) fn new() -> Meeting<T> {
         let hands = Arc::new(Hands::new());
         Meeting {
             table: Mutex::new(Table::new(hands.clone())),
             hands,
-            closing: Bell::new(),
+            closing: Bell::new(WaitKind::ChannelClosed),
+            site: Location::caller(),
         }
+    }
+
+    /// Notes that the running task waits here for what `kind` says, and whether it `begins` to wait.
+    #[inline(always)]
+    pub(super) fn waits(&self, begins: bool, kind: WaitKind) {
+        sight::waits_if(begins, kind, sight::address(self), Some(self.site));
+    }
+
+    /// Notes that a wait, if the poll that is under way has noted one, is given up.
+    #[inline(always)]
+    pub(super) fn gives_up(&self, kind: WaitKind) {
+        sight::gives_up(kind, sight::address(self));
     }
 
     /// Calls `f` with the table, and wakes those that it made ready when the lock is released.

@@ -3,6 +3,7 @@
 use super::{Descriptor, Lent};
 use crate::buffers::RingPool;
 use crate::io::source::Source;
+use crate::sight::{self, WaitKind};
 use std::io;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -48,6 +49,11 @@ impl Receive {
             && self.0.poll_stop(cx).is_ready()
         {
             return self.0.poll_started(cx);
+        }
+        let resource = sight::address(self);
+        match polled {
+            Some(Poll::Pending) => sight::waits_longer(WaitKind::Read, resource, None),
+            _ => sight::served(resource),
         }
         polled
     }

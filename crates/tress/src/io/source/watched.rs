@@ -6,19 +6,20 @@
 
 use crate::io::ring::{Loan, Name};
 use crate::runtime::driver::IoHandle;
+use crate::sight::{self, WaitKind};
 use crate::sys::atomic::Ordering;
 use crate::sys::plain::AtomicBool;
 #[cfg(unix)]
 use crate::sys::plain::Mutex;
 use crate::task::coop;
 use pin_project_lite::pin_project;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::panic::{RefUnwindSafe, UnwindSafe};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::OnceLock;
 use std::task::{Context, Poll, ready};
-use tress_driver::{Direction, Interest, Readiness, Ready, Registration};
+use tress_driver::{Direction, Interest, Readiness, Ready, ReadyEvent, Registration};
 
 pub(crate) struct Watched {
     pub(super) registration: OnceLock<Registration>,
@@ -31,12 +32,25 @@ pub(crate) struct Watched {
     used_up: [AtomicBool; 2],
     /// Whether a task takes care of urgent bytes: once it takes one, it may be unknown that there was one.
     urgent: AtomicBool,
+    /// What tasks wait for that wait for the source to be readable.
+    pub(super) readable_is: WaitKind,
     pub(super) runtime: IoHandle,
 }
 
 // A panic leaves no inconsistent state: the parts change in single steps, under locks of their own.
 impl UnwindSafe for Watched {}
 impl RefUnwindSafe for Watched {}
+
+impl Drop for Watched {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(registration) = self.registration.get() {
+            let resource = sight::address(registration);
+            sight::gives_up(self.readable_is, resource);
+            sight::gives_up(WaitKind::Write, resource);
+        }
+    }
+}
 
 /// How an attempt ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -86,6 +100,7 @@ impl Watched {
             assumed: Ready::EMPTY,
             used_up: [const { AtomicBool::new(false) }; 2],
             urgent: AtomicBool::new(false),
+            readable_is: WaitKind::Read,
             runtime,
         }
     }
@@ -197,7 +212,7 @@ impl Watched {
                 return Poll::Ready(Ok(()));
             }
             let registration = self.registration(name)?;
-            let event = ready!(registration.poll_ready(cx, direction))?;
+            let event = ready!(self.poll_ready(registration, cx, direction))?;
             progress.made_progress();
             match attempt() {
                 Attempt::WouldBlock => registration.would_block(event),
@@ -208,6 +223,25 @@ impl Watched {
                     return Poll::Ready(Ok(()));
                 }
             }
+        }
+    }
+
+    /// Polls a registration of the source, and notes that the running task waits for it.
+    #[inline]
+    pub(super) fn poll_ready(
+        &self,
+        registration: &Registration,
+        cx: &mut Context<'_>,
+        direction: Direction,
+    ) -> Poll<io::Result<ReadyEvent>> {
+        poll_ready(registration, cx, direction, self.readable_is)
+    }
+
+    /// Returns what a task waits for that waits for `interest`.
+    pub(super) fn kind_of(&self, interest: Interest) -> WaitKind {
+        match kind_of(interest) {
+            WaitKind::Read => self.readable_is,
+            kind => kind,
         }
     }
 
@@ -298,9 +332,72 @@ pin_project! {
     /// Each poll is given the attempt, so that its type and its auto traits stay out of here.
     pub(super) struct Attempts<'a> {
         interest: Interest,
+        kind: WaitKind,
         #[pin]
         next: Next<'a>,
     }
+
+    impl PinnedDrop for Attempts<'_> {
+        fn drop(this: Pin<&mut Self>) {
+            if let Next::Wait { registration, .. } = &this.next {
+                sight::gives_up(this.kind, sight::address(*registration));
+            }
+        }
+    }
+}
+
+/// Returns what a task waits for that waits for `interest` in a source of bytes or connections.
+pub(super) fn kind_of(interest: Interest) -> WaitKind {
+    match interest.is_writable() && !interest.is_readable() {
+        true => WaitKind::Write,
+        false => WaitKind::Read,
+    }
+}
+
+/// Polls a registration, and notes that the running task waits for it: for `readable_is`, if it is to become readable.
+#[inline]
+pub(super) fn poll_ready(
+    registration: &Registration,
+    cx: &mut Context<'_>,
+    direction: Direction,
+    readable_is: WaitKind,
+) -> Poll<io::Result<ReadyEvent>> {
+    let polled = registration.poll_ready(cx, direction);
+    let resource = sight::address(registration);
+    match (&polled, direction) {
+        (Poll::Ready(_), _) => sight::served(resource),
+        (Poll::Pending, Direction::Read) => sight::waits_longer(readable_is, resource, None),
+        (Poll::Pending, Direction::Write) => {
+            sight::waits_longer(WaitKind::Write, resource, None);
+        }
+    }
+    polled
+}
+
+/// Polls for readiness, and notes that the running task waits for it.
+pub(super) fn poll_readiness(
+    readiness: Pin<&mut Readiness<'_>>,
+    cx: &mut Context<'_>,
+    kind: WaitKind,
+    registration: &Registration,
+) -> Poll<io::Result<ReadyEvent>> {
+    let polled = readiness.poll(cx);
+    let resource = sight::address(registration);
+    match polled {
+        Poll::Pending => sight::waits_longer(kind, resource, None),
+        Poll::Ready(_) => sight::served(resource),
+    }
+    polled
+}
+
+/// Waits for readiness, and notes that the running task does.
+pub(super) async fn readiness(
+    registration: &Registration,
+    interest: Interest,
+    kind: WaitKind,
+) -> io::Result<ReadyEvent> {
+    let mut readiness = pin!(registration.readiness(interest));
+    poll_fn(|cx| poll_readiness(readiness.as_mut(), cx, kind, registration)).await
 }
 
 pin_project! {
@@ -336,7 +433,12 @@ impl<'a> Attempts<'a> {
             name,
             loan,
         };
-        Attempts { interest, next }
+        let kind = watched.kind_of(interest);
+        Attempts {
+            interest,
+            kind,
+            next,
+        }
     }
 
     /// Begins with waiting. The budget of the first attempt has been taken.
@@ -347,6 +449,7 @@ impl<'a> Attempts<'a> {
     ) -> Attempts<'a> {
         Attempts {
             interest,
+            kind: kind_of(interest),
             next: Next::wait(registration, interest),
         }
     }
@@ -380,7 +483,7 @@ impl<'a> Attempts<'a> {
                     registration,
                     readiness,
                 } => {
-                    ready!(readiness.poll(cx))?;
+                    ready!(poll_readiness(readiness, cx, *this.kind, registration))?;
                     match try_with(registration, interest, attempt) {
                         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                         result => return Poll::Ready(result),

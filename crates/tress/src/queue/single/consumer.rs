@@ -5,6 +5,7 @@ use crate::queue::arrivals::Taken;
 use crate::queue::block::{Block, Found, Slot};
 use crate::queue::lane::Queue;
 use crate::queue::tail::{after, distance};
+use crate::sight::WaitKind;
 use crate::sys::{Arc, thread};
 use crate::wait::Backoff;
 use std::mem;
@@ -118,14 +119,17 @@ impl<T> Consumer<T> {
     /// Becomes ready when the current slot is `Ready`, or at the `End`.
     #[inline]
     fn poll_slot(&mut self, cx: &mut Context<'_>) -> Poll<Found> {
+        let mut begins = true;
         loop {
             match self.slot().look() {
                 Found::Ready => return Poll::Ready(Found::Ready),
                 Found::End => return Poll::Ready(Found::End),
                 Found::Empty => self.settle(),
                 Found::Waited => {
+                    begins = false;
                     // SAFETY: a waker is lent when the receiver waits.
                     if unsafe { self.waker().is_for(cx.waker()) } {
+                        self.waits(begins);
                         return Poll::Pending;
                     }
                     match self.stop_waiting() {
@@ -138,9 +142,17 @@ impl<T> Consumer<T> {
                 return Poll::Ready(Found::End);
             }
             if self.start_waiting(cx.waker()) {
+                self.waits(begins);
                 return Poll::Pending;
             }
         }
+    }
+
+    /// Notes that the running task waits for a message.
+    #[inline(always)]
+    fn waits(&self, begins: bool) {
+        self.queue.waits(begins, WaitKind::ChannelReceive);
+        self.queue.is_empty_now();
     }
 
     /// Makes sure that the waker is woken when the current slot, which is not waited for, is filled.
@@ -289,6 +301,8 @@ impl<T> Consumer<T> {
 
 impl<T> Drop for Consumer<T> {
     fn drop(&mut self) {
+        self.queue.gives_up(WaitKind::ChannelReceive);
+        self.queue.is_empty_now();
         // The waker may keep a task's memory alive, and is of no use any more.
         let waker = self.stop_waiting();
         // Subtle: the drain must happen even if a waker or the drop of a message panics.

@@ -321,6 +321,62 @@ impl LogHistogramBuilder {
     }
 }
 
+/// How many of something took how long, counted by one thread.
+#[derive(Debug, Clone)]
+pub(crate) struct Counts {
+    shape: Shape,
+    /// Empty before the first.
+    counts: Vec<u32>,
+    max: u64,
+}
+
+impl Counts {
+    pub(crate) fn new(shape: LogHistogram) -> Counts {
+        Counts {
+            shape: Shape::Log(shape),
+            counts: Vec::new(),
+            max: 0,
+        }
+    }
+
+    /// Counts `times` durations of this many nanoseconds.
+    pub(crate) fn add(&mut self, ns: u64, times: u32) {
+        if self.counts.is_empty() {
+            self.counts = vec![0; self.shape.buckets()];
+        }
+        let count = &mut self.counts[self.shape.bucket(ns)];
+        *count = count.saturating_add(times);
+        self.max = self.max.max(ns);
+    }
+
+    /// Forgets all, but not how much room it needed.
+    pub(crate) fn clear(&mut self) {
+        self.counts.fill(0);
+        self.max = 0;
+    }
+
+    /// Returns the nanoseconds that `share` of the durations are not longer than, up to the width of a bucket; `None` if
+    /// there are none.
+    pub(crate) fn quantile(&self, share: f64) -> Option<u64> {
+        let all: u64 = self.counts.iter().map(|n| u64::from(*n)).sum();
+        let rank = ((all as f64 * share).ceil() as u64).max(1);
+        let mut seen = 0;
+        for (bucket, count) in self.counts.iter().enumerate() {
+            seen += u64::from(*count);
+            if seen >= rank {
+                let end = self.shape.range(bucket).end.as_nanos() as u64;
+                return Some(end.saturating_sub(1).min(self.max));
+            }
+        }
+        None
+    }
+
+    /// Returns the longest; `None` if there are none.
+    pub(crate) fn max(&self) -> Option<u64> {
+        self.counts.iter().any(|n| *n > 0).then_some(self.max)
+    }
+}
+
 /// How many polls of a worker took how long.
 #[derive(Debug)]
 pub(crate) struct Histogram {
@@ -401,6 +457,28 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn quantiles_are_right_to_the_width_of_a_bucket() {
+        let mut counts = Counts::new(LogHistogram::default());
+        assert_eq!((counts.quantile(0.5), counts.max()), (None, None));
+        for us in 1..=1000 {
+            counts.add(us * 1000, 1);
+        }
+        let near = |share: f64, us: f64| {
+            let found = counts.quantile(share).unwrap() as f64 / 1000.0;
+            assert!(found >= us && found <= us * 1.25, "{share}: {found}");
+        };
+        near(0.5, 500.0);
+        near(0.99, 990.0);
+        assert_eq!(counts.quantile(1.0), Some(1_000_000));
+        assert_eq!(counts.max(), Some(1_000_000));
+        counts.add(u64::MAX, u32::MAX);
+        counts.add(u64::MAX, u32::MAX);
+        assert_eq!(counts.quantile(0.99), Some(u64::MAX - 1));
+        counts.clear();
+        assert_eq!((counts.quantile(0.5), counts.max()), (None, None));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::error::TryRecvError;
 use super::ring::{MAX_RECEIVERS, Ring};
 use super::tail::Tail;
 use crate::queue::Count;
+use crate::sight::WaitKind;
 use crate::sys::CachePadded;
 use crate::wait::Bell;
 
@@ -46,8 +47,8 @@ impl<T> Shared<T> {
             tail: CachePadded::new(Tail::new(receivers)),
             senders: Count::new(1),
             weak_senders: Count::new(0),
-            news: Bell::new(),
-            abandoned: Bell::new(),
+            news: Bell::new(WaitKind::BroadcastReceive),
+            abandoned: Bell::new(WaitKind::ChannelClosed),
         }
     }
 

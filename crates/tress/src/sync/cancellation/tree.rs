@@ -18,6 +18,7 @@
 //! A node whose latch is set has no links, and no part in the tree any more; children made later are
 //! born cancelled. That is checked with the lock held.
 
+use crate::sight::WaitKind;
 use crate::sync::latch::Latch;
 use crate::sys::atomic::{AtomicUsize, Ordering, fence};
 use crate::sys::{Arc, Mutex, UnsafeCell};
@@ -65,10 +66,11 @@ unsafe fn links<R>(node: NonNull<Node>, f: impl FnOnce(&mut Links) -> R) -> R {
 }
 
 impl NodeRef {
+    #[track_caller]
     fn allocate(tree: Arc<Mutex<()>>, cancelled: bool) -> NodeRef {
         let node = Box::new(Node {
             handles: AtomicUsize::new(1),
-            latch: Latch::new(cancelled),
+            latch: Latch::new(cancelled, WaitKind::Cancellation),
             tree,
             links: UnsafeCell::new(Links::default()),
         });
@@ -80,6 +82,7 @@ impl NodeRef {
         unsafe { self.0.as_ref() }
     }
 
+    #[track_caller]
     pub(super) fn root() -> NodeRef {
         NodeRef::allocate(Arc::new(Mutex::new(())), false)
     }
@@ -88,6 +91,7 @@ impl NodeRef {
         &self.node().latch
     }
 
+    #[track_caller]
     pub(super) fn child(&self) -> NodeRef {
         let tree = &self.node().tree;
         if self.latch().is_set() {

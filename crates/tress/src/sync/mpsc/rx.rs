@@ -3,6 +3,7 @@
 use super::error::TryRecvError;
 use crate::queue::{Consumer, Queue, Single, Taken};
 use crate::runtime::park_thread;
+use crate::sight::{self, WaitKind};
 use crate::task::coop;
 use std::future::poll_fn;
 use std::pin::pin;
@@ -60,6 +61,8 @@ impl<T> Rx<T> {
     fn wait_for_claimer(&mut self) {
         let replaced = self.0.stop_waiting();
         park_thread::block_on(pin!(poll_fn(|cx| self.0.poll_ready(cx))), Duration::ZERO, 1);
+        // The caller has not waited as a task does.
+        sight::gives_up(WaitKind::ChannelReceive, sight::address(self.0.queue()));
         if let Some(waker) = replaced {
             // Its task waits for the message that the caller takes away.
             waker.wake();

@@ -26,6 +26,7 @@ use std::task::{Context, Poll};
 /// assert_eq!(rx.recv().await, Some("one"));
 /// # });
 /// ```
+#[track_caller]
 pub fn unbounded_channel<T>() -> (UnboundedSender<T>, UnboundedReceiver<T>) {
     let (queue, consumer) = Queue::single(UNBOUNDED);
     let rx = Rx::new(consumer);
@@ -90,7 +91,10 @@ impl<T> UnboundedSender<T> {
     pub fn send(&self, message: T) -> Result<(), SendError<T>> {
         let queue = self.tx.queue();
         match queue.try_claim() {
-            Ok(spot) => queue.send(spot, message).map_err(SendError),
+            Ok(spot) => {
+                queue.has_grown();
+                queue.send(spot, message).map_err(SendError)
+            }
             Err(_) => Err(SendError(message)),
         }
     }

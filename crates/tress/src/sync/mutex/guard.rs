@@ -37,6 +37,7 @@ impl<'a, T: ?Sized> MutexGuard<'a, T> {
             mutex,
             _data: PhantomData,
         };
+        mutex.permits.held_alone();
         mutex.permits.seen.locked();
         guard
     }
@@ -177,6 +178,7 @@ struct Held<'a>(&'a Permits);
 impl Drop for Held<'_> {
     #[inline]
     fn drop(&mut self) {
+        self.0.let_go();
         self.0.give_back_only();
         self.0.seen.unlocked();
     }

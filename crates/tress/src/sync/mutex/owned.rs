@@ -48,6 +48,7 @@ impl<T: ?Sized> OwnedMutexGuard<T> {
             held: Held(mutex),
             _data: PhantomData,
         };
+        guard.held.0.permits.held_alone();
         guard.held.0.permits.seen.locked();
         guard
     }

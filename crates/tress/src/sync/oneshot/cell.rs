@@ -2,8 +2,10 @@
 
 use super::spare;
 use super::state::{Side, Snapshot, State};
+use crate::sight::{self, Site};
 use crate::sys::UnsafeCell;
 use std::mem::MaybeUninit;
+use std::panic::Location;
 use std::ptr::NonNull;
 use std::task::{Poll, Waker};
 
@@ -13,10 +15,13 @@ pub(super) struct Cell<T> {
     value: UnsafeCell<MaybeUninit<T>>,
     pub(super) rx_waker: WakerSlot,
     pub(super) tx_waker: WakerSlot,
+    /// Where the channel was created.
+    site: Site,
 }
 
 impl<T> Cell<T> {
     #[inline]
+    #[track_caller]
     pub(super) fn allocate() -> NonNull<Cell<T>> {
         let cell = spare::allocate::<Cell<T>>();
         // SAFETY: fresh memory for a cell. Field by field, so that what is not initialised is not
@@ -27,6 +32,7 @@ impl<T> Cell<T> {
             (&raw mut (*place).value).write(UnsafeCell::new(MaybeUninit::uninit()));
             (&raw mut (*place).rx_waker).write(WakerSlot::new());
             (&raw mut (*place).tx_waker).write(WakerSlot::new());
+            (&raw mut (*place).site).write(Location::caller());
         }
         cell
     }
@@ -77,6 +83,7 @@ impl<T> Cell<T> {
             Side::Receiver => &self.rx_waker,
         };
         let mut state = self.state.load();
+        let begins = !state.has_waker(side);
         loop {
             if state.ends_wait_of(side) {
                 return Poll::Ready(state);
@@ -84,6 +91,7 @@ impl<T> Cell<T> {
             if state.has_waker(side) {
                 // SAFETY: the bit says that this side filled it.
                 if unsafe { slot.will_wake(waker) } {
+                    self.waits(side, begins);
                     return Poll::Pending;
                 }
                 match self.state.unset_waker(side, state) {
@@ -101,7 +109,10 @@ impl<T> Cell<T> {
             // SAFETY: the bit is clear and the wait goes on, so the slot is this side's, and empty.
             unsafe { slot.fill(waker.clone()) };
             match self.state.set_waker(side, state) {
-                Ok(()) => return Poll::Pending,
+                Ok(()) => {
+                    self.waits(side, begins);
+                    return Poll::Pending;
+                }
                 Err(actual) => {
                     // SAFETY: the bit was not set, so the slot is still this side's, and was just filled.
                     drop(unsafe { slot.take() });
@@ -109,6 +120,20 @@ impl<T> Cell<T> {
                 }
             }
         }
+    }
+}
+
+impl<T> Cell<T> {
+    /// Notes that the running task waits, as `side`.
+    #[inline(always)]
+    fn waits(&self, side: Side, begins: bool) {
+        sight::waits_if(begins, side.kind(), sight::address(self), Some(self.site));
+    }
+
+    /// Notes that the wait of `side`, if the poll that is under way has noted one, is given up.
+    #[inline(always)]
+    pub(super) fn gives_up(&self, side: Side) {
+        sight::gives_up(side.kind(), sight::address(self));
     }
 }
 

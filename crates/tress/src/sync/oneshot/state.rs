@@ -22,6 +22,7 @@
 //! Every change releases and every look acquires, so each side sees what the other one wrote before
 //! it handed a slot, the value or the whole cell over.
 
+use crate::sight::WaitKind;
 use crate::sys::atomic::{AtomicU32, Ordering};
 use std::fmt;
 
@@ -114,6 +115,14 @@ pub(super) enum Side {
 }
 
 impl Side {
+    /// Returns what the side waits for.
+    pub(super) fn kind(self) -> WaitKind {
+        match self {
+            Side::Sender => WaitKind::OneshotClosed,
+            Side::Receiver => WaitKind::OneshotReceive,
+        }
+    }
+
     #[inline]
     fn waker_bit(self) -> u32 {
         match self {

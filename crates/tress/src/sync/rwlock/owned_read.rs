@@ -10,6 +10,7 @@ pub(super) struct Held<T: ?Sized>(pub(super) Arc<RwLock<T>>);
 impl<T: ?Sized> Drop for Held<T> {
     #[inline]
     fn drop(&mut self) {
+        self.0.permits.let_go();
         self.0.permits.give_back(1);
         self.0.permits.seen.read_unlocked();
     }
@@ -56,6 +57,7 @@ impl<T: ?Sized> OwnedRwLockReadGuard<T> {
         // SAFETY: the cell is not at address zero.
         let data = unsafe { NonNull::new_unchecked(lock.data.get()) };
         let guard = Self::from_parts(Held(lock), data);
+        guard.held.0.permits.held();
         guard.held.0.permits.seen.read_locked();
         guard
     }

@@ -28,6 +28,7 @@ impl<T: ?Sized> Held<T> {
 impl<T: ?Sized> Drop for Held<T> {
     #[inline]
     fn drop(&mut self) {
+        self.0.permits.let_go();
         self.0.permits.give_back(self.0.all());
         self.0.permits.seen.write_unlocked();
     }
@@ -66,6 +67,7 @@ impl<T: ?Sized> OwnedRwLockWriteGuard<T> {
             held: Held(lock),
             _data: PhantomData,
         };
+        guard.held.0.permits.held_alone();
         guard.held.0.permits.seen.write_locked();
         guard
     }

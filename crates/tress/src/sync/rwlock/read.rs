@@ -11,6 +11,7 @@ pub(super) struct Held<'a>(pub(super) &'a Permits);
 impl Drop for Held<'_> {
     #[inline(always)]
     fn drop(&mut self) {
+        self.0.let_go();
         self.0.give_back(1);
         self.0.seen.read_unlocked();
     }
@@ -50,6 +51,7 @@ impl<'a, T: ?Sized> RwLockReadGuard<'a, T> {
         // SAFETY: the cell is not at address zero.
         let data = unsafe { NonNull::new_unchecked(lock.data.get()) };
         let guard = Self::from_parts(Held(&lock.permits), data);
+        lock.permits.held();
         lock.permits.seen.read_locked();
         guard
     }

@@ -31,6 +31,7 @@ impl<'a> Held<'a> {
 impl Drop for Held<'_> {
     #[inline(always)]
     fn drop(&mut self) {
+        self.permits.let_go();
         self.permits.give_back(self.n);
         self.permits.seen.write_unlocked();
     }
@@ -78,6 +79,7 @@ impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
             data: unsafe { NonNull::new_unchecked(lock.data.get()) },
             _data: PhantomData,
         };
+        lock.permits.held_alone();
         lock.permits.seen.write_locked();
         guard
     }

@@ -27,6 +27,9 @@ pub struct SemaphorePermit<'a> {
 impl<'a> SemaphorePermit<'a> {
     #[inline]
     pub(super) fn new(semaphore: &'a Semaphore, permits: usize) -> Self {
+        if permits != 0 {
+            semaphore.permits.held();
+        }
         SemaphorePermit { semaphore, permits }
     }
 
@@ -41,7 +44,9 @@ impl<'a> SemaphorePermit<'a> {
     /// assert_eq!(semaphore.available_permits(), 1);
     /// ```
     pub fn forget(mut self) {
-        self.permits = 0;
+        if mem::take(&mut self.permits) != 0 {
+            self.semaphore.permits.let_go();
+        }
     }
 
     /// Adds the permits of `other` to this value.
@@ -62,6 +67,10 @@ impl<'a> SemaphorePermit<'a> {
             ptr::eq(self.semaphore, other.semaphore),
             "cannot merge permits of different semaphores"
         );
+        if self.permits != 0 && other.permits != 0 {
+            // Two that hold permits become one.
+            self.semaphore.permits.let_go();
+        }
         self.permits += mem::take(&mut other.permits);
     }
 
@@ -79,7 +88,12 @@ impl<'a> SemaphorePermit<'a> {
     /// ```
     pub fn split(&mut self, n: usize) -> Option<Self> {
         self.permits = self.permits.checked_sub(n)?;
-        Some(SemaphorePermit::new(self.semaphore, n))
+        let other = SemaphorePermit::new(self.semaphore, n);
+        if self.permits == 0 && n != 0 {
+            // Nothing is left here: the new one takes the place.
+            self.semaphore.permits.let_go();
+        }
+        Some(other)
     }
 
     /// Returns the number of permits.
@@ -139,6 +153,9 @@ pub struct OwnedSemaphorePermit {
 impl OwnedSemaphorePermit {
     #[inline]
     pub(super) fn new(semaphore: Arc<Semaphore>, permits: usize) -> Self {
+        if permits != 0 {
+            semaphore.permits.held();
+        }
         OwnedSemaphorePermit { semaphore, permits }
     }
 
@@ -156,7 +173,9 @@ impl OwnedSemaphorePermit {
     /// assert_eq!(semaphore.available_permits(), 1);
     /// ```
     pub fn forget(mut self) {
-        self.permits = 0;
+        if mem::take(&mut self.permits) != 0 {
+            self.semaphore.permits.let_go();
+        }
     }
 
     /// Adds the permits of `other` to this value.
@@ -180,6 +199,10 @@ impl OwnedSemaphorePermit {
             Arc::ptr_eq(&self.semaphore, &other.semaphore),
             "cannot merge permits of different semaphores"
         );
+        if self.permits != 0 && other.permits != 0 {
+            // Two that hold permits become one.
+            self.semaphore.permits.let_go();
+        }
         self.permits += mem::take(&mut other.permits);
     }
 
@@ -199,7 +222,12 @@ impl OwnedSemaphorePermit {
     /// ```
     pub fn split(&mut self, n: usize) -> Option<Self> {
         self.permits = self.permits.checked_sub(n)?;
-        Some(OwnedSemaphorePermit::new(self.semaphore.clone(), n))
+        let other = OwnedSemaphorePermit::new(self.semaphore.clone(), n);
+        if self.permits == 0 && n != 0 {
+            // Nothing is left here: the new one takes the place.
+            self.semaphore.permits.let_go();
+        }
+        Some(other)
     }
 
     /// Returns the number of permits.

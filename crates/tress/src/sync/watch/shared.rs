@@ -1,6 +1,7 @@
 //! The state that the two ends of a watch channel share: the value, its version, and the waiting
 //! tasks.
 
+use crate::sight::WaitKind;
 use crate::sys::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::sys::{RwLock, RwLockReadGuard as ReadGuard, RwLockWriteGuard as WriteGuard};
 use crate::wait::Bell;
@@ -52,14 +53,15 @@ pub(super) struct Shared<T> {
 
 impl<T> Shared<T> {
     /// Creates the state of a channel with one sender and `receivers` receivers.
+    #[track_caller]
     pub(super) fn new(value: T, receivers: usize) -> Shared<T> {
         Shared {
             value: RwLock::new(value),
             state: AtomicU64::new(0),
             senders: AtomicUsize::new(1),
             receivers: AtomicUsize::new(receivers),
-            changed: Bell::new(),
-            abandoned: Bell::new(),
+            changed: Bell::new(WaitKind::WatchChange),
+            abandoned: Bell::new(WaitKind::WatchClosed),
         }
     }
 

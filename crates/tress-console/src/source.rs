@@ -1,0 +1,157 @@
+//! What the console says: texts made of what the runtimes of the process know.
+
+use crate::json;
+use crate::prometheus;
+use crate::watched::Seen;
+use std::collections::HashSet;
+use std::env;
+use std::fmt::Write as _;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process;
+use std::time::Instant;
+use tress::runtime::Handle;
+use tress::trace::{Finding, FindingKind, Link, live_runtimes};
+
+/// The name of the runtimes that consoles run on. They are not shown.
+pub(crate) const RUNTIME_NAME: &str = "tress-console";
+
+#[derive(Debug)]
+pub(crate) struct Source {
+    program: String,
+    started: Instant,
+    seen: Seen,
+}
+
+/// A trace as a file.
+#[derive(Debug)]
+pub(crate) struct TraceFile {
+    pub(crate) file: &'static str,
+    pub(crate) content_type: &'static str,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// Runs what calls foreign code: sections of the program's. Returns `None` if that panics.
+pub(crate) fn guarded<R>(make: impl FnOnce() -> R) -> Option<R> {
+    catch_unwind(AssertUnwindSafe(make)).ok()
+}
+
+/// Returns the runtimes of the program.
+pub(crate) fn runtimes() -> Vec<Handle> {
+    let shown = |runtime: &Handle| runtime.name() != Some(RUNTIME_NAME);
+    live_runtimes().into_iter().filter(shown).collect()
+}
+
+impl Source {
+    pub(crate) fn new() -> Source {
+        let program = env::current_exe().ok();
+        let program = program.as_deref().and_then(|path| path.file_name());
+        Source {
+            program: program.map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
+            started: Instant::now(),
+            seen: Seen::default(),
+        }
+    }
+
+    /// Looks at runtimes that were not there before.
+    pub(crate) fn look_around(&self) -> io::Result<()> {
+        self.seen.look_at(&runtimes())
+    }
+
+    pub(crate) fn look_away(&self) {
+        self.seen.look_away(&runtimes());
+    }
+
+    pub(crate) fn snapshot(&self) -> Option<String> {
+        guarded(|| {
+            let runtimes = runtimes();
+            let snapshots = runtimes.iter().map(|runtime| runtime.sight().snapshot());
+            let snapshots: Vec<_> = snapshots.collect();
+            let mut findings: Vec<_> = snapshots
+                .iter()
+                .flat_map(|snapshot| snapshot.findings.iter().map(|one| (snapshot.runtime, one)))
+                .collect();
+            // Each runtime tells of tasks of the others as well: one sentence is enough.
+            let mut said = HashSet::new();
+            findings.retain(|(_, one)| {
+                let about_nothing = one.task.is_none() && one.site.is_none();
+                // These are about a place. The task that they name is an example.
+                let of_place = matches!(one.kind, FindingKind::Convoy | FindingKind::Leak);
+                let task = one.task.filter(|_| !of_place);
+                said.insert((one.kind, task, one.site)) || about_nothing
+            });
+            // Stable: those of a runtime are in order already.
+            findings.sort_by_key(|(_, finding)| std::cmp::Reverse(finding.severity));
+            let on = runtimes.iter().all(|runtime| runtime.sight().is_on());
+
+            let mut out = String::from("{\"version\":1,\"findings\":");
+            json::array(&mut out, findings, |out, (runtime, finding)| {
+                write_finding(out, &runtime.to_string(), finding);
+            });
+            // Writing to a string does not fail.
+            let _ = write!(
+                out,
+                ",\"sight\":{on},\"pid\":{},\"program\":",
+                process::id()
+            );
+            json::string(&mut out, &self.program);
+            let uptime = self.started.elapsed().as_millis();
+            let _ = write!(out, ",\"uptime_ms\":{uptime},\"runtimes\":");
+            json::array(&mut out, &snapshots, |out, snapshot| {
+                out.push_str(&snapshot.to_json());
+            });
+            out.push('}');
+            out
+        })
+    }
+
+    pub(crate) fn metrics(&self) -> Option<String> {
+        guarded(|| {
+            let text = |runtime: &Handle| runtime.metrics().to_prometheus();
+            let texts: Vec<_> = runtimes().iter().map(text).collect();
+            prometheus::merge(&texts)
+        })
+    }
+
+    pub(crate) fn dump(&self) -> Option<Vec<u8>> {
+        guarded(|| {
+            let mut dump = Vec::new();
+            for runtime in runtimes() {
+                if let Err(error) = runtime.debug_dump(&mut dump) {
+                    dump.extend_from_slice(format!("the dump failed: {error}\n").as_bytes());
+                }
+            }
+            dump
+        })
+    }
+}
+
+fn write_finding(out: &mut String, runtime: &str, finding: &Finding) {
+    let _ = write!(
+        out,
+        "{{\"kind\":\"{}\",\"severity\":\"{}\",\"text\":",
+        finding.kind, finding.severity
+    );
+    json::string(out, &finding.text);
+    let _ = write!(out, ",\"runtime\":{runtime},\"task\":");
+    match finding.task {
+        Some(task) => {
+            let _ = write!(out, "{task}");
+        }
+        None => out.push_str("null"),
+    }
+    out.push_str(",\"name\":");
+    json::string_or_null(out, finding.name.as_deref());
+    out.push_str(",\"site\":");
+    json::string_or_null(out, finding.site.map(ToString::to_string).as_deref());
+    let since = finding.since.as_millis();
+    let _ = write!(
+        out,
+        ",\"since_ms\":{since},\"cycle\":{},\"chain\":",
+        finding.cycle
+    );
+    json::array(out, &finding.chain, |out, link: &Link| {
+        out.push_str(&link.to_json())
+    });
+    out.push('}');
+}
