@@ -134,7 +134,7 @@ fn a_program_has_arguments_environment_directory_and_numbers_of_its_own() {
         sim.program("shows", main);
         let log = log.clone();
         sim.client("host", async move {
-            fs::create_dir_all("/work/of/child")?;
+            fs::create_dir_all("/place/of/child")?;
             fs::create_dir("/own")?;
             std::env::set_current_dir("/own")?;
             // The standard library forks for a name without a path if `PATH` may have changed.
@@ -143,12 +143,12 @@ fn a_program_has_arguments_environment_directory_and_numbers_of_its_own() {
                 .args(["one", "two words"])
                 .env_clear()
                 .env("ONLY", "this");
-            let mut child = command.current_dir("/work/of/child").spawn()?;
+            let mut child = command.current_dir("/place/of/child").spawn()?;
             let number = child.id().unwrap();
             assert!(child.wait().await?.success());
             assert_ne!(number, process::id());
             log.note(format!("parent {}", process::id()));
-            log.note(fs::read_to_string("/work/of/child/file")?);
+            log.note(fs::read_to_string("/place/of/child/file")?);
             log.note(std::env::current_dir()?.display());
             Ok(())
         });
@@ -159,7 +159,7 @@ fn a_program_has_arguments_environment_directory_and_numbers_of_its_own() {
         [
             "/bin/shows one two words",
             "Some(\"this\") 1",
-            "/work/of/child"
+            "/place/of/child"
         ]
     );
     let parent = log[4].strip_prefix("parent ").unwrap();

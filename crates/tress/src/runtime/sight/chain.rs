@@ -148,7 +148,7 @@ fn waits_long(look: &Look, tasks: &Tasks, chain: &Chain, waited: Duration) -> Fi
     }
 }
 
-/// Tells a cycle: who waits for what, which who holds, who waits for what, and so on.
+/// Tells a cycle: a task, what it waits for, the task that holds that, and so on.
 fn tell(text: &mut String, look: &Look, tasks: &Tasks, chain: &Chain) {
     let first = chain.links[0];
     text.push_str(&tasks.say(first.0));
