@@ -41,8 +41,8 @@ pub(crate) use tag::Tag;
 pub(crate) use off::*;
 #[cfg(not(loom))]
 pub(crate) use {
-    holders::{Holder, Holders, acquired, acquired_alone, forget_lock, holders_of, released},
-    queues::{Grown, emptied, grown, grown_queues},
+    holders::{Holders, acquired, acquired_alone, forget_lock, holders_of, released},
+    queues::{emptied, grown, grown_queues},
     roots::{as_root, root, roots},
     switch::{Stage, Switch, is_on},
     waits::{
