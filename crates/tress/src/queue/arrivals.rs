@@ -84,6 +84,7 @@ impl<L: Many> Queue<L> {
         if tail.is_final() {
             Taken::Over
         } else {
+            self.is_empty_now();
             Taken::Empty
         }
     }
@@ -224,7 +225,6 @@ impl<'a, L: Many> Arrive<'a, L> {
                 Taken::Empty => {
                     if self.get_in_line(cx.waker(), called) {
                         self.queue.waits(begins, WaitKind::ChannelReceive);
-                        self.queue.is_empty_now();
                         return Poll::Pending;
                     }
                     called = false;

@@ -118,7 +118,7 @@ impl Moment {
             let length = queue.length;
             writeln!(
                 out,
-                " had {length} messages {since:.3?} ago, and was not empty since"
+                " had {length} messages {since:.3?} ago, and was not found empty since"
             )?;
         }
         Ok(())

@@ -58,6 +58,11 @@ impl Holders {
 
 static LOCKS: Table<Holders> = Table::new();
 
+const _: () = assert!(
+    size_of::<(u64, Holders)>() <= 112,
+    "see the module's documentation"
+);
+
 /// Notes that the task that is being polled is one of those that hold the lock at that address. To be called after
 /// the lock was taken.
 #[inline(always)]

@@ -72,6 +72,11 @@ impl Waits {
 
 static TASKS: Table<Waits> = Table::new();
 
+const _: () = assert!(
+    size_of::<(u64, Waits)>() <= 120,
+    "see the module's documentation"
+);
+
 thread_local! {
     /// The number of the task that is being polled here; 0: none, or sight was off when its poll began.
     static POLLED: Cell<u64> = const { Cell::new(0) };

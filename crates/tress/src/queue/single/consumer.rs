@@ -253,6 +253,7 @@ impl<T> Consumer<T> {
                     if found == Found::Empty {
                         self.settle();
                     }
+                    self.queue.is_empty_now();
                     return Some(if self.closed && self.is_over() {
                         Taken::Over
                     } else {
