@@ -102,6 +102,30 @@ fn what_is_lost_is_counted_and_marked() {
     assert_eq!(marked, lost);
 }
 
+/// A poll that spawns a thousand tasks is not made slow by it.
+#[test]
+fn few_of_the_tasks_are_recorded_that_one_poll_makes_ready() {
+    let rt = Builder::new_current_thread()
+        .trace_every(1)
+        .flight_recorder(true)
+        .build()
+        .unwrap();
+    rt.block_on(async {
+        let spawner = named("spawner", async {
+            let crowd: Vec<_> = (0..1000).map(|_| named("crowd", async {})).collect();
+            for task in crowd {
+                task.await.unwrap();
+            }
+        });
+        spawner.await.unwrap();
+    });
+    let trace = written(rt.handle());
+    trace.check();
+    assert_eq!(slices_of(&trace, "crowd"), 1000);
+    let ready = trace.events.iter().filter(|e| e.name == "ready: crowd");
+    assert_eq!(ready.count(), 64);
+}
+
 #[test]
 fn workers_counters_and_names_are_in_the_trace() {
     let rt = recorded(2);

@@ -1181,9 +1181,11 @@ impl Builder {
     ///
     /// # Errors
     /// - [`ErrorKind::InvalidInput`](io::ErrorKind::InvalidInput) if an option is out of range, or one of the
-    ///   environment variables `TRESS_TRACE`, `TRESS_SLOW_POLL_MS` and `TRESS_DUMP` cannot be understood.
-    /// - The system's error if a resource of the runtime cannot be made. A thread that cannot be started is an
-    ///   error only with [`eager_start`](Builder::eager_start), and only if none can be started.
+    ///   environment variables `TRESS_TRACE`, `TRESS_SLOW_POLL_MS`, `TRESS_DUMP`, `TRESS_RECORDER` and `TRESS_RECORD`
+    ///   cannot be understood.
+    /// - The system's error if a resource of the runtime cannot be made. A worker's thread that cannot be started is an
+    ///   error only with [`eager_start`](Builder::eager_start), and only if none can be started; the thread of the
+    ///   [flight recorder](Builder::flight_recorder) always, if that is on.
     ///
     /// # Examples
     /// ```

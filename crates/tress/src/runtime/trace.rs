@@ -179,7 +179,7 @@ impl Trace {
 
     /// Writes the events in the rings in Perfetto's own format, `TrackEvent`, which ui.perfetto.dev opens.
     ///
-    /// It has what [`write_chrome`](Trace::write_chrome) writes, in about a fifth of the bytes, and besides: arrows from
+    /// It has what [`write_chrome`](Trace::write_chrome) writes, in less than half of the bytes, and besides: arrows from
     /// what made a task ready to the poll that followed, where every poll is recorded; counters of tasks in queues,
     /// tasks alive and closures that wait for a thread of the blocking pool; and the places at which tasks were spawned.
     ///

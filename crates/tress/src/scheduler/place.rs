@@ -87,7 +87,7 @@ impl<'a> Place<'a> {
             To::Core(multi, remote, core) => core.schedule_new(multi, remote, task),
             #[cfg(all(feature = "coroutine", unix, not(loom)))]
             To::Bound(worker, core) => core.schedule_bound(worker, task),
-            To::Driving(driving) => driving.queue(task),
+            To::Driving(driving) => driving.queue_new(task),
             To::Outside(door, scheduler) => queue_outside(door, scheduler, task),
         }
     }
@@ -102,7 +102,7 @@ impl<'a> Place<'a> {
                     .drain(..)
                     .for_each(|task| core.schedule_bound(worker, task));
             }
-            To::Driving(driving) => tasks.drain(..).for_each(|task| driving.queue(task)),
+            To::Driving(driving) => tasks.drain(..).for_each(|task| driving.queue_new(task)),
             To::Outside(door, scheduler) => match door.leave() {
                 true => scheduler.push_batch_outside(tasks.drain(..)),
                 false => tasks.drain(..).for_each(Ready::refuse),

@@ -22,10 +22,15 @@ use std::time::{Duration, Instant};
 /// also slows the polls after it, whose code and data it has displaced.
 // D-TRACE-01
 const WORTH_A_RECORD: u64 = 8_000;
-/// The same while the flight recorder alone wants records, which is on all the time: it also has to read and keep them.
-const WORTH_A_FLIGHT_RECORD: u64 = 32_000;
 /// However short polls are, at least one in this many is recorded.
 const MOST_SKIPPED: u64 = 512;
+
+/// The same while the flight recorder alone wants records, which is on all the time: it also has to read and keep them.
+// D-TRACE-02
+const WORTH_A_FLIGHT_RECORD: u64 = 32_000;
+const MOST_SKIPPED_IN_FLIGHT: u64 = 4096;
+/// Then at most this many tasks are recorded that one poll makes ready: one that spawns thousands would be slow.
+const MOST_READY_IN_FLIGHT: u32 = 64;
 
 /// Only ticks that may reach the next poll to be recorded look for it. The others run as if nothing was recorded;
 /// what happened before them is noted a tick later.
@@ -36,8 +41,8 @@ pub(crate) struct Recorder {
     track: usize,
     /// The ring is in use, as of this tick.
     on: Cell<bool>,
-    /// What becomes ready is recorded: in a poll that is, and between polls if all are.
-    deep: Cell<bool>,
+    /// How many tasks that become ready may yet be recorded: some in a poll that is, and between polls if all are.
+    deep: Cell<u32>,
     /// Ticks without a poll to be recorded are skipped; not if the user chose how many are recorded.
     skips: bool,
     /// The number of the worker's next poll to be recorded.
@@ -64,7 +69,7 @@ impl Recorder {
             tracer,
             track,
             on: Cell::new(false),
-            deep: Cell::new(false),
+            deep: Cell::new(0),
             next: Cell::new(0),
             every: Cell::new(1),
             tick: Cell::new(clock::now()),
@@ -85,7 +90,7 @@ impl Recorder {
     ) -> u32 {
         if !self.tracer.is_active() {
             self.on.set(false);
-            self.deep.set(false);
+            self.deep.set(0);
             return 0;
         }
         if self.skips && self.on.get() && self.next.get() > stats.polled.get() + LONGEST_TICK {
@@ -106,7 +111,7 @@ impl Recorder {
         if self.tracer.is_recording() != self.on.replace(self.tracer.is_recording()) {
             self.adopted();
         }
-        self.deep.set(self.records_all());
+        self.deep.set(self.depth_between());
         if self.on.get() && timers + io > 0 {
             self.note_between(timers, io);
         }
@@ -118,9 +123,21 @@ impl Recorder {
         next.saturating_sub(polled) as u32 + 1
     }
 
-    /// Returns whether every poll is recorded, in this tick.
-    fn records_all(&self) -> bool {
-        self.on.get() && self.every.get() == 1
+    /// Returns how many tasks that become ready are recorded in a poll that is.
+    fn depth(&self) -> u32 {
+        match (self.on.get(), self.tracer.is_for_flight_only()) {
+            (false, _) => 0,
+            (true, true) => MOST_READY_IN_FLIGHT,
+            (true, false) => u32::MAX,
+        }
+    }
+
+    /// The same between two polls: none unless every poll is recorded.
+    fn depth_between(&self) -> u32 {
+        match self.every.get() {
+            1 => self.depth(),
+            _ => 0,
+        }
     }
 
     fn note_between(&self, timers: u64, io: u64) {
@@ -143,11 +160,11 @@ impl Recorder {
                 return self.every.get();
             }
             let ns = (elapsed.as_nanos() as u64).max(1);
-            let worth = match self.tracer.is_for_flight_only() {
-                true => WORTH_A_FLIGHT_RECORD,
-                false => WORTH_A_RECORD,
+            let (worth, most) = match self.tracer.is_for_flight_only() {
+                true => (WORTH_A_FLIGHT_RECORD, MOST_SKIPPED_IN_FLIGHT),
+                false => (WORTH_A_RECORD, MOST_SKIPPED),
             };
-            (polls * worth / ns).clamp(1, MOST_SKIPPED) as u32
+            (polls * worth / ns).clamp(1, most) as u32
         };
         self.tracer.every().unwrap_or_else(adapted)
     }
@@ -168,7 +185,7 @@ impl Recorder {
             let track = &self.tracer.tracks[self.track];
             track.running.store(header.id().get(), Ordering::Release);
         }
-        self.deep.set(self.on.get());
+        self.deep.set(self.depth());
         self.on.get().then(|| Begun {
             at: self.tracer.clock.now(),
             id: header.id(),
@@ -183,7 +200,7 @@ impl Recorder {
             track.running.store(0, Ordering::Release);
         }
         if let Some(begun) = begun {
-            self.deep.set(self.records_all());
+            self.deep.set(self.depth_between());
             let took = self.tracer.clock.now().saturating_sub(begun.at);
             let what = What::poll(took, self.every.get());
             self.push(begun.at, what, Some((begun.id, begun.label)));
@@ -200,7 +217,7 @@ impl Recorder {
 
     /// Notes that the thread gives the worker away in the middle of a poll.
     pub(crate) fn leave_poll(&self) {
-        self.deep.set(false);
+        self.deep.set(0);
         let track = &self.tracer.tracks[self.track];
         track.running.store(0, Ordering::Release);
     }
@@ -208,13 +225,14 @@ impl Recorder {
     /// Notes that the present poll, or what the worker does between polls, is about to queue a task.
     #[inline]
     pub(crate) fn ready(&self, task: &Ready) {
-        if self.deep.get() {
+        if self.deep.get() != 0 {
             self.note_ready(task.header());
         }
     }
 
     #[cold]
     fn note_ready(&self, header: &Header) {
+        self.deep.set(self.deep.get() - 1);
         let task = Some((header.id(), header.label()));
         self.push(self.tracer.clock.now(), What::ready(), task);
     }

@@ -242,6 +242,8 @@ impl Look {
         let begun = clock::now();
         let tracer = &shared.config().tracer;
         let now = tracer.ms_at(begun);
+        // Before the tasks: one that is spawned meanwhile does not seem to have ended.
+        let counted = counted(shared);
         let mut tasks = Vec::new();
         shared.try_live_tasks(&mut tasks);
         let alive = tasks.iter().filter(|task| !task.is_complete());
@@ -258,7 +260,7 @@ impl Look {
         Look {
             begun,
             live: live.collect(),
-            counted: counted(shared),
+            counted,
         }
     }
 }

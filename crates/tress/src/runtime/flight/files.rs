@@ -20,6 +20,10 @@ const MOST_FILES: usize = 10;
 pub(crate) enum Reason {
     SlowPoll,
     Panic,
+    #[cfg_attr(
+        not(all(unix, not(loom))),
+        allow(dead_code, reason = "there are no such signals")
+    )]
     Signal,
 }
 

@@ -223,15 +223,15 @@ impl Sites {
             }
             let spawned = site.before + spawned;
             let completed = completed.unwrap_or(spawned.saturating_sub(site.live));
-            let new = spawned.saturating_sub(site.total.spawned);
-            let done = completed.saturating_sub(site.total.completed);
-            let counts = if is_new { 0 } else { 1 };
-            site.total.spawned += new;
-            site.total.completed += done;
-            for window in &mut site.windows {
+            let before = (site.total.spawned, site.total.completed);
+            (site.total.spawned, site.total.completed) = (spawned, completed);
+            if is_new {
                 // What was before the first look was at no known time.
-                window.present.spawned += new * counts;
-                window.present.completed += done * counts;
+                continue;
+            }
+            for window in &mut site.windows {
+                move_by(&mut window.present.spawned, before.0, spawned);
+                move_by(&mut window.present.completed, before.1, completed);
             }
         }
     }
@@ -344,6 +344,12 @@ impl Site {
     }
 }
 
+/// Changes a number as another one has changed. What is completed may turn out to be less than it seemed: a task that was
+/// counted, but not yet listed, is seen by the next look.
+fn move_by(number: &mut u64, from: u64, to: u64) {
+    *number = (*number + to.saturating_sub(from)).saturating_sub(from.saturating_sub(to));
+}
+
 fn spread(counts: &Counts) -> Spread {
     Spread {
         p50: counts.quantile(0.5).map(Duration::from_nanos),
@@ -439,6 +445,20 @@ mod tests {
         let stats = &snapshot(&sites, SECOND)[0];
         assert_eq!((stats.spawned, stats.completed, stats.live), (7, 6, 1));
         assert_eq!(stats.spawn_rate[0], 5.0);
+    }
+
+    /// A task is counted just before it is in the list.
+    #[test]
+    fn a_task_that_was_overlooked_is_not_completed_for_ever() {
+        let (at, place) = label();
+        let mut sites = Sites::new(0);
+        sites.look(0, &[], &[]);
+        sites.look(1, &[], &[counted(at, 1)]);
+        sites.look(2, &[live(at, 1, place)], &[counted(at, 1)]);
+        let stats = &snapshot(&sites, SECOND)[0];
+        assert_eq!((stats.spawned, stats.completed, stats.live), (1, 0, 1));
+        assert_eq!(stats.spawn_rate[0], 1.0);
+        assert_eq!(stats.completion_rate[0], 0.0);
     }
 
     #[test]

@@ -417,6 +417,12 @@ impl Driving {
         unsafe { (*self.shared).current() }
     }
 
+    /// Queues a task that was spawned.
+    pub(in crate::scheduler) fn queue_new(&self, task: Ready) {
+        self.core().recorder.ready(&task);
+        self.queue(task);
+    }
+
     /// Queues a task that is ready, at the tail.
     pub(in crate::scheduler) fn queue(&self, task: Ready) {
         self.core().queue.borrow_mut().push_back(task);
