@@ -25,9 +25,9 @@ pub(crate) fn answer(request: &Request, shared: &Shared) -> Answer {
     let source = &shared.source;
     Answer::Whole(match request.path.as_str() {
         "/" => page::response(&shared.nonces),
-        "/api/snapshot" => or_internal(source.snapshot(), |text| {
-            Response::json(Body::Shared(text.into()))
-        }),
+        "/api/snapshot" => {
+            or_internal(source.snapshot(), |text| Response::json(Body::Shared(text)))
+        }
         "/api/tasks" => match filter(request) {
             Some(filter) => or_internal(source.tasks(&filter), json),
             None => Response::refusal(Status::BadRequest),

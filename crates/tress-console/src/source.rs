@@ -9,18 +9,33 @@ use std::fmt::Write as _;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process;
-use std::time::Instant;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 use tress::runtime::Handle;
 use tress::trace::{Finding, FindingKind, Link, live_runtimes};
 
 /// The name of the runtimes that consoles run on. They are not shown.
 pub(crate) const RUNTIME_NAME: &str = "tress-console";
 
+/// Clients that ask all the time get at most one new snapshot in this many times of what it takes to make one.
+const SHARE: u32 = 20;
+/// How old a snapshot may be at most when it is sent.
+const LONGEST_FRESH: Duration = Duration::from_secs(1);
+
 #[derive(Debug)]
 pub(crate) struct Source {
     program: String,
     started: Instant,
     seen: Seen,
+    last: Mutex<Option<Snapshot>>,
+}
+
+/// A snapshot that was made.
+#[derive(Debug)]
+struct Snapshot {
+    text: Arc<str>,
+    made: Instant,
+    fresh_for: Duration,
 }
 
 /// A trace as a file.
@@ -50,6 +65,7 @@ impl Source {
             program: program.map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
             started: Instant::now(),
             seen: Seen::default(),
+            last: Mutex::new(None),
         }
     }
 
@@ -59,10 +75,29 @@ impl Source {
     }
 
     pub(crate) fn look_away(&self) {
-        self.seen.look_away(&runtimes());
+        self.seen.look_away(runtimes);
     }
 
-    pub(crate) fn snapshot(&self) -> Option<String> {
+    /// Returns a snapshot: a new one, or one that was made a moment ago if making it takes long.
+    pub(crate) fn snapshot(&self) -> Option<Arc<str>> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(last) = last
+            .as_ref()
+            .filter(|last| last.made.elapsed() < last.fresh_for)
+        {
+            return Some(last.text.clone());
+        }
+        let begun = Instant::now();
+        let text: Arc<str> = self.make_snapshot()?.into();
+        *last = Some(Snapshot {
+            text: text.clone(),
+            made: begun,
+            fresh_for: (begun.elapsed() * SHARE).min(LONGEST_FRESH),
+        });
+        Some(text)
+    }
+
+    fn make_snapshot(&self) -> Option<String> {
         guarded(|| {
             let runtimes = runtimes();
             let snapshots = runtimes.iter().map(|runtime| runtime.sight().snapshot());

@@ -44,9 +44,12 @@ impl Seen {
     }
 
     /// Switches off what no other console needs.
-    pub(crate) fn look_away(&self, runtimes: &[Handle]) {
+    ///
+    /// Asks for the runtimes under the lock: one that another console has begun to look at meanwhile is not gone.
+    pub(crate) fn look_away(&self, runtimes: impl FnOnce() -> Vec<Handle>) {
         let seen = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         let mut watched = lock();
+        let runtimes = runtimes();
         // Those that are gone have nothing to be switched off.
         watched.retain(|one| runtimes.iter().any(|runtime| runtime.id() == one.runtime));
         for runtime in runtimes
