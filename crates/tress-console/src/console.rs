@@ -67,7 +67,7 @@ impl Console {
             .sight(false)
             .trace_events(0)
             .build()?;
-        source.look_around()?;
+        source.look_around();
         let shared = Arc::new(Shared::new(access, limits, source));
         let (end, ended) = channel::<()>();
         let at_work = shared.clone();

@@ -6,13 +6,12 @@ use crate::watched::Seen;
 use std::collections::HashSet;
 use std::env;
 use std::fmt::Write as _;
-use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tress::runtime::Handle;
-use tress::trace::{Finding, FindingKind, Link, live_runtimes};
+use tress::trace::{FindingKind, live_runtimes};
 
 /// The name of the runtimes that consoles run on. They are not shown.
 pub(crate) const RUNTIME_NAME: &str = "tress-console";
@@ -36,14 +35,6 @@ struct Snapshot {
     text: Arc<str>,
     made: Instant,
     fresh_for: Duration,
-}
-
-/// A trace as a file.
-#[derive(Debug)]
-pub(crate) struct TraceFile {
-    pub(crate) file: &'static str,
-    pub(crate) content_type: &'static str,
-    pub(crate) bytes: Vec<u8>,
 }
 
 /// Runs what calls foreign code: sections of the program's. Returns `None` if that panics.
@@ -70,8 +61,8 @@ impl Source {
     }
 
     /// Looks at runtimes that were not there before.
-    pub(crate) fn look_around(&self) -> io::Result<()> {
-        self.seen.look_at(&runtimes())
+    pub(crate) fn look_around(&self) {
+        self.seen.look_at(&runtimes());
     }
 
     pub(crate) fn look_away(&self) {
@@ -121,7 +112,7 @@ impl Source {
 
             let mut out = String::from("{\"version\":1,\"findings\":");
             json::array(&mut out, findings, |out, (runtime, finding)| {
-                write_finding(out, &runtime.to_string(), finding);
+                out.push_str(&finding.to_json(runtime));
             });
             // Writing to a string does not fail.
             let _ = write!(
@@ -159,34 +150,4 @@ impl Source {
             dump
         })
     }
-}
-
-fn write_finding(out: &mut String, runtime: &str, finding: &Finding) {
-    let _ = write!(
-        out,
-        "{{\"kind\":\"{}\",\"severity\":\"{}\",\"text\":",
-        finding.kind, finding.severity
-    );
-    json::string(out, &finding.text);
-    let _ = write!(out, ",\"runtime\":{runtime},\"task\":");
-    match finding.task {
-        Some(task) => {
-            let _ = write!(out, "{task}");
-        }
-        None => out.push_str("null"),
-    }
-    out.push_str(",\"name\":");
-    json::string_or_null(out, finding.name.as_deref());
-    out.push_str(",\"site\":");
-    json::string_or_null(out, finding.site.map(ToString::to_string).as_deref());
-    let since = finding.since.as_millis();
-    let _ = write!(
-        out,
-        ",\"since_ms\":{since},\"cycle\":{},\"chain\":",
-        finding.cycle
-    );
-    json::array(out, &finding.chain, |out, link: &Link| {
-        out.push_str(&link.to_json())
-    });
-    out.push('}');
 }
