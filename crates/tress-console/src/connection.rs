@@ -19,6 +19,9 @@ const LINGER: Duration = Duration::from_secs(1);
 /// Maximum number of bytes that are read meanwhile.
 const MOST_UNREAD: usize = 256 * 1024;
 
+/// A large answer must have been read within this many idle times.
+const LARGE_PATIENCE: u32 = 5;
+
 /// How reading a head has ended.
 enum Head {
     Request(Request),
@@ -57,7 +60,12 @@ pub(crate) async fn serve(mut stream: TcpStream, shared: &Shared) -> io::Result<
             Answer::Large(make) => {
                 let _turn = shared.large.lock().await;
                 let answer = make(shared);
-                send(&mut stream, &answer, request.method, keep_alive, shared).await?;
+                let sent = send(&mut stream, &answer, request.method, keep_alive, shared);
+                // One that reads a byte now and then does not keep others from their turn.
+                let longest = shared.limits.idle.saturating_mul(LARGE_PATIENCE);
+                timeout(longest, sent)
+                    .await
+                    .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))?;
             }
             Answer::Events => return events::stream(stream, request.method, shared).await,
         }

@@ -63,8 +63,11 @@ impl Console {
         let runtime = tress::runtime::Builder::new_current_thread()
             .enable_all()
             .name(RUNTIME_NAME)
+            // Whatever the environment says: it is not what the program is looked at for.
+            .sight(false)
+            .trace_events(0)
             .build()?;
-        source.look_around()?;
+        source.look_around();
         let shared = Arc::new(Shared::new(access, limits, source));
         let (end, ended) = channel::<()>();
         let at_work = shared.clone();

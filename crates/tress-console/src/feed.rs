@@ -1,6 +1,6 @@
 //! The texts of the events, made once for all clients.
 
-use crate::recorded::Lanes;
+use crate::recorded::Sent;
 use crate::server::Shared;
 use std::future::pending;
 use std::sync::Arc;
@@ -91,7 +91,7 @@ pub(crate) async fn produce(shared: Arc<Shared>) {
 /// Returns when there is no client left.
 async fn work(shared: &Shared) {
     let feed = &shared.feed;
-    let mut cursor = Lanes::default();
+    let mut sent = Sent::default();
     let mut next_snapshot = Instant::now();
     while feed.snapshots.receiver_count() > 0 {
         let began = Instant::now();
@@ -106,7 +106,7 @@ async fn work(shared: &Shared) {
         let drawn = Instant::now();
         if let Some(text) = shared
             .source
-            .lanes(&mut cursor)
+            .lanes(&mut sent)
             .filter(|text| !text.is_empty())
         {
             feed.lanes.send_replace(Some(text.into()));

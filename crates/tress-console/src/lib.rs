@@ -11,7 +11,7 @@
 //! | `/api/tasks` | tasks as JSON, with `runtime`, `site`, `state`, `q`, `offset` and `limit` |
 //! | `/api/task/71` | one task, with the chain of what it waits for |
 //! | `/api/events` | snapshots and what the workers do, as server-sent events |
-//! | `/api/trace` | the recorded events; `seconds` limits them |
+//! | `/api/trace` | the last `seconds` of a `runtime`, in Perfetto's format |
 //! | `/api/dump` | [`Handle::debug_dump`](tress::runtime::Handle::debug_dump) of all runtimes |
 //! | `/metrics` | metrics in Prometheus's text format |
 //!

@@ -25,9 +25,9 @@ pub(crate) fn answer(request: &Request, shared: &Shared) -> Answer {
     let source = &shared.source;
     Answer::Whole(match request.path.as_str() {
         "/" => page::response(&shared.nonces),
-        "/api/snapshot" => or_internal(source.snapshot(), |text| {
-            Response::json(Body::Shared(text.into()))
-        }),
+        "/api/snapshot" => {
+            or_internal(source.snapshot(), |text| Response::json(Body::Shared(text)))
+        }
         "/api/tasks" => match filter(request) {
             Some(filter) => or_internal(source.tasks(&filter), json),
             None => Response::refusal(Status::BadRequest),
@@ -39,7 +39,11 @@ pub(crate) fn answer(request: &Request, shared: &Shared) -> Answer {
             let Ok(seconds) = number(request, "seconds", TRACE_SECONDS) else {
                 return Answer::Whole(Response::refusal(Status::BadRequest));
             };
-            return Answer::Large(Box::new(move |shared| trace(shared, seconds)));
+            let runtime = request.query("runtime").map(|text| text.parse());
+            let Ok(runtime) = runtime.transpose() else {
+                return Answer::Whole(Response::refusal(Status::BadRequest));
+            };
+            return Answer::Large(Box::new(move |shared| trace(shared, runtime, seconds)));
         }
         "/api/dump" => return Answer::Large(Box::new(dump)),
         "/api/events" => return Answer::Events,
@@ -62,11 +66,12 @@ fn or_internal<T>(made: Option<T>, respond: impl FnOnce(T) -> Response) -> Respo
     made.map_or_else(|| Response::refusal(Status::Internal), respond)
 }
 
-fn trace(shared: &Shared, seconds: u64) -> Response {
-    or_internal(shared.source.trace(seconds), |trace| {
-        let file = format!("attachment; filename=\"{}\"", trace.file);
-        Response::new(trace.content_type, Body::Bytes(trace.bytes))
-            .field("Content-Disposition", &file)
+fn trace(shared: &Shared, runtime: Option<u64>, seconds: u64) -> Response {
+    let file = "attachment; filename=\"trace.pftrace\"";
+    or_internal(shared.source.trace(runtime, seconds), |trace| match trace {
+        Some(bytes) => Response::new("application/octet-stream", Body::Bytes(bytes))
+            .field("Content-Disposition", file),
+        None => Response::refusal(Status::NotFound),
     })
 }
 

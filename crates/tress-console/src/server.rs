@@ -85,8 +85,7 @@ pub(crate) async fn run(listener: net::TcpListener, shared: Arc<Shared>) {
 async fn look_around(shared: Arc<Shared>) {
     loop {
         tress::time::sleep(LOOK).await;
-        // No thread could be started: it may succeed next time. Until then the page says that sight is off.
-        let _ = shared.source.look_around();
+        shared.source.look_around();
     }
 }
 

@@ -6,29 +6,35 @@ use crate::watched::Seen;
 use std::collections::HashSet;
 use std::env;
 use std::fmt::Write as _;
-use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process;
-use std::time::Instant;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 use tress::runtime::Handle;
-use tress::trace::{Finding, FindingKind, Link, live_runtimes};
+use tress::trace::{FindingKind, live_runtimes};
 
 /// The name of the runtimes that consoles run on. They are not shown.
 pub(crate) const RUNTIME_NAME: &str = "tress-console";
+
+/// Clients that ask all the time get at most one new snapshot in this many times of what it takes to make one.
+const SHARE: u32 = 20;
+/// How old a snapshot may be at most when it is sent.
+const LONGEST_FRESH: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(crate) struct Source {
     program: String,
     started: Instant,
     seen: Seen,
+    last: Mutex<Option<Snapshot>>,
 }
 
-/// A trace as a file.
+/// A snapshot that was made.
 #[derive(Debug)]
-pub(crate) struct TraceFile {
-    pub(crate) file: &'static str,
-    pub(crate) content_type: &'static str,
-    pub(crate) bytes: Vec<u8>,
+struct Snapshot {
+    text: Arc<str>,
+    made: Instant,
+    fresh_for: Duration,
 }
 
 /// Runs what calls foreign code: sections of the program's. Returns `None` if that panics.
@@ -50,19 +56,39 @@ impl Source {
             program: program.map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
             started: Instant::now(),
             seen: Seen::default(),
+            last: Mutex::new(None),
         }
     }
 
     /// Looks at runtimes that were not there before.
-    pub(crate) fn look_around(&self) -> io::Result<()> {
-        self.seen.look_at(&runtimes())
+    pub(crate) fn look_around(&self) {
+        self.seen.look_at(&runtimes());
     }
 
     pub(crate) fn look_away(&self) {
-        self.seen.look_away(&runtimes());
+        self.seen.look_away(runtimes);
     }
 
-    pub(crate) fn snapshot(&self) -> Option<String> {
+    /// Returns a snapshot: a new one, or one that was made a moment ago if making it takes long.
+    pub(crate) fn snapshot(&self) -> Option<Arc<str>> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(last) = last
+            .as_ref()
+            .filter(|last| last.made.elapsed() < last.fresh_for)
+        {
+            return Some(last.text.clone());
+        }
+        let begun = Instant::now();
+        let text: Arc<str> = self.make_snapshot()?.into();
+        *last = Some(Snapshot {
+            text: text.clone(),
+            made: begun,
+            fresh_for: (begun.elapsed() * SHARE).min(LONGEST_FRESH),
+        });
+        Some(text)
+    }
+
+    fn make_snapshot(&self) -> Option<String> {
         guarded(|| {
             let runtimes = runtimes();
             let snapshots = runtimes.iter().map(|runtime| runtime.sight().snapshot());
@@ -86,7 +112,7 @@ impl Source {
 
             let mut out = String::from("{\"version\":1,\"findings\":");
             json::array(&mut out, findings, |out, (runtime, finding)| {
-                write_finding(out, &runtime.to_string(), finding);
+                out.push_str(&finding.to_json(runtime));
             });
             // Writing to a string does not fail.
             let _ = write!(
@@ -124,34 +150,4 @@ impl Source {
             dump
         })
     }
-}
-
-fn write_finding(out: &mut String, runtime: &str, finding: &Finding) {
-    let _ = write!(
-        out,
-        "{{\"kind\":\"{}\",\"severity\":\"{}\",\"text\":",
-        finding.kind, finding.severity
-    );
-    json::string(out, &finding.text);
-    let _ = write!(out, ",\"runtime\":{runtime},\"task\":");
-    match finding.task {
-        Some(task) => {
-            let _ = write!(out, "{task}");
-        }
-        None => out.push_str("null"),
-    }
-    out.push_str(",\"name\":");
-    json::string_or_null(out, finding.name.as_deref());
-    out.push_str(",\"site\":");
-    json::string_or_null(out, finding.site.map(ToString::to_string).as_deref());
-    let since = finding.since.as_millis();
-    let _ = write!(
-        out,
-        ",\"since_ms\":{since},\"cycle\":{},\"chain\":",
-        finding.cycle
-    );
-    json::array(out, &finding.chain, |out, link: &Link| {
-        out.push_str(&link.to_json())
-    });
-    out.push('}');
 }

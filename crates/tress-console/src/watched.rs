@@ -13,7 +13,7 @@ struct Watched {
     runtime: Id,
     consoles: usize,
     started_sight: bool,
-    started_trace: bool,
+    started_recorder: bool,
 }
 
 static WATCHED: Mutex<Vec<Watched>> = Mutex::new(Vec::new());
@@ -29,24 +29,26 @@ pub(crate) struct Seen(Mutex<Vec<Id>>);
 impl Seen {
     /// Switches sight and recording on in those runtimes that were not there before.
     ///
-    /// Once only: what the program switches off later stays off.
-    pub(crate) fn look_at(&self, runtimes: &[Handle]) -> io::Result<()> {
+    /// Once only: what the program switches off later stays off. A runtime that refuses, since it has shut down or no
+    /// thread can be had, is asked again the next time.
+    pub(crate) fn look_at(&self, runtimes: &[Handle]) {
         let is_there = |id: Id| runtimes.iter().any(|runtime| runtime.id() == id);
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         seen.retain(|id| is_there(*id));
         for runtime in runtimes {
-            if !seen.contains(&runtime.id()) {
-                watch(runtime)?;
+            if !seen.contains(&runtime.id()) && watch(runtime).is_ok() {
                 seen.push(runtime.id());
             }
         }
-        Ok(())
     }
 
     /// Switches off what no other console needs.
-    pub(crate) fn look_away(&self, runtimes: &[Handle]) {
+    ///
+    /// Asks for the runtimes under the lock: one that another console has begun to look at meanwhile is not gone.
+    pub(crate) fn look_away(&self, runtimes: impl FnOnce() -> Vec<Handle>) {
         let seen = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         let mut watched = lock();
+        let runtimes = runtimes();
         // Those that are gone have nothing to be switched off.
         watched.retain(|one| runtimes.iter().any(|runtime| runtime.id() == one.runtime));
         for runtime in runtimes
@@ -62,8 +64,8 @@ impl Seen {
                 if one.started_sight {
                     runtime.sight().stop();
                 }
-                if one.started_trace {
-                    runtime.trace().stop();
+                if one.started_recorder {
+                    runtime.trace().recorder().stop();
                 }
             }
         }
@@ -76,15 +78,20 @@ fn watch(runtime: &Handle) -> io::Result<()> {
         one.consoles += 1;
         return Ok(());
     }
-    let (sight, trace) = (runtime.sight(), runtime.trace());
-    let (started_sight, started_trace) = (!sight.is_on(), !trace.is_on());
+    let (sight, recorder) = (runtime.sight(), runtime.trace().recorder());
+    let (started_sight, started_recorder) = (!sight.is_on(), !recorder.is_on());
     sight.start()?;
-    trace.start();
+    if let Err(error) = recorder.start() {
+        if started_sight {
+            sight.stop();
+        }
+        return Err(error);
+    }
     watched.push(Watched {
         runtime: runtime.id(),
         consoles: 1,
         started_sight,
-        started_trace,
+        started_recorder,
     });
     Ok(())
 }

@@ -23,13 +23,20 @@ fn is_shown(console: &Console, name: &str) -> bool {
 }
 
 #[test]
-fn a_process_without_a_runtime_has_a_console() {
+fn a_runtime_that_has_shut_down_does_not_keep_others_from_being_seen() {
+    let ended = named("ended");
+    // Keeps what is left of it.
+    let handle = ended.handle().clone();
+    drop(ended);
+    let after = named("after");
     let console = start();
-    assert_eq!(get(&console, "/").status, 200);
-    assert_eq!(get(&console, "/metrics").status, 200);
-    assert_eq!(get(&console, "/api/dump").status, 200);
-    assert_eq!(get(&console, "/api/trace").status, 200);
-    assert!(get(&console, "/api/snapshot").json()["runtimes"].is_array());
+    assert!(is_shown(&console, "after"));
+    assert!(after.handle().sight().is_on());
+    for path in ["/api/dump", "/api/tasks", "/metrics"] {
+        assert_eq!(get(&console, path).status, 200, "{path}");
+    }
+    let path = format!("/api/trace?runtime={}", handle.id());
+    assert_eq!(get(&console, &path).status, 200);
 }
 
 #[test]
@@ -62,21 +69,21 @@ fn what_the_console_has_switched_on_is_off_when_it_ends() {
         builder
             .worker_threads(1)
             .sight(true)
-            .trace_events(1024)
+            .flight_recorder(true)
             .build()
             .unwrap()
     });
     let console = start();
     for rt in [&off, &on] {
-        assert!(rt.handle().sight().is_on() && rt.handle().trace().is_on());
+        assert!(rt.handle().sight().is_on() && rt.handle().trace().recorder().is_on());
     }
     drop(console);
     // Another test's console may look at it, too: it was not this one that keeps it on.
     until(|| {
-        let quiet = !off.handle().sight().is_on() && !off.handle().trace().is_on();
+        let quiet = !off.handle().sight().is_on() && !off.handle().trace().recorder().is_on();
         quiet.then_some(())
     });
-    assert!(on.handle().sight().is_on() && on.handle().trace().is_on());
+    assert!(on.handle().sight().is_on() && on.handle().trace().recorder().is_on());
 }
 
 #[test]

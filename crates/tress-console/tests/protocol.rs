@@ -229,6 +229,10 @@ fn dumps_metrics_and_traces_are_of_all_runtimes() {
     assert_eq!(types.count(), 1);
     let trace = get(&console, "/api/trace?seconds=30");
     assert_eq!(trace.status, 200);
+    assert_eq!(
+        trace.field("content-type"),
+        Some("application/octet-stream")
+    );
     assert!(
         trace
             .field("content-disposition")
@@ -236,7 +240,26 @@ fn dumps_metrics_and_traces_are_of_all_runtimes() {
             .starts_with("attachment")
     );
     assert!(!trace.body.is_empty());
-    assert_eq!(get(&console, "/api/trace?seconds=x").status, 400);
+    let id = second.handle().id();
+    for path in [
+        format!("?runtime={id}"),
+        "?seconds=18446744073709551615".into(),
+        "?seconds=0".into(),
+    ] {
+        assert_eq!(
+            get(&console, &format!("/api/trace{path}")).status,
+            200,
+            "{path}"
+        );
+    }
+    for nonsense in ["seconds=x", "seconds=-1", "runtime=x"] {
+        let path = format!("/api/trace?{nonsense}");
+        assert_eq!(get(&console, &path).status, 400, "{nonsense}");
+    }
+    assert_eq!(
+        get(&console, "/api/trace?runtime=18446744073709551615").status,
+        404
+    );
 }
 
 #[test]

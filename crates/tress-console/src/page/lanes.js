@@ -26,7 +26,7 @@ class Lanes {
     canvas.addEventListener("mouseleave", () => { tip.hidden = true; });
     canvas.addEventListener("click", (event) => {
       const hit = this.hit(event);
-      if (hit && hit[4]) location.hash = `task/${hit[4]}`;
+      if (hit && hit[2] === "poll" && hit[3]) location.hash = `tasks?q=${encodeURIComponent(hit[3])}`;
     });
     new ResizeObserver(() => this.draw()).observe(canvas.parentElement);
   }
@@ -187,7 +187,7 @@ class Lanes {
   point(event) {
     const hit = this.hit(event);
     this.tip.hidden = !hit;
-    this.canvas.style.cursor = hit && hit[4] ? "pointer" : "default";
+    this.canvas.style.cursor = hit && hit[2] === "poll" ? "pointer" : "default";
     if (!hit) return;
     const kind = { poll: "poll", park: "parked", io: "I/O", steal: "steal", offcpu: "off the CPU while runnable" }[hit[2]] || hit[2];
     say(this.tip, `${kind}${hit[3] ? ` · ${hit[3]}` : ""}${hit[1] ? ` · ${nanos(hit[1])}` : ""}`);

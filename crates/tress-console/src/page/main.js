@@ -223,7 +223,7 @@ document.addEventListener("visibilitychange", () => {
 });
 
 byId("save").addEventListener("click", () => {
-  const link = make("a", { href: address("/api/trace", { seconds: 30 }), download: "" });
+  const link = make("a", { href: address("/api/trace", { seconds: 30, runtime: current() ? current().id : null }), download: "" });
   document.body.append(link);
   link.click();
   link.remove();

@@ -206,6 +206,24 @@ impl Finding {
         self.kind == other.kind && self.about == other.about
     }
 
+    /// Writes it as a JSON object, with the number of the runtime that has found it.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Builder::new_multi_thread().sight(true).build()?;
+    /// for finding in rt.handle().findings() {
+    ///     println!("{}", finding.to_json(rt.handle().id()));
+    /// }
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn to_json(&self, runtime: crate::runtime::Id) -> String {
+        let mut text = String::new();
+        let mut out = Object::begin(&mut text);
+        self.write_json(&mut out, runtime);
+        out.end();
+        text
+    }
+
     pub(super) fn write_json(&self, out: &mut Object<'_>, runtime: crate::runtime::Id) {
         out.string("kind", self.kind.as_str());
         out.string("severity", self.severity.as_str());
