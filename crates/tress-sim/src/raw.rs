@@ -168,6 +168,20 @@ pub(crate) fn block_signals() {
     };
 }
 
+/// Gives the calling thread a name, of which the system keeps 15 bytes.
+pub(crate) fn name_thread(name: &CStr) {
+    let arguments = [
+        libc::PR_SET_NAME.into(),
+        name.as_ptr() as c_long,
+        0,
+        0,
+        0,
+        0,
+    ];
+    // SAFETY: the kernel reads a C string.
+    unsafe { syscall(libc::SYS_prctl, arguments) };
+}
+
 /// Returns the C library's own function of that name, past ours.
 pub(crate) fn next(known: &AtomicPtr<c_void>, name: &CStr) -> *mut c_void {
     let found = known.load(Ordering::Relaxed);

@@ -99,6 +99,11 @@ impl Made {
         self.is_counted.set(false);
     }
 
+    /// Returns whether this simulation is part of what is tested.
+    pub(crate) fn is_counted(&self) -> bool {
+        self.is_counted.get()
+    }
+
     /// Counts a choice. Returns whether it is the usual one instead of what is drawn.
     #[inline]
     pub(crate) fn is_usual(&self, kind: Kind) -> bool {

@@ -20,7 +20,8 @@ use aarch64 as arch;
 use x86_64 as arch;
 
 use crate::raw;
-use std::ffi::c_void;
+use crate::runner::page::{self, page};
+use std::ffi::{CStr, c_void};
 use std::io;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr;
@@ -147,10 +148,16 @@ impl Donor {
     }
 }
 
+/// The name of a donor, by which a report of a run tells it from threads that are no part of the simulation.
+pub(crate) const DONOR: &CStr = c"tress-sim donor";
+
 /// What a donor does.
 extern "C" fn lend(offer: *mut c_void) -> *mut c_void {
     // A signal's handler would run on the stack that is lent.
     raw::block_signals();
+    if page().has(page::LOG) {
+        raw::name_thread(DONOR);
+    }
     sanitizer::forget_stack();
     let offer: *mut Offer = offer.cast();
     let mark = 0u8;

@@ -17,7 +17,7 @@ pub(crate) mod futex;
 mod host;
 mod poll;
 mod socket;
-mod steps;
+pub(crate) mod steps;
 mod thread;
 mod timer_fd;
 
@@ -28,7 +28,7 @@ pub(crate) use event::Event;
 pub(crate) use event_fd::EventFd;
 pub(crate) use file::{At, Name};
 pub(crate) use host::{Host, HostId};
-pub(crate) use steps::{note_input, note_output};
+pub(crate) use steps::{note_input, note_output, note_past};
 pub(crate) use thread::{
     Here, Stopped, ThreadId, act_for, beside, disown, enter, enter_owned, here, is_here, outside,
     own,

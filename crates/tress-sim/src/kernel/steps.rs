@@ -1,12 +1,15 @@
 //! What has happened, as a number: two runs that took other steps have other numbers.
 
 use super::{Event, HostId, Kernel};
+use crate::fiber;
 use crate::raw;
 use crate::runner::page::{self, Page, page};
 use crate::time::Time;
 use libc::c_long;
 use std::backtrace::Backtrace;
 use std::fmt::{self, Write};
+use std::fs;
+use std::io;
 
 /// Kinds of steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -137,8 +140,62 @@ fn log(page: &Page, time: Time, host: &str, what: fmt::Arguments<'_>) {
     let _ = writeln!(line, "{} {time:?} {host}: {what}", page.steps());
     if page.wants_backtrace() {
         let _ = writeln!(line, "{}", Backtrace::force_capture());
+        for thread in threads_beside() {
+            let _ = writeln!(line, "{BESIDE}{thread}");
+        }
     }
     crate::runner::write_log(line.as_bytes());
+}
+
+/// What a line of the log starts with that names a real thread that is no part of the simulation.
+pub(crate) const BESIDE: &str = " beside: ";
+/// What a line of the log starts with that names what was done past the C library, and carried out all the same.
+pub(crate) const PAST: &str = " past: ";
+
+/// Returns the names of the real threads of this process that neither run the simulation nor lend their stacks to it.
+fn threads_beside() -> Vec<String> {
+    let Ok(threads) = fs::read_dir("/proc/self/task") else {
+        return Vec::new();
+    };
+    let me = raw::gettid().to_string();
+    let others = threads
+        .flatten()
+        .filter(|thread| thread.file_name() != me.as_str());
+    let names = others.filter_map(|thread| fs::read_to_string(thread.path().join("comm")).ok());
+    let mut names: Vec<_> = names
+        .map(|name| name.trim_end().to_string())
+        .filter(|name| name.as_bytes() != fiber::DONOR.to_bytes())
+        .collect();
+    names.sort();
+    names
+}
+
+/// Writes to the log what a host has done past the C library. It is no step: other runs of it have none.
+///
+/// Called by handlers of signals, maybe in the middle of the allocator: it allocates nothing, and a line that is too long is cut.
+pub(crate) fn note_past(what: fmt::Arguments<'_>) {
+    let page = page();
+    if !page.has(page::LOG) {
+        return;
+    }
+    let errno = raw::errno();
+    // From here on symbols mean the real system.
+    let kernel = super::here();
+    if let Some(kernel) = kernel.as_ref().filter(|kernel| kernel.made.is_counted()) {
+        let host = kernel.threads.running_host();
+        let host = host.map_or("-", |host| kernel.hosts[host.0].name.as_str());
+        let mut line = [0; 256];
+        let mut room = &mut line[..];
+        let _ = io::Write::write_fmt(
+            &mut room,
+            format_args!("{PAST}{what}, on {host} at {:?}", kernel.now),
+        );
+        let length = 256 - room.len();
+        crate::runner::write_log(&line[..length]);
+        crate::runner::write_log(b"\n");
+    }
+    drop(kernel);
+    raw::set_errno(errno);
 }
 
 /// Notes what a run writes to its standard output or error.

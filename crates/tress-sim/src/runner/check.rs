@@ -1,10 +1,12 @@
 //! Whether two runs of a seed are the same, and where they are not.
 
-use super::page::{DIGEST_OUTPUT, LOG};
+use super::page::{DIGEST_OUTPUT, LOG, STRICT};
 use super::pool::{Finished, Job, Outcome, Pool};
 use super::{Test, report};
 use crate::choices::Choices;
-use std::collections::HashMap;
+use crate::kernel::steps;
+use crate::strict;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use std::io;
 use std::rc::Rc;
@@ -123,13 +125,14 @@ pub(super) fn explain(test: &Test, pool: &mut Pool, pair: Pair) -> io::Result<St
     if pool.has_random_addresses {
         text += "  The system does not let processes have the same addresses, so what depends on addresses differs.\n";
     }
-    let (a, b) = run_twice(pool, seed, 0, &choices)?;
+    let flags = DIGEST_OUTPUT | LOG;
+    let (a, b) = run_twice(pool, seed, flags, 0, &choices)?;
     let Some(step) = first_difference(&a.log, &b.log) else {
         text += "  Run twice more, with a log of steps, they were the same: it does not differ each time.\n";
         return Ok(text);
     };
     // Other steps before it are the same in both, so that its number is the same.
-    let (a, b) = run_twice(pool, seed, step, &choices)?;
+    let (a, b) = run_twice(pool, seed, flags, step, &choices)?;
     let again = first_difference(&a.log, &b.log);
     let (a, b) = (Log::new(&a.log), Log::new(&b.log));
     let first = again.unwrap_or(step).min(step);
@@ -156,6 +159,18 @@ pub(super) fn explain(test: &Test, pool: &mut Pool, pair: Pair) -> io::Result<St
             let _ = writeln!(text, "{}", backtrace.join("\n"));
         }
     }
+    let threads = a.beside(first);
+    if !threads.is_empty() {
+        let _ = writeln!(
+            text,
+            "The process has threads that are no part of the simulation, and run when they like: {}",
+            threads.join(", ")
+        );
+    }
+    if !strict::is_asked_for() {
+        let (a, b) = run_twice(pool, seed, flags | STRICT, 0, &choices)?;
+        text += &under_detector(&a, &b);
+    }
     let _ = write!(
         text,
         "Check it again:\nTRESS_SIM_CHECK=1 {}",
@@ -164,13 +179,42 @@ pub(super) fn explain(test: &Test, pool: &mut Pool, pair: Pair) -> io::Result<St
     Ok(text)
 }
 
+/// Says what two runs with the detector tell of a difference that there is without it.
+fn under_detector(a: &Finished, b: &Finished) -> String {
+    let mut text = String::new();
+    if let Some(leaked) = [a, b].into_iter().find(|run| has_leaked(run)) {
+        let shown = String::from_utf8_lossy(&leaked.err);
+        let lines: Vec<_> = shown
+            .lines()
+            .skip_while(|line| !line.starts_with("tress-sim: "))
+            .collect();
+        let (first, frames) = lines.split_first().unwrap_or((&"", &[]));
+        let frames = report::useful_frames(frames).join("\n");
+        let _ = writeln!(text, "TRESS_SIM_STRICT=1 ends it with:\n{first}\n{frames}");
+        return text;
+    }
+    if !differences(a, b).is_empty() {
+        text += "With TRESS_SIM_STRICT=1 they differ as well: it is no system call of a host that makes the difference.\n";
+        return text;
+    }
+    text += "With TRESS_SIM_STRICT=1 both are the same: there the simulation also has what is done past the C library.\n";
+    for line in Log::new(&a.log).past() {
+        let _ = writeln!(text, "  {line}");
+    }
+    text
+}
+
+fn has_leaked(run: &Finished) -> bool {
+    matches!(run.outcome, Outcome::Ended(status) if status.code() == Some(strict::STATUS))
+}
+
 fn run_twice(
     pool: &mut Pool,
     seed: u64,
+    flags: u64,
     backtrace_at: u64,
     choices: &Rc<Choices>,
 ) -> io::Result<(Finished, Finished)> {
-    let flags = DIGEST_OUTPUT | LOG;
     let mut jobs = (0..2).map(|copy| Job {
         seed,
         copy,
@@ -234,15 +278,40 @@ impl Log {
         shown.map(|(_, line)| line).collect()
     }
 
+    /// The lines behind that of a step that belong to it.
+    fn behind(&self, number: u64) -> impl Iterator<Item = &str> {
+        let lines = self.0.lines();
+        let lines = lines.skip_while(move |line| step_of(line) != Some(number));
+        lines.skip(1).take_while(|line| step_of(line).is_none())
+    }
+
     /// The lines of the backtrace of a step, without those of the simulation and of the runtime.
     fn backtrace(&self, number: u64) -> Vec<&str> {
-        let lines = self
-            .0
-            .lines()
-            .skip_while(|line| step_of(line) != Some(number))
-            .skip(1);
-        let lines: Vec<_> = lines.take_while(|line| step_of(line).is_none()).collect();
+        let is_other = |line: &&str| {
+            [steps::BESIDE, steps::PAST]
+                .iter()
+                .any(|start| line.starts_with(start))
+        };
+        let lines: Vec<_> = self.behind(number).filter(|line| !is_other(line)).collect();
         report::useful_frames(&lines)
+    }
+
+    /// The names of threads that are no part of the simulation, at a step whose backtrace was wanted.
+    fn beside(&self, number: u64) -> Vec<&str> {
+        let lines = self.behind(number);
+        lines
+            .filter_map(|line| line.strip_prefix(steps::BESIDE))
+            .collect()
+    }
+
+    /// What hosts have done past the C library, each kind where it was first done.
+    fn past(&self) -> Vec<&str> {
+        let mut known = HashSet::new();
+        let lines = self.0.lines();
+        let lines = lines.filter_map(|line| line.strip_prefix(steps::PAST));
+        lines
+            .filter(|line| known.insert(line.split(", on ").next().map(str::to_string)))
+            .collect()
     }
 }
 
@@ -275,6 +344,15 @@ mod tests {
         assert_eq!(log.before(3), ["1 0ns a: x", "2 5ns a: y"]);
         assert_eq!(log.backtrace(2).len(), 2);
         assert!(log.backtrace(3).is_empty());
+        let log = Log::new(
+            b"1 0ns a: x\n   0: f\n beside: racer\n past: a call, on a at 0ns\n2 5ns a: y\n",
+        );
+        assert_eq!(log.backtrace(1), ["   0: f"]);
+        assert_eq!(log.beside(1), ["racer"]);
+        assert!(log.beside(2).is_empty());
+        assert_eq!(log.past(), ["a call, on a at 0ns"]);
+        let log = Log::new(b" past: a call, on a at 0ns\n past: a call, on b at 1ns\n past: another, on a at 2ns\n");
+        assert_eq!(log.past(), ["a call, on a at 0ns", "another, on a at 2ns"]);
     }
 
     #[test]

@@ -39,7 +39,7 @@
 //! | `TRESS_SIM_SEED` | the first seed; alone, the only one, whose output is shown while it runs |
 //! | `TRESS_SIM_NUM` | the number of seeds, instead of what the attribute says |
 //! | `TRESS_SIM_JOBS` | the number of processes that run at once; 0, with one seed, runs it in the process of the test, as a debugger needs it |
-//! | `TRESS_SIM_CHECK` | `1`: each seed runs twice, and both runs must be the same, step by step and byte by byte |
+//! | `TRESS_SIM_CHECK` | `1`: each seed runs twice, in two processes, and both runs must be the same, step by step and byte by byte |
 //! | `TRESS_SIM_TIME_LIMIT` | seconds of real time that one seed may take: 120 |
 //! | `TRESS_SIM_STRICT` | `1`: code that gets past the simulation, to the real system, ends the run |
 //! | `TRESS_SIM_TRACE` | a file that the steps of the one seed are written to |

@@ -20,6 +20,8 @@ pub(super) mod state {
 pub(crate) const DIGEST_OUTPUT: u64 = 1;
 /// Every step is written to the log.
 pub(crate) const LOG: u64 = 2;
+/// The detector is on, as with `TRESS_SIM_STRICT=1`.
+pub(crate) const STRICT: u64 = 4;
 
 /// Maximum number of sites of `tress_chaos` that a run reports.
 pub(crate) const SITES: usize = 8192;

@@ -6,6 +6,7 @@ use super::options::Options;
 use super::page::{Page, state};
 use super::server::{Ended, Hello};
 use crate::choices::{Choices, Kind, Ranges};
+use std::collections::VecDeque;
 use std::env;
 use std::ffi::c_int;
 use std::fs::File;
@@ -69,6 +70,8 @@ pub(super) struct Finished {
 #[derive(Debug)]
 pub(super) struct Pool {
     servers: Vec<Server>,
+    /// Each seed runs twice, in different servers: one after the other in one of them, both would find the same memory.
+    is_paired: bool,
     /// Addresses are not the same in each process, since the system does not allow to say so.
     pub(super) has_random_addresses: bool,
 }
@@ -90,21 +93,24 @@ struct Server {
 }
 
 impl Pool {
-    /// Starts servers.
+    /// Starts servers. If each seed is to run twice there are at least two.
     ///
     /// # Errors
     /// The system has no room for them, or one ends before it says that it has started.
     pub(super) fn start(test: &Test, options: &Options, servers: usize) -> io::Result<Pool> {
         let start = |_| Server::start(test, options);
-        let mut servers = (0..servers.max(1))
-            .map(start)
-            .collect::<io::Result<Vec<_>>>()?;
+        let servers = match options.check {
+            true => servers.max(1).next_multiple_of(2),
+            false => servers.max(1),
+        };
+        let mut servers = (0..servers).map(start).collect::<io::Result<Vec<_>>>()?;
         let mut has_random_addresses = false;
         for server in &mut servers {
             has_random_addresses |= server.hello()?.has_random_addresses != 0;
         }
         Ok(Pool {
             servers,
+            is_paired: options.check,
             has_random_addresses,
         })
     }
@@ -121,15 +127,20 @@ impl Pool {
         done: &mut dyn FnMut(Job, Finished) -> bool,
     ) -> io::Result<()> {
         let mut goes_on = true;
+        let mut jobs = jobs.fuse();
+        // Those that another server is to run.
+        let mut waiting = VecDeque::new();
+        let is_paired = self.is_paired;
         loop {
-            for server in self
+            let idle = self
                 .servers
                 .iter_mut()
-                .filter(|server| server.job.is_none())
-            {
-                match goes_on.then(|| jobs.next()).flatten() {
-                    Some(job) => server.begin(job)?,
-                    None => goes_on = false,
+                .enumerate()
+                .filter(|(_, server)| goes_on && server.job.is_none());
+            for (at, server) in idle {
+                let is_for_it = |job: &Job| !is_paired || job.copy % 2 == at % 2;
+                if let Some(job) = next_job(&mut jobs, &mut waiting, is_for_it) {
+                    server.begin(job)?;
                 }
             }
             let running = || self.servers.iter().filter(|server| server.job.is_some());
@@ -160,6 +171,31 @@ impl Pool {
         }
     }
 }
+
+/// Takes the next job that a server may run. Others before it wait.
+fn next_job(
+    jobs: &mut dyn Iterator<Item = Job>,
+    waiting: &mut VecDeque<Job>,
+    is_for_it: impl Fn(&Job) -> bool,
+) -> Option<Job> {
+    if let Some(at) = waiting.iter().position(&is_for_it) {
+        return waiting.remove(at);
+    }
+    for job in jobs {
+        if is_for_it(&job) {
+            return Some(job);
+        }
+        waiting.push_back(job);
+        if waiting.len() > WAITING {
+            // It is far ahead of the others, and rests.
+            return None;
+        }
+    }
+    None
+}
+
+/// Number of jobs that may wait for other servers.
+const WAITING: usize = 64;
 
 fn readable(fd: c_int) -> libc::pollfd {
     libc::pollfd {

@@ -38,7 +38,9 @@ pub(super) fn serve(body: &dyn Fn() -> Result<(), String>) -> ! {
     // SAFETY: the argument asks for the present value.
     let personality = unsafe { libc::personality(0xffff_ffff) };
     let hello = Hello {
-        has_random_addresses: u64::from(personality & fixed::ADDR_NO_RANDOMIZE == 0),
+        has_random_addresses: u64::from(
+            personality == -1 || personality & fixed::ADDR_NO_RANDOMIZE == 0,
+        ),
     };
     send(&hello);
     loop {

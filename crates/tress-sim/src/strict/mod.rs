@@ -11,6 +11,7 @@ mod names;
 mod trap;
 
 use crate::kernel;
+use crate::runner::page::{self, page};
 use libc::c_long;
 use std::backtrace::Backtrace;
 use std::cell::Cell;
@@ -28,9 +29,14 @@ thread_local! {
     static HAS_FILTER: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Switches the detector on for the calling thread, if the environment says so.
+/// Returns whether the environment asks for the detector.
+pub(crate) fn is_asked_for() -> bool {
+    std::env::var_os(STRICT).is_some_and(|value| !value.is_empty() && value != "0")
+}
+
+/// Switches the detector on for the calling thread, if the environment or the process that has started this run says so.
 pub(crate) fn begin() {
-    let is_wanted = std::env::var_os(STRICT).is_some_and(|value| !value.is_empty() && value != "0");
+    let is_wanted = is_asked_for() || page().has(page::STRICT);
     if !is_wanted || HAS_FILTER.replace(true) {
         return;
     }

@@ -108,7 +108,10 @@ extern "C" fn system_call(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
     let result = match unsafe { symbols::simulated(number, arguments) } {
         // SAFETY: the C library returns a pointer to this thread's own.
         Some(-1) => c_long::from(unsafe { -*libc::__errno_location() }),
-        Some(result) => result,
+        Some(result) => {
+            kernel::note_past(format_args!("the system call {}", names::of(number)));
+            result
+        }
         None => leak(&format!(
             "the system call {} was made past the C library",
             names::of(number)
@@ -171,6 +174,7 @@ extern "C" fn access(signal: c_int, info: *mut siginfo_t, context: *mut c_void) 
                 }
                 None => real_time(),
             };
+            kernel::note_past(format_args!("a look at the time-stamp counter"));
             registers[libc::REG_RAX as usize] = (now & 0xffff_ffff) as i64;
             registers[libc::REG_RDX as usize] = (now >> 32) as i64;
             if length == 3 {
