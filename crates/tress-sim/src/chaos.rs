@@ -1,6 +1,6 @@
 //! Faults and assertions that the code under test has, invariants, and the phase in which all must become well.
 
-use crate::choices::{Kind as Choice, Made};
+use crate::choices::Made;
 use crate::draw::Stream;
 use crate::kernel::{self, Stopped};
 use crate::runner;
@@ -60,7 +60,8 @@ impl Buggify {
         // By its place in the code, so that a run does not depend on which one it gets to first.
         let place = u64::from(site.line()) << 32 | u64::from(site.column());
         let is_on = Stream::new(self.seed ^ place, site.file()).happens(SWITCHED_ON);
-        is_on && self.stream.happens(probability) && !self.made.is_usual(Choice::Accident)
+        let happens = is_on && self.stream.happens(probability);
+        happens && self.made.happens(|| format!("buggify! is true at {site}"))
     }
 }
 

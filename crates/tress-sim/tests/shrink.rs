@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use tokio::net::UdpSocket;
 use tokio::task::spawn_local;
 use tokio::time::{sleep, timeout};
-use tress_sim::{Builder, Fault, Faults, Policy, Result};
+use tress_sim::{Builder, Fault, Faults, Policy, Result, buggify};
 
 #[tress_sim::test(seeds = 5)]
 #[ignore = "run by others"]
@@ -193,21 +193,23 @@ fn fails_by_a_late_datagram() -> Result {
 
 #[test]
 fn a_failure_is_shrunk_to_the_packets_that_it_takes() {
-    for (name, what, matters, may_matter) in [
+    for (name, what, matters, how, may_matter) in [
         (
             "fails_by_a_lost_datagram",
             "no answer",
-            "Other accidents matter in 1 of ",
+            "It takes 1 of ",
+            ": a packet is lost from ",
             "Latency matters",
         ),
         (
             "fails_by_a_late_datagram",
             "late in",
             "Latency matters in ",
-            "Other accidents matter",
+            " cases.",
+            " other accidents:",
         ),
     ] {
-        let text = assert_fails(&run(name, &[]), &[what, matters]);
+        let text = assert_fails(&run(name, &[]), &[what, matters, how]);
         assert!(!text.contains(may_matter), "{text}");
         // The same again, step by step, though another one than the seed alone.
         let (seed, choices) = replayed(&text);
@@ -219,6 +221,55 @@ fn a_failure_is_shrunk_to_the_packets_that_it_takes() {
         let again = assert_fails(&run(name, &with), &[what]);
         assert!(!again.contains("are not the same"), "{again}");
     }
+}
+
+/// Fails if a write fails while `buggify!` is true, with other errors and delays of the disk that do not matter.
+#[tress_sim::test(seeds = 200)]
+#[ignore = "run by others"]
+fn fails_by_a_disk_and_a_rare_branch() -> Result {
+    let mut sim = Builder::new()
+        .simulation_duration(Duration::from_secs(10_000))
+        .build();
+    sim.client("client", async {
+        for round in 0..100 {
+            // Neither error is one by itself.
+            let has_failed = fs::write("/var/file", [1; 5000]).is_err();
+            let _ = fs::read("/var/file");
+            sleep(Duration::from_millis(1)).await;
+            if buggify!(0.3) && has_failed {
+                Err(format!("both in round {round}"))?;
+            }
+        }
+        Ok(())
+    });
+    let mut disk = sim.disk("client");
+    let config = disk.config();
+    (config.write_error, config.read_error) = (0.1, 0.1);
+    (config.short_write, config.short_read) = (0.1, 0.1);
+    (config.stall, config.bit_rot) = (0.1, 0.1);
+    sim.run()
+}
+
+#[test]
+fn a_failure_is_shrunk_to_the_accidents_that_it_takes() {
+    let with = [
+        "failed: both in round ",
+        " other accidents:\n",
+        ": a write fails, on client\n",
+        "  buggify! is true at crates/tress-sim/tests/shrink.rs:",
+    ];
+    let name = "fails_by_a_disk_and_a_rare_branch";
+    let text = assert_fails(&run(name, &[]), &with);
+    let taken: u64 = after(&text, "It takes ").parse().unwrap();
+    assert!(taken <= 3, "{text}");
+    let (seed, choices) = replayed(&text);
+    let with = [
+        ("TRESS_SIM_SEED", seed.as_str()),
+        ("TRESS_SIM_CHOICES", choices.as_str()),
+        CHECK,
+    ];
+    let again = assert_fails(&run(name, &with), &["failed: both in round "]);
+    assert!(!again.contains("are not the same"), "{again}");
 }
 
 #[test]

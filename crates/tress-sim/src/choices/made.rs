@@ -2,7 +2,7 @@
 
 use super::{Choices, Kind, RANGES, Ranges, VARIABLE};
 use crate::draw::Stream;
-use crate::runner::page::{Page, page};
+use crate::runner::page::{self, Page, page};
 use std::cell::Cell;
 use std::env;
 use std::rc::Rc;
@@ -124,11 +124,25 @@ impl Made {
         }
     }
 
-    /// Draws whether something goes wrong that does with that probability.
+    /// Draws whether something goes wrong that does with that probability. `what` says what it is.
     #[inline]
-    pub(crate) fn goes_wrong(&self, stream: &mut Stream, probability: f64) -> bool {
+    pub(crate) fn goes_wrong(
+        &self,
+        stream: &mut Stream,
+        probability: f64,
+        what: impl FnOnce() -> String,
+    ) -> bool {
         // What is certain is no accident.
-        stream.happens(probability) && (probability >= 1.0 || !self.is_usual(Kind::Accident))
+        stream.happens(probability) && (probability >= 1.0 || self.happens(what))
+    }
+
+    /// Counts an accident that is drawn to happen. Returns whether it does. `what` says what it is, for a run that tells.
+    pub(crate) fn happens(&self, what: impl FnOnce() -> String) -> bool {
+        let happens = !self.is_usual(Kind::Accident);
+        if happens && self.page.has(page::TELL) && self.is_counted() {
+            self.page.note_happened(&what());
+        }
+        happens
     }
 }
 
@@ -186,11 +200,14 @@ mod tests {
     fn only_what_goes_wrong_is_counted() {
         let (page, made) = made("v1/accidents:0-");
         let mut stream = Stream::new(7, "test");
-        assert!((0..100).all(|_| !made.goes_wrong(&mut stream, 0.5)));
+        let what = || "it goes wrong".to_string();
+        assert!((0..100).all(|_| !made.goes_wrong(&mut stream, 0.5, what)));
         let counted = page.made(Kind::Accident).len();
         assert!((30..70).contains(&counted), "{counted}");
         // What is certain is neither drawn nor counted.
-        assert!(made.goes_wrong(&mut stream, 1.0) && !made.goes_wrong(&mut stream, 0.0));
+        assert!(
+            made.goes_wrong(&mut stream, 1.0, what) && !made.goes_wrong(&mut stream, 0.0, what)
+        );
         assert_eq!(page.made(Kind::Accident).len(), counted);
     }
 }

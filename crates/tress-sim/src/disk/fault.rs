@@ -6,6 +6,7 @@ use super::inode::InodeId;
 use crate::choices::{Kind, Made};
 use crate::draw::Stream;
 use crate::kernel::Errno;
+use crate::time::Time;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -23,31 +24,47 @@ pub(super) fn rotten_bit(stream: &mut Stream, made: &Made, probability: f64) -> 
     let bit = stream
         .happens(probability)
         .then(|| stream.below(BLOCK * 8))?;
-    (!made.is_usual(Kind::Accident)).then_some(bit)
+    made.happens(|| format!("bit {bit} of a block is wrong"))
+        .then_some(bit)
 }
 
 /// Draws whether something fails that fails with a probability, or because it is to fail next.
-fn fails(stream: &mut Stream, made: &Made, next: &mut u32, probability: f64) -> Result<(), Errno> {
+fn fails(
+    stream: &mut Stream,
+    made: &Made,
+    next: &mut u32,
+    probability: f64,
+    what: impl FnOnce() -> String,
+) -> Result<(), Errno> {
     if *next > 0 {
         *next -= 1;
         return Err(libc::EIO);
     }
-    if made.goes_wrong(stream, probability) {
+    if made.goes_wrong(stream, probability, what) {
         Err(libc::EIO)
     } else {
         Ok(())
     }
 }
 
+/// Says what goes wrong.
+fn what(host: &str, now: Time, what: &str) -> String {
+    format!("at {now:?}: {what}, on {host}")
+}
+
 impl Disk {
+    fn what(&self, what: &str) -> String {
+        self::what(&self.host, self.now, what)
+    }
+
     fn stall(&mut self) -> Duration {
         if !self.stream.happens(self.config.stall) {
             return Duration::ZERO;
         }
         let time = draw(&mut self.stream, &self.made, &self.config.stall_time);
-        match self.made.is_usual(Kind::Accident) {
-            true => Duration::ZERO,
-            false => time,
+        match self.made.happens(|| self.what("the disk stalls")) {
+            true => time,
+            false => Duration::ZERO,
         }
     }
 
@@ -91,6 +108,7 @@ impl Disk {
             &self.made,
             &mut config.failing_reads,
             config.read_error,
+            || what(&self.host, self.now, "a read fails"),
         )
     }
 
@@ -101,6 +119,7 @@ impl Disk {
             &self.made,
             &mut config.failing_writes,
             config.write_error,
+            || what(&self.host, self.now, "a write fails"),
         )
     }
 
@@ -111,6 +130,7 @@ impl Disk {
             &self.made,
             &mut config.failing_syncs,
             config.sync_error,
+            || what(&self.host, self.now, "a sync fails"),
         )
     }
 
@@ -120,9 +140,10 @@ impl Disk {
             return length;
         }
         let short = 1 + self.stream.below(length - 1);
-        match self.made.is_usual(Kind::Accident) {
-            true => length,
-            false => short,
+        let what = || self.what(&format!("{short} of {length} bytes are read or written"));
+        match self.made.happens(what) {
+            true => short,
+            false => length,
         }
     }
 }
@@ -132,7 +153,6 @@ mod tests {
     use super::super::ROOT;
     use super::super::tests::disk;
     use super::*;
-    use crate::time::Time;
 
     #[test]
     fn what_is_in_memory_takes_no_time() {

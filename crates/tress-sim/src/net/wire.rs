@@ -185,10 +185,14 @@ impl Wire {
 
         let link = self.links.entry((from, to)).or_default();
         let config = link.config(&config.link);
-        let (stream, made) = (&mut self.stream, &*self.made);
+        let (stream, made, machines) = (&mut self.stream, &*self.made, &self.machines);
+        let what = |how: &str| {
+            let [from, to] = [from, to].map(|host| machines[host.0].name.as_str());
+            format!("at {now:?}: {how} from {from} to {to}")
+        };
         link.has_failed = match link.has_failed {
             true => !stream.happens(config.repair_rate),
-            false => made.goes_wrong(stream, config.fail_rate),
+            false => made.goes_wrong(stream, config.fail_rate, || what("the link fails")),
         };
         if link.is_cut || link.has_failed {
             self.lose(now, &packet);
@@ -196,7 +200,8 @@ impl Wire {
         }
         // A datagram that is larger than a packet is lost with any of its fragments.
         let fragments = length.div_ceil(config.mtu.max(1)).max(1);
-        let is_lost = (0..fragments).any(|_| made.goes_wrong(stream, config.loss));
+        let is_lost = (0..fragments)
+            .any(|_| made.goes_wrong(stream, config.loss, || what("a packet is lost")));
         if is_lost {
             self.lose(now, &packet);
             return after;
@@ -221,12 +226,14 @@ impl Wire {
         let latency = config.latency.draw(stream, made, &mut link.fixed);
         let mut due = (leaves + latency).max(after);
         let mut next = due;
-        if made.goes_wrong(stream, config.reordering) {
+        if made.goes_wrong(stream, config.reordering, || what("a packet is overtaken")) {
             // What is sent next may arrive before it.
             next = after;
             due += (latency + config.latency.draw(stream, made, &mut link.fixed)) * OVERTAKEN;
         }
-        if made.goes_wrong(stream, config.duplication) {
+        if made.goes_wrong(stream, config.duplication, || {
+            what("a packet arrives twice")
+        }) {
             let again = leaves + config.latency.draw(stream, made, &mut link.fixed);
             self.deliver_at(again.max(due), packet.clone());
         }

@@ -22,6 +22,8 @@ pub(crate) const DIGEST_OUTPUT: u64 = 1;
 pub(crate) const LOG: u64 = 2;
 /// The detector is on, as with `TRESS_SIM_STRICT=1`.
 pub(crate) const STRICT: u64 = 4;
+/// Accidents are told in words, as faults always are.
+pub(crate) const TELL: u64 = 8;
 
 /// Maximum number of sites of `tress_chaos` that a run reports.
 pub(crate) const SITES: usize = 8192;
@@ -54,7 +56,7 @@ pub(crate) struct Page {
     /// Where the panic was that the run has ended with.
     place_length: AtomicU64,
     place: UnsafeCell<[u8; PLACE]>,
-    /// The faults that have happened, a line each.
+    /// The faults and accidents that have happened, a line each.
     faults_length: AtomicU64,
     faults: UnsafeCell<[u8; FAULTS]>,
     /// What became of each site: bits of `chaos`.
@@ -186,14 +188,14 @@ impl Page {
         self.state.store(state::RUNNING, Ordering::Relaxed);
     }
 
-    /// Notes that a fault has happened. What does not fit is left out.
-    pub(crate) fn note_fault(&self, fault: &str) {
+    /// Notes a fault or an accident that has happened. What does not fit is left out.
+    pub(crate) fn note_happened(&self, what: &str) {
         if self.is_nowhere() {
             // Simulations of other threads would write at the same time.
             return;
         }
         let length = self.faults_length.load(Ordering::Relaxed) as usize;
-        let line = format!("{fault}\n");
+        let line = format!("{what}\n");
         if length + line.len() <= FAULTS {
             // SAFETY: only this process writes, by the one thread that runs its simulations; the range is in the array.
             unsafe {
@@ -205,13 +207,14 @@ impl Page {
         }
     }
 
-    /// Returns the faults that have happened in a run that has ended.
-    pub(super) fn faults(&self) -> Vec<String> {
+    /// Returns the faults and the accidents that have happened in a run that has ended.
+    pub(super) fn happened(&self) -> (Vec<String>, Vec<String>) {
         // SAFETY: the run has ended, so that nothing writes.
         unsafe { read(&self.faults, &self.faults_length) }
             .lines()
             .map(str::to_string)
-            .collect()
+            // Faults are numbered.
+            .partition(|line| line.starts_with('#'))
     }
 
     /// Says how the run has ended, and where the panic was, if it was one. Texts that are too long are cut.

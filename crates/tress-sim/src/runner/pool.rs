@@ -60,6 +60,8 @@ pub(super) struct Finished {
     pub(super) sites: Vec<u8>,
     /// The faults that have happened by themselves, in words.
     pub(super) faults: Vec<String>,
+    /// The accidents that have happened, in words, if they were asked for.
+    pub(super) accidents: Vec<String>,
     /// Where the panic was that it has ended with, if it is known.
     pub(super) place: String,
     /// The numbers of the choices that it has made, for each kind.
@@ -335,6 +337,7 @@ impl Server {
             Some(file) if is_read => contents(file),
             _ => Ok(Vec::new()),
         };
+        let (faults, accidents) = page.happened();
         let finished = Finished {
             outcome,
             hash: page.hash(),
@@ -343,7 +346,8 @@ impl Server {
             out: contents(&self.out)?,
             err: contents(&self.err)?,
             log: contents(&self.trace)?,
-            faults: page.faults(),
+            faults,
+            accidents,
             place: page.place(),
             made: Kind::ALL.map(|kind| page.made(kind)),
             sites: (0..crate::chaos::number_of_sites())

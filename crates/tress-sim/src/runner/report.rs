@@ -17,6 +17,9 @@ use std::time::{Duration, Instant};
 /// Number of lines of an output that are shown.
 const LINES: usize = 200;
 
+/// Number of accidents that are shown.
+const ACCIDENTS: usize = 20;
+
 /// Says how a run has ended.
 pub(super) fn how(outcome: &Outcome) -> String {
     match outcome {
@@ -97,24 +100,27 @@ fn what_it_takes(shrunk: &Shrunk) -> String {
         true if shrunk.had_faults => text += "It takes none of its faults.\n",
         true => {}
     }
+    let counts = |kind: Kind| {
+        let all = finished.made[kind as usize].len();
+        (shrunk.kept[kind as usize], all)
+    };
+    let _ = match counts(Kind::Accident) {
+        (_, 0) => Ok(()),
+        (0, all) => writeln!(text, "It takes none of {all} other accidents."),
+        (kept, all) => writeln!(text, "It takes {kept} of {all} other accidents:"),
+    };
+    for accident in finished.accidents.iter().take(ACCIDENTS) {
+        let _ = writeln!(text, "  {accident}");
+    }
     for (kind, what, unit) in [
-        (Kind::Accident, "Other accidents", "that happen"),
         (Kind::Schedule, "The schedule", "choices"),
         (Kind::Poll, "The time of polls", "polls"),
         (Kind::Latency, "Latency", "cases"),
     ] {
-        let (kept, all) = (
-            shrunk.kept[kind as usize],
-            finished.made[kind as usize].len(),
-        );
-        let verb = match kind {
-            Kind::Accident => ["matter", "do not matter"],
-            _ => ["matters", "does not matter"],
-        };
-        let _ = match (kept, all) {
+        let _ = match counts(kind) {
             (_, 0) => Ok(()),
-            (0, _) => writeln!(text, "{what} {}.", verb[1]),
-            _ => writeln!(text, "{what} {} in {kept} of {all} {unit}.", verb[0]),
+            (0, _) => writeln!(text, "{what} does not matter."),
+            (kept, all) => writeln!(text, "{what} matters in {kept} of {all} {unit}."),
         };
     }
     let Shrunk { runs, time, .. } = shrunk;

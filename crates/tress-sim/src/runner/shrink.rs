@@ -4,11 +4,12 @@
 //! ones. Parts are left out, halves first, and stay out if the run still fails in the same way. A run that fails earlier makes fewer
 //! choices, and those that it does not make go, too.
 //!
-//! That ends where no part can go alone, though others could take the place of what is left. A list of faults is read more often
-//! than the rest, so for faults it goes on: single ones are tried, then pairs and triples that have some of those that are left.
+//! That ends where no part can go alone, though others could take the place of what is left. Faults and accidents are read one by
+//! one, so for these it goes on: single ones are tried, then pairs and triples that have some of those that are left.
 
 use super::Failure;
 use super::options::Options;
+use super::page::TELL;
 use super::pool::{Finished, Job, Pool};
 use super::symptom::Symptom;
 use crate::choices::{Choices, Kind, Ranges};
@@ -24,8 +25,10 @@ pub(super) struct Budget {
     time: Duration,
 }
 
-/// Number of faults that a run would have had next, and that are tried, too.
+/// Number of faults or accidents that a run would have had next, and that are tried, too.
 const AHEAD: u64 = 16;
+/// Number of faults or accidents from which on others are not tried in their place.
+const MANY: u64 = 10;
 
 impl Default for Budget {
     fn default() -> Budget {
@@ -121,6 +124,20 @@ fn number(fault: &str) -> Option<u64> {
     fault.strip_prefix('#')?.split(' ').next()?.parse().ok()
 }
 
+/// Returns the subsets of up to two numbers that have that size.
+fn subsets(numbers: &[u64], size: usize) -> Vec<Vec<u64>> {
+    let pairs = |at: usize| {
+        numbers[at + 1..]
+            .iter()
+            .map(move |other| vec![numbers[at], *other])
+    };
+    match size {
+        0 => vec![Vec::new()],
+        1 => numbers.iter().map(|number| vec![*number]).collect(),
+        _ => (0..numbers.len()).flat_map(pairs).collect(),
+    }
+}
+
 type Kept = [Ranges; Kind::NUMBER];
 
 struct Shrinking<'a> {
@@ -171,9 +188,11 @@ impl Shrinking<'_> {
         }
         self.reduce(Kind::Fault, self.budget.runs)?;
         let end = self.share(2);
-        self.replace_faults(self.kept.clone(), end)?;
-        self.replace_faults(drawn(&Kind::ALL), end)?;
-        for kind in [Kind::Accident, Kind::Schedule, Kind::Poll] {
+        self.replace(Kind::Fault, self.kept.clone(), end)?;
+        self.replace(Kind::Fault, drawn(&Kind::ALL), end)?;
+        self.reduce(Kind::Accident, self.share(2))?;
+        self.replace(Kind::Accident, self.kept.clone(), self.share(3))?;
+        for kind in [Kind::Schedule, Kind::Poll] {
             self.reduce(kind, self.share(2))?;
         }
         self.reduce(Kind::Latency, self.share(1))?;
@@ -186,35 +205,29 @@ impl Shrinking<'_> {
         self.runs + self.budget.runs.saturating_sub(self.runs) / part
     }
 
-    /// Looks for fewer faults that do, also among others than those that are left, with the other kinds as they are in `kept`.
-    fn replace_faults(&mut self, mut kept: Kept, end: u64) -> io::Result<()> {
-        self.keep_made(Kind::Fault);
-        let of = |numbers: &[u64]| numbers.iter().map(|number| (*number, number + 1)).collect();
-        let left: Vec<u64> = self
-            .faults
-            .and(&self.kept[Kind::Fault as usize])
-            .numbers()
-            .collect();
-        let others = 0..self.made[Kind::Fault as usize].len() + AHEAD;
-        let known: [Vec<Vec<u64>>; 3] = [
-            vec![vec![]],
-            left.iter().map(|fault| vec![*fault]).collect(),
-            left.iter()
-                .enumerate()
-                .flat_map(|(at, one)| left[at + 1..].iter().map(|other| vec![*one, *other]))
-                .collect(),
-        ];
-        for (size, known) in known.into_iter().enumerate() {
-            if left.len() <= size + 1 {
-                break;
-            }
-            for known in known {
+    /// Looks for fewer choices of a kind that do, also among others than those that are left, with the other kinds as they are in
+    /// `kept`.
+    fn replace(&mut self, kind: Kind, mut kept: Kept, end: u64) -> io::Result<()> {
+        self.keep_made(kind);
+        let left = match kind {
+            // The others have done nothing.
+            Kind::Fault => self.kept[kind as usize].and(&self.faults),
+            _ => self.kept[kind as usize].clone(),
+        };
+        if left.len() > MANY {
+            return Ok(());
+        }
+        let left: Vec<u64> = left.numbers().collect();
+        let others = 0..self.made[kind as usize].len() + AHEAD;
+        for size in 1..left.len().min(4) {
+            for known in subsets(&left, size - 1) {
                 for other in others.clone() {
                     if self.runs >= end || self.is_spent() {
                         self.is_cut = true;
                         return Ok(());
                     }
-                    kept[Kind::Fault as usize] = of(&[&known[..], &[other]].concat());
+                    let numbers = known.iter().chain([&other]);
+                    kept[kind as usize] = numbers.map(|number| (*number, number + 1)).collect();
                     if self.fails_with(kept.clone())? {
                         return Ok(());
                     }
@@ -279,7 +292,7 @@ impl Shrinking<'_> {
         if !self.tried.insert(choices.clone()) {
             return Ok(false);
         }
-        let finished = self.run(choices.clone(), left)?;
+        let finished = self.run(choices.clone(), 0, left)?;
         if Symptom::of(&finished).as_ref() != Some(&self.symptom) {
             return Ok(false);
         }
@@ -290,11 +303,12 @@ impl Shrinking<'_> {
         Ok(true)
     }
 
-    fn run(&mut self, choices: Rc<Choices>, limit: Duration) -> io::Result<Finished> {
+    fn run(&mut self, choices: Rc<Choices>, flags: u64, limit: Duration) -> io::Result<Finished> {
         self.runs += 1;
         let job = Job {
             seed: self.seed,
             choices,
+            flags,
             // A run that takes a moment longer than all may is no harm, and one of no time is nothing.
             limit: Some(limit.max(Duration::from_secs(1))),
             ..Job::default()
@@ -326,7 +340,7 @@ impl Shrinking<'_> {
             }
         }
         let choices = Rc::new(choices);
-        let last = self.run(choices.clone(), self.limit)?;
+        let last = self.run(choices.clone(), TELL, self.limit)?;
         let is_same = (&last.outcome, last.hash) == (&found.outcome, found.hash);
         let kept = self.kept.each_ref().map(Ranges::len);
         Ok(Some(Shrunk {
@@ -350,6 +364,13 @@ mod tests {
     fn a_fault_has_a_number() {
         assert_eq!(number("#17 at 1.5s: Crash, server, for 2s"), Some(17));
         assert_eq!(number("something else"), None);
+    }
+
+    #[test]
+    fn subsets_are_all() {
+        assert_eq!(subsets(&[1, 2, 3], 0), [Vec::<u64>::new()]);
+        assert_eq!(subsets(&[1, 2, 3], 1), [[1], [2], [3]]);
+        assert_eq!(subsets(&[1, 2, 3], 2), [[1, 2], [1, 3], [2, 3]]);
     }
 
     #[test]

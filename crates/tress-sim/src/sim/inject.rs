@@ -71,7 +71,7 @@ impl Sim<'_> {
             lasting,
             what,
         };
-        page().note_fault(&happened.to_string());
+        page().note_happened(&happened.to_string());
         self.happened.push(happened);
     }
 
