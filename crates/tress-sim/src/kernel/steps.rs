@@ -9,6 +9,7 @@ use libc::c_long;
 use std::backtrace::Backtrace;
 use std::fmt::{self, Write};
 use std::fs;
+use std::io;
 use std::time::Duration;
 
 /// Kinds of steps.
@@ -171,6 +172,8 @@ fn threads_beside() -> Vec<String> {
 }
 
 /// Writes to the log what a host has done past the C library. It is no step: other runs of it have none.
+///
+/// Called by handlers of signals, maybe in the middle of the allocator: it allocates nothing, and a line that is too long is cut.
 pub(crate) fn note_past(what: fmt::Arguments<'_>) {
     let page = page();
     if !page.has(page::LOG) {
@@ -182,8 +185,15 @@ pub(crate) fn note_past(what: fmt::Arguments<'_>) {
     if let Some(kernel) = kernel.as_ref().filter(|kernel| kernel.made.is_counted()) {
         let host = kernel.threads.running_host();
         let host = host.map_or("-", |host| kernel.hosts[host.0].name.as_str());
-        let line = format!("{PAST}{what}, on {host} at {:?}\n", kernel.now);
-        crate::runner::write_log(line.as_bytes());
+        let mut line = [0; 256];
+        let mut room = &mut line[..];
+        let _ = io::Write::write_fmt(
+            &mut room,
+            format_args!("{PAST}{what}, on {host} at {:?}", kernel.now),
+        );
+        let length = 256 - room.len();
+        crate::runner::write_log(&line[..length]);
+        crate::runner::write_log(b"\n");
     }
     drop(kernel);
     raw::set_errno(errno);

@@ -1,13 +1,23 @@
 //! System calls by name.
 
 use libc::c_long;
+use std::fmt;
 
-/// Returns the name of a system call, or its number if not all architectures have it.
-pub(super) fn of(number: c_long) -> String {
-    let known = NAMES.iter().find(|(known, _)| *known == number);
-    match known {
-        Some((_, name)) => format!("`{name}`"),
-        None => format!("number {number}"),
+/// A system call, which is shown by its name, or by its number if not all architectures have it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Name(c_long);
+
+/// Returns the name of a system call. Nothing is allocated for it.
+pub(super) fn of(number: c_long) -> Name {
+    Name(number)
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match NAMES.iter().find(|(known, _)| *known == self.0) {
+            Some((_, name)) => write!(f, "`{name}`"),
+            None => write!(f, "number {}", self.0),
+        }
     }
 }
 

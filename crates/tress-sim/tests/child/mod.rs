@@ -20,6 +20,8 @@ pub fn command(name: &str) -> Command {
     }
     command
         .env("TRESS_SIM_CORPUS", "off")
+        // The number of runs is what ends shrinking, on slow machines too.
+        .env("TRESS_SIM_SHRINK_SECONDS", "600")
         .env_remove("RUST_BACKTRACE");
     command
 }

@@ -9,6 +9,8 @@
     any(target_arch = "x86_64", target_arch = "aarch64")
 ))]
 
+#[path = "../child/mod.rs"]
+mod child;
 mod half_open;
 mod lines;
 mod lost_wake_up;
@@ -24,7 +26,6 @@ mod wall_clock_lease;
 use std::any::Any;
 use std::env;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::process::Command;
 use std::time::Duration;
 use tress_sim::{Builder, Error, Faults, Policy, Result, Sim};
 
@@ -84,20 +85,7 @@ fn is_mended(name: &str, service: Service) {
 
 /// Runs a test of `seeds` in a process of its own, and returns what it prints.
 fn run_seeds(name: &str, environment: &[(&str, &str)]) -> String {
-    let mut command = Command::new(env::current_exe().unwrap());
-    let name = format!("seeds::{name}");
-    command.args(["--exact", &name, "--include-ignored", "--nocapture"]);
-    for (name, _) in env::vars() {
-        if name.starts_with("TRESS_SIM_") || name.starts_with("MADSIM_TEST_") {
-            command.env_remove(name);
-        }
-    }
-    command.env("TRESS_SIM_CORPUS", "off");
-    let output = command.envs(environment.iter().copied()).output().unwrap();
-    let text = [output.stdout, output.stderr].concat();
-    let text = String::from_utf8(text).unwrap();
-    assert!(!output.status.success(), "{text}");
-    text
+    child::assert_fails(&child::run(&format!("seeds::{name}"), environment), &[])
 }
 
 /// Returns how a seed has failed: the place of a panic, or the text of an error, without its numbers.
@@ -131,7 +119,7 @@ fn is_shrunk(name: &str) {
     let variables = [
         ("TRESS_SIM_SEED", seed.as_str()),
         ("TRESS_SIM_CHOICES", choices.as_str()),
-        ("TRESS_SIM_CHECK", "1"),
+        child::CHECK,
     ];
     let again = run_seeds(name, &variables);
     assert!(!again.contains("are not the same"), "{again}");
