@@ -259,6 +259,33 @@ fn a_runtime_may_end_while_it_is_written() {
     assert!(slices_of(&trace, "seen") >= 1);
 }
 
+/// It is written without a lock: an output may panic, or use the recorder.
+#[test]
+fn an_output_may_do_anything() {
+    struct Nosy(tress::trace::FlightRecorder, usize);
+    impl std::io::Write for Nosy {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.stop();
+            self.0.start()?;
+            assert!(self.0.bytes() <= 16 << 20);
+            self.1 += 1;
+            assert!(self.1 < 5, "on purpose");
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let rt = recorded(1);
+    let recorder = rt.handle().trace().recorder();
+    rt.block_on(async { named("seen", task::yield_now()).await.unwrap() });
+    let mut nosy = Nosy(recorder.clone(), 0);
+    let writes = std::panic::AssertUnwindSafe(|| recorder.write(&mut nosy));
+    assert!(std::panic::catch_unwind(writes).is_err());
+    assert!(recorder.is_on());
+    assert!(slices_of(&written(rt.handle()), "seen") >= 1);
+}
+
 #[test]
 fn lanes_go_on_where_the_last_ended() {
     let rt = recorded(1);
