@@ -110,8 +110,8 @@ impl Source {
                 out.push_str(",\"chain\":");
                 json::array(&mut out, &chain, |out, link| out.push_str(&link.to_json()));
                 out.push_str(",\"held\":");
-                let resources = sight.snapshot().resources;
-                let held = resources.iter().filter(|resource| {
+                let snapshot = sight.snapshot();
+                let held = snapshot.resources.iter().filter(|resource| {
                     resource
                         .holders
                         .iter()
@@ -124,6 +124,24 @@ impl Source {
                     json::string_or_null(out, site.as_deref());
                     let _ = write!(out, ",\"waiters\":{}}}", resource.waiters);
                 });
+                // Of all tasks of its site: single tasks are not timed.
+                let site = snapshot.sites.iter().find(|site| site.has(&task));
+                let none = Vec::new();
+                for (name, pairs) in [
+                    (
+                        "poll_histogram",
+                        site.map_or(&none, |site| &site.polls_by_length),
+                    ),
+                    (
+                        "delay_histogram",
+                        site.map_or(&none, |site| &site.delays_by_length),
+                    ),
+                ] {
+                    let _ = write!(out, ",\"{name}\":");
+                    json::array(&mut out, pairs, |out, (value, count)| {
+                        let _ = write!(out, "[{value},{count}]");
+                    });
+                }
                 out.push('}');
                 return Some(out);
             }

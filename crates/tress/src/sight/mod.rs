@@ -12,7 +12,7 @@
 //!
 //! The tables are the process's, since tasks wait for what tasks of other runtimes hold. They are split into parts with a
 //! lock each. No foreign code runs under such a lock. Each table has room for 1,048,576 entries and leaves out the rest:
-//! with an entry of 120 bytes for a task, and 112 for a lock, all of them full take less than 1 GiB.
+//! with an entry of 136 bytes for a task, and 112 for a lock, all of them full take less than 1 GiB.
 //!
 //! `off.rs` is the twin for models, in which nothing is noted.
 

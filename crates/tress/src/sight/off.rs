@@ -6,6 +6,7 @@ use std::task::Poll;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     Pending,
+    Yielded,
     Finished,
     Traced,
 }

@@ -51,6 +51,8 @@ impl Drop for Switch {
 pub(crate) enum Stage {
     /// The task is going to be polled again.
     Pending,
+    /// It has asked to be polled again at once.
+    Yielded,
     /// It is finished.
     Finished,
     /// The poll only looked where the task waits: what an earlier one has noted stays.

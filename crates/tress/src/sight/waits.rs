@@ -37,6 +37,9 @@ pub(crate) struct Waits {
     pub(crate) more: u32,
     /// When the poll ended, in counts of the clock.
     pub(crate) parked: u64,
+    /// How often polls have ended so, and when the first did.
+    pub(crate) polls: u32,
+    pub(crate) first: u64,
 }
 
 impl Waits {
@@ -44,6 +47,8 @@ impl Waits {
         waits: [None; MOST_WAITS],
         more: 0,
         parked: 0,
+        polls: 0,
+        first: 0,
     };
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Wait> {
@@ -73,7 +78,7 @@ impl Waits {
 static TASKS: Table<Waits> = Table::new();
 
 const _: () = assert!(
-    size_of::<(u64, Waits)>() <= 120,
+    size_of::<(u64, Waits)>() <= 136,
     "see the module's documentation"
 );
 
@@ -84,6 +89,8 @@ thread_local! {
     static NOTED: RefCell<Waits> = const { RefCell::new(Waits::NONE) };
     /// What has served its poll last.
     static SERVED: Cell<Served> = const { Cell::new([0; MOST_SERVED]) };
+    /// Something was noted: one of the two above is not as it was when the poll began.
+    static HAS_NOTED: Cell<bool> = const { Cell::new(false) };
 }
 
 /// How many resources that have served a poll are remembered.
@@ -101,30 +108,12 @@ pub(super) fn polled() -> u64 {
 #[cold]
 #[inline(never)]
 pub(crate) fn watch<R>(task: u64, poll: impl FnOnce() -> (R, Stage)) -> R {
-    /// Puts back what was noted by the poll around this one, also if the poll panics.
-    struct Outer {
-        task: u64,
-        noted: Waits,
-        served: Served,
-    }
-    impl Drop for Outer {
-        fn drop(&mut self) {
-            // Fails only while the thread ends.
-            let _ = POLLED.try_with(|polled| polled.set(self.task));
-            let _ = NOTED.try_with(|noted| *noted.borrow_mut() = self.noted);
-            let _ = SERVED.try_with(|served| served.set(self.served));
-        }
-    }
-    let outer = Outer {
-        task: POLLED.try_with(|polled| polled.replace(task)).unwrap_or(0),
-        noted: NOTED
-            .try_with(|noted| noted.replace(Waits::NONE))
-            .unwrap_or(Waits::NONE),
-        served: SERVED.try_with(Cell::take).unwrap_or_default(),
-    };
+    let outer = Outer::replaced_by(task);
     let (result, stage) = poll();
     match stage {
-        Stage::Pending => {
+        // A task that only yields has nothing to publish: what is known of a task that does not wait is not looked at.
+        Stage::Yielded if !has_noted() => {}
+        Stage::Pending | Stage::Yielded => {
             let mut noted = NOTED
                 .try_with(|noted| *noted.borrow())
                 .unwrap_or(Waits::NONE);
@@ -136,6 +125,48 @@ pub(crate) fn watch<R>(task: u64, poll: impl FnOnce() -> (R, Stage)) -> R {
     }
     drop(outer);
     result
+}
+
+fn has_noted() -> bool {
+    HAS_NOTED.try_with(Cell::get).unwrap_or(false)
+}
+
+/// The poll around the present one, to which the thread goes back, also if the present one panics.
+struct Outer {
+    task: u64,
+    /// What it has noted, if anything.
+    noted: Option<(Waits, Served)>,
+}
+
+impl Outer {
+    fn replaced_by(task: u64) -> Outer {
+        // These fail only while the thread ends.
+        let task = POLLED.try_with(|polled| polled.replace(task)).unwrap_or(0);
+        let noted = has_noted().then(Outer::take_noted);
+        Outer { task, noted }
+    }
+
+    #[cold]
+    fn take_noted() -> (Waits, Served) {
+        let _ = HAS_NOTED.try_with(|has| has.set(false));
+        let noted = NOTED.try_with(|noted| noted.replace(Waits::NONE));
+        let served = SERVED.try_with(Cell::take);
+        (noted.unwrap_or(Waits::NONE), served.unwrap_or_default())
+    }
+}
+
+impl Drop for Outer {
+    fn drop(&mut self) {
+        let _ = POLLED.try_with(|polled| polled.set(self.task));
+        if has_noted() {
+            Outer::take_noted();
+        }
+        if let Some((noted, served)) = self.noted {
+            let _ = HAS_NOTED.try_with(|has| has.set(true));
+            let _ = NOTED.try_with(|old| *old.borrow_mut() = noted);
+            let _ = SERVED.try_with(|old| old.set(served));
+        }
+    }
 }
 
 fn publish(task: u64, mut noted: Waits) {
@@ -151,9 +182,20 @@ fn publish(task: u64, mut noted: Waits) {
                     (since, _) => since,
                 };
             }
+            noted.polls = before.polls.saturating_add(1);
+            noted.first = match before.polls {
+                0 => noted.parked,
+                _ => before.first,
+            };
             *before = noted;
         },
     );
+}
+
+/// Says that something is about to be noted.
+fn will_note() {
+    // Fails only while the thread ends.
+    let _ = HAS_NOTED.try_with(|has| has.set(true));
 }
 
 /// Stands for the beginning of a wait that an earlier poll has noted.
@@ -231,6 +273,10 @@ pub(crate) fn waits_for_more(more: usize) {
 #[cold]
 #[inline(never)]
 fn note_more(more: usize) {
+    if polled() == 0 {
+        return;
+    }
+    will_note();
     let more = u32::try_from(more).unwrap_or(u32::MAX);
     // Fails only while the thread ends.
     let _ = NOTED.try_with(|noted| {
@@ -266,6 +312,10 @@ pub(crate) fn served(resource: u64) {
 #[cold]
 #[inline(never)]
 fn note_served(resource: u64) {
+    if polled() == 0 {
+        return;
+    }
+    will_note();
     // Fails only while the thread ends.
     let _ = SERVED.try_with(|served| {
         let mut all = served.get();
@@ -289,6 +339,7 @@ fn note(kind: WaitKind, resource: u64, site: Option<Site>, begins: bool) {
     if polled() == 0 {
         return;
     }
+    will_note();
     let served = || SERVED.try_with(Cell::get).unwrap_or_default();
     let since = match begins || served().contains(&resource) {
         true => Clock::new().now().max(CONTINUES + 1),

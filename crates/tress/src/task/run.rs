@@ -100,6 +100,7 @@ unsafe fn poll_watched(task: NonNull<Header>) -> (bool, bool) {
             let stage = match polled {
                 (true, _) => Stage::Finished,
                 (false, true) => Stage::Traced,
+                (false, false) if context::with(|cx| cx.yielded.get()) => Stage::Yielded,
                 (false, false) => Stage::Pending,
             };
             (polled, stage)

@@ -56,6 +56,11 @@ pub(crate) struct SiteStats {
     pub(crate) oldest: Option<Duration>,
     /// How long half of the live tasks have not been polled for.
     pub(crate) idle_p50: Option<Duration>,
+    /// How many polls took how many nanoseconds, and waits for polls, in all.
+    #[cfg(feature = "sight")]
+    pub(crate) polls_by_length: Vec<(u64, u64)>,
+    #[cfg(feature = "sight")]
+    pub(crate) delays_by_length: Vec<(u64, u64)>,
 }
 
 #[derive(Debug, Clone)]
@@ -311,6 +316,11 @@ impl Sites {
         }
         stats.poll[3] = spread(&site.total.poll);
         stats.delay[3] = spread(&site.total.delay);
+        #[cfg(feature = "sight")]
+        {
+            stats.polls_by_length = site.total.poll.pairs();
+            stats.delays_by_length = site.total.delay.pairs();
+        }
         stats
     }
 }

@@ -371,6 +371,20 @@ impl Counts {
         None
     }
 
+    /// Returns the middle of each bucket that is not empty, in nanoseconds, and how many are in it.
+    #[cfg(feature = "sight")]
+    pub(crate) fn pairs(&self) -> Vec<(u64, u64)> {
+        let counts = self.counts.iter().enumerate();
+        let pair = |(bucket, count): (usize, &u32)| {
+            let range = self.shape.range(bucket);
+            // The last one has no end.
+            let end = (range.end.as_nanos() as u64).min(self.max);
+            let start = range.start.as_nanos() as u64;
+            (start.midpoint(end.max(start)), u64::from(*count))
+        };
+        counts.filter(|(_, count)| **count > 0).map(pair).collect()
+    }
+
     /// Returns the longest; `None` if there are none.
     pub(crate) fn max(&self) -> Option<u64> {
         self.counts.iter().any(|n| *n > 0).then_some(self.max)

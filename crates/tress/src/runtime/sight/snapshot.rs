@@ -111,6 +111,10 @@ pub struct SiteView {
     pub oldest: Option<Duration>,
     /// How long half of the live tasks have not been polled for.
     pub idle_p50: Option<Duration>,
+    /// How many nanoseconds polls took, and how many polls: the middles of ranges, in all.
+    pub polls_by_length: Vec<(u64, u64)>,
+    /// The same for how long tasks that were ready waited for their polls.
+    pub delays_by_length: Vec<(u64, u64)>,
 }
 
 /// Something that tasks wait for.
@@ -149,6 +153,10 @@ pub struct TaskView {
     pub waits: Vec<WaitView>,
     /// The type of its future.
     pub type_name: &'static str,
+    /// How often it was polled and had to wait, since sight was switched on; `None` if it was not polled since.
+    pub polls: Option<u64>,
+    /// How long it has been known: since its first poll, or since sight was switched on.
+    pub age: Option<Duration>,
 }
 
 impl Snapshot {
@@ -336,6 +344,8 @@ impl TaskView {
         number_or_null(&mut out, "idle_ms", idle);
         out.list("waits", &self.waits, |out, wait| wait.write_json(out));
         out.string("type", self.type_name);
+        number_or_null(&mut out, "polls", self.polls);
+        number_or_null(&mut out, "age_ms", self.age.map(|age| age.as_millis()));
         out.end();
         text
     }
@@ -410,6 +420,28 @@ impl From<SiteStats> for SiteView {
             delay: stats.delay,
             oldest: stats.oldest,
             idle_p50: stats.idle_p50,
+            polls_by_length: stats.polls_by_length,
+            delays_by_length: stats.delays_by_length,
+        }
+    }
+}
+
+impl SiteView {
+    /// Returns whether a task is one of these: by its name if it has one, else by where it was spawned.
+    ///
+    /// # Examples
+    /// ```
+    /// let rt = tress::runtime::Builder::new_multi_thread().sight(true).build()?;
+    /// rt.spawn(std::future::pending::<()>());
+    /// let sight = rt.handle().sight();
+    /// let (task, sites) = (&sight.tasks()[0], sight.snapshot().sites);
+    /// assert!(sites.iter().any(|site| site.has(task)));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn has(&self, task: &TaskView) -> bool {
+        match (&self.name, &task.name) {
+            (None, None) => self.spawned_at == Some(task.spawned_at),
+            (a, b) => a == b,
         }
     }
 }
@@ -498,6 +530,10 @@ fn view(look: &Look, task: &TaskRef) -> TaskView {
         idle: look.idle(header.id().get()).filter(|_| state == "idle"),
         waits: waits.unwrap_or_default(),
         type_name: header.type_name(),
+        polls: look.of(header.id().get()).map(|waits| waits.polls.into()),
+        age: look
+            .of(header.id().get())
+            .map(|waits| look.since(waits.first)),
     }
 }
 
