@@ -1,7 +1,7 @@
 //! The service that tokio-console talks to.
 
 use super::tasks::{Told, metadata};
-use crate::attach::model::{Detail, Tasks};
+use crate::attach::model::{Detail, Process, Task, Tasks};
 use crate::attach::{Client, Unreachable};
 use console_api::instrument::instrument_server::Instrument;
 use console_api::instrument::{
@@ -12,6 +12,7 @@ use console_api::tasks::task_details::PollTimesHistogram;
 use console_api::tasks::{DurationHistogram, TaskDetails};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
+use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -63,8 +64,23 @@ async fn all_tasks(client: &Client) -> Result<Tasks, Unreachable> {
         all.total = page.total;
         all.tasks.extend(page.tasks);
         if is_last {
-            return Ok(all);
+            break;
         }
+    }
+    estimate_busy(&mut all.tasks, &client.get_json("/api/snapshot").await?);
+    Ok(all)
+}
+
+/// Single tasks are not timed: the time that one was busy is estimated as its polls, each as long as half of those of its
+/// site.
+fn estimate_busy(tasks: &mut [Task], process: &Process) {
+    let sites = process.runtimes.iter().flat_map(|runtime| &runtime.sites);
+    let medians: HashMap<(&str, Option<&str>), u64> = sites
+        .filter_map(|site| Some(((&*site.site, site.name.as_deref()), site.poll_p50?)))
+        .collect();
+    for task in tasks {
+        let median = medians.get(&(&*task.site, task.name.as_deref()));
+        task.busy_ns = median.map(|median| median.saturating_mul(task.polls.unwrap_or(0)));
     }
 }
 
