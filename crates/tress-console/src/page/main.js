@@ -195,10 +195,12 @@ function connect() {
   events = new EventSource(address("/api/events"));
   events.addEventListener("snapshot", (event) => {
     const now = JSON.parse(event.data);
+    status("live", "live");
+    // A connection begins with the last snapshot, which this page may have had.
+    if (snapshot && snapshot.pid === now.pid && snapshot.uptime_ms === now.uptime_ms) return;
     before = snapshot;
     snapshot = now;
     addRates(now, before && before.pid === now.pid ? before : null);
-    status("live", "live");
     show();
     if (!before) follow();
   });

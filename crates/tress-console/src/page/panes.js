@@ -10,6 +10,9 @@ function searchBox(label, changed) {
 const holds = (text, words) => words.every((word) => text.includes(word));
 const wordsOf = (text) => text.toLowerCase().split(/\s+/).filter(Boolean);
 
+// Tasks of one place that have different names are different rows.
+const siteKey = (site) => `${site.site} ${site.name || ""}`;
+
 class SitesPane {
   constructor() {
     this.window = 1;
@@ -19,6 +22,9 @@ class SitesPane {
     this.hint = make("span", { class: "hint" });
     const spawned = (site) => (site.spawn_rate ? site.spawn_rate[this.window] : null);
     const polled = (site) => (site.poll_rate ? site.poll_rate[this.window] : null);
+    // Of the window, if that is known, else of the whole time.
+    const during = (name) => (site) => (site.windows && site.windows[this.window] ? site.windows[this.window] : site)[name];
+    const time = (name, key, title) => ({ name, title, number: true, only: true, get: during(key), cell: (site) => nanos(during(key)(site)) });
     this.table = new Table([
       { name: "Spawn site", get: (site) => site.site, cell: (site) => siteCell(site.site) },
       { name: "Name", only: true, get: (site) => site.name },
@@ -26,17 +32,17 @@ class SitesPane {
       { name: "Spawned", number: true, only: true, get: (site) => site.spawned, cell: (site) => count(site.spawned) },
       { name: "Spawns/s", number: true, only: true, get: spawned, cell: (site) => rate(spawned(site)) },
       { name: "Polls/s", number: true, only: true, get: polled, cell: (site) => rate(polled(site)) },
-      { name: "Poll p50", number: true, only: true, title: "Half of the polls take at most this long", get: (site) => site.poll_p50, cell: (site) => nanos(site.poll_p50) },
-      { name: "Poll p99", number: true, only: true, get: (site) => site.poll_p99, cell: (site) => nanos(site.poll_p99) },
-      { name: "Poll max", number: true, only: true, get: (site) => site.poll_max, cell: (site) => nanos(site.poll_max) },
-      { name: "Delay p50", number: true, only: true, title: "From being woken to being polled", get: (site) => site.delay_p50, cell: (site) => nanos(site.delay_p50) },
-      { name: "Delay p99", number: true, only: true, title: "From being woken to being polled", get: (site) => site.delay_p99, cell: (site) => nanos(site.delay_p99) },
+      time("Poll p50", "poll_p50", "Half of the polls take at most this long"),
+      time("Poll p99", "poll_p99", "All but one in a hundred polls take at most this long"),
+      { name: "Poll max", number: true, only: true, title: "The longest poll of all", get: (site) => site.poll_max, cell: (site) => nanos(site.poll_max) },
+      time("Delay p50", "delay_p50", "From being woken to being polled"),
+      time("Delay p99", "delay_p99", "From being woken to being polled"),
       { name: "Longest idle", number: true, only: true, get: (site) => site.longest_idle_ms, cell: (site) => millis(site.longest_idle_ms) },
       { name: "Oldest", number: true, only: true, get: (site) => site.oldest_ms, cell: (site) => millis(site.oldest_ms) },
       { name: "Bytes", number: true, only: true, get: (site) => site.bytes, cell: (site) => bytes(site.bytes) },
     ], {
-      label: "Spawn sites", key: (site) => site.site, sort: ["Live", true], empty: "No task lives that matches.",
-      open: (site) => { location.hash = `tasks?site=${encodeURIComponent(site.site)}`; },
+      label: "Spawn sites", key: siteKey, sort: ["Live", true], empty: "No task lives that matches.",
+      open: (site) => { location.hash = `tasks?site=${encodeURIComponent(site.site)}&q=${encodeURIComponent(site.name || "")}`; },
     });
     this.rates = make("label", {}, "Rates over ", this.choice);
     this.element = make("div", {}, make("div", { class: "bar" }, this.search, this.rates, this.hint), this.table.element);
@@ -94,8 +100,10 @@ class TasksPane {
   route(query, task) {
     this.task = task;
     if (!known(task)) {
-      this.site = query.get("site");
+      const site = query.get("site");
       if (query.has("q")) this.search.value = query.get("q");
+      else if (site !== this.site) this.search.value = "";
+      this.site = site;
       this.offset = 0;
     }
     this.list.hidden = known(task);
@@ -230,18 +238,44 @@ function drawBars(title, rows, unit) {
   return make("section", {}, make("h3", {}, title), svg);
 }
 
+// How long tasks of each site wait for a worker: from the middle of them to all but one in a hundred. Null if none is known.
+function drawDelays(sites) {
+  const rows = sites.filter((site) => known(site.delay_p99)).sort((a, b) => b.delay_p99 - a.delay_p99).slice(0, 8);
+  if (!rows.length) return null;
+  const [width, high, left] = [460, 150, 150];
+  // From 1 µs to 1 s.
+  const x = (ns) => left + (Math.min(Math.max(Math.log10(Math.max(ns, 1)) - 3, 0), 6) / 6) * (width - left - 15);
+  const name = (site) => cut(site.name || place(site.site), 24);
+  const words = rows.map((site) => `${name(site)}: ${nanos(site.delay_p50)} to ${nanos(site.delay_p99)}`).join(", ");
+  const title = "From being woken to being polled, p50 to p99 by site";
+  const svg = drawn("svg", { class: "bars", viewBox: `0 0 ${width} ${high}`, role: "img", "aria-label": `${title}. ${words}.` });
+  ["1 µs", "10 µs", "100 µs", "1 ms", "10 ms", "100 ms", "1 s"].forEach((label, power) => {
+    const at = x(10 ** (power + 3));
+    svg.append(drawn("line", { x1: at, x2: at, y1: 4, y2: high - 18, class: "base" }), drawn("text", { x: at, y: high - 6, "text-anchor": "middle" }, label));
+  });
+  rows.forEach((site, at) => {
+    const y = 6 + at * 15;
+    const [from, to] = [x(site.delay_p50 || site.delay_p99), x(site.delay_p99)];
+    svg.append(drawn("text", { x: left - 8, y: y + 9, "text-anchor": "end" }, name(site)),
+      drawn("rect", { x: from, y, width: Math.max(3, to - from), height: 10, rx: 2, class: site.delay_p99 >= 5e6 ? "slow" : "bar-of" }, drawn("title", {}, `${nanos(site.delay_p50)} to ${nanos(site.delay_p99)}`)));
+  });
+  return make("section", {}, make("h3", {}, title), svg);
+}
+
 class TimingPane {
   constructor(lanes) {
     this.lanes = lanes;
     this.charts = make("div", { class: "two" });
     this.table = new Table([
       { name: "Spawn site", get: (site) => site.site, cell: (site) => siteCell(site.site) },
+      { name: "Name", only: true, get: (site) => site.name },
       { name: "Poll p50", number: true, get: (site) => site.poll_p50, cell: (site) => nanos(site.poll_p50) },
       { name: "Poll p99", number: true, get: (site) => site.poll_p99, cell: (site) => nanos(site.poll_p99) },
       { name: "Poll max", number: true, get: (site) => site.poll_max, cell: (site) => nanos(site.poll_max) },
       { name: "Delay p50", number: true, get: (site) => site.delay_p50, cell: (site) => nanos(site.delay_p50) },
       { name: "Delay p99", number: true, get: (site) => site.delay_p99, cell: (site) => nanos(site.delay_p99) },
-    ], { label: "Polls and delays by spawn site", key: (site) => site.site, sort: ["Poll p99", true], empty: "No times are known by site." });
+    ], { label: "Polls and delays by spawn site", key: siteKey, sort: ["Poll p99", true], empty: "No times are known by site.",
+      open: (site) => { location.hash = `tasks?site=${encodeURIComponent(site.site)}&q=${encodeURIComponent(site.name || "")}`; } });
     this.element = make("div", {}, this.charts, make("h3", {}, "By spawn site"), this.table.element);
   }
   show(runtime) {
@@ -259,7 +293,7 @@ class TimingPane {
     const given = (name, key) => drawBars(name, runtime[key].map(([upTo, n]) => [nanos(upTo), n, upTo >= 1e7]), "of them");
     const charts = [
       runtime.poll_histogram ? given("How long polls take", "poll_histogram") : drawBars("How long recorded polls took, last 10 s", histogram(["poll"]), "polls"),
-      runtime.delay_histogram ? given("From being woken to being polled", "delay_histogram") : drawBars("How long workers were parked, last 10 s", histogram(["park"]).map((row) => [row[0], row[1], false]), "parks"),
+      runtime.delay_histogram ? given("From being woken to being polled", "delay_histogram") : drawDelays(runtime.sites || []) || drawBars("How long workers were parked, last 10 s", histogram(["park"]).map((row) => [row[0], row[1], false]), "parks"),
     ];
     this.charts.replaceChildren(...charts);
     this.table.show((runtime.sites || []).filter((site) => known(site.poll_p50) || known(site.delay_p50)));

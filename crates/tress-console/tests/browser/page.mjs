@@ -94,6 +94,10 @@ const tests = {
     await page.click("#pane-sites th:has-text('Live') button");
     assert.equal(await page.locator("#pane-sites th[aria-sort=ascending]").count(), 1);
     await page.click("#pane-sites th:has-text('Live') button");
+    // Rates and times are those of the window that is chosen.
+    await page.waitForSelector("#pane-sites th:has-text('Polls/s')");
+    for (const label of ["1 s", "60 s", "10 s"]) await page.selectOption("#pane-sites select", { label });
+    assert.ok(await page.locator("#pane-sites th:has-text('Delay p99')").count());
     await page.keyboard.press("Escape");
     await page.locator("#tab-sites").focus();
     await page.keyboard.press("/");
