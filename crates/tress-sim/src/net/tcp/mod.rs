@@ -118,6 +118,7 @@ impl Tcp {
         self.sender.largest
     }
 
+    #[inline]
     pub(super) fn readiness(&self, config: &Config, base: &Base) -> u32 {
         let mut readiness = 0;
         let no_read = self.shut_read || self.is_broken || self.receiver.has_ended;
@@ -160,6 +161,7 @@ impl Tcp {
     }
 
     /// Acknowledges what has been received.
+    #[inline]
     fn acknowledge(&mut self, cx: &mut Cx) {
         let number = self.sender.most_sent;
         self.send(
@@ -172,6 +174,7 @@ impl Tcp {
     }
 
     /// Handles a segment of this connection.
+    #[inline]
     fn arrive(&mut self, cx: &mut Cx, segment: Segment) {
         self.timers.heard(cx.now);
         match self.state {
@@ -301,6 +304,7 @@ impl Net {
         }
     }
 
+    #[inline]
     pub(super) fn segment_arrives(
         &mut self,
         now: Time,
