@@ -267,6 +267,7 @@ impl Kernel {
     }
 
     /// Tells those that wait for an object that something has happened to it.
+    #[inline]
     pub(crate) fn changed(&mut self, id: ObjectId) {
         let Some(entry) = self.descriptors.get_mut(id) else {
             return;

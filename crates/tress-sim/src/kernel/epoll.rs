@@ -152,6 +152,7 @@ impl Kernel {
     }
 
     /// Takes what is ready, at most as many as there is room for.
+    #[inline]
     fn epoll_take(&mut self, fd: c_int, found: &mut [libc::epoll_event]) -> Result<usize, Errno> {
         let (id, epoll) = self.epoll(fd)?;
         let mut taken = 0;
@@ -197,6 +198,7 @@ impl Kernel {
 
 impl Here {
     /// `epoll_wait`, until that time.
+    #[inline]
     pub(crate) fn epoll_wait(
         &mut self,
         fd: c_int,

@@ -183,6 +183,7 @@ impl Kernel {
     }
 
     /// Handles what has happened to sockets: those that wait for them are told.
+    #[inline]
     pub(crate) fn settle(&mut self) {
         while let Some(object) = self.net.take_changed() {
             self.changed(object);

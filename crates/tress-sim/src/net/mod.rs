@@ -339,6 +339,7 @@ impl Net {
     }
 
     /// Returns what of a socket is ready.
+    #[inline]
     pub(crate) fn readiness(&self, id: SocketId) -> u32 {
         let Ok(socket) = self.socket_ref(id) else {
             return ready::IN | ready::OUT | ready::ERR | ready::HUP | ready::RDHUP;
@@ -360,6 +361,7 @@ impl Net {
     }
 
     /// Handles an event that is due.
+    #[inline]
     pub(crate) fn happen(&mut self, now: Time, event: Event) {
         match event {
             Event::Timer(id) => self.tcp_timer(now, id),
@@ -457,6 +459,7 @@ impl Net {
     }
 
     /// Sends bytes, to an address or to what the socket is connected to. Returns how many were taken.
+    #[inline]
     pub(crate) fn send(
         &mut self,
         now: Time,

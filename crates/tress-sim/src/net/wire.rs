@@ -138,6 +138,7 @@ impl Wire {
     }
 
     /// Sends a packet. It arrives at `after` or later. Returns when, as far as that is known.
+    #[inline]
     pub(super) fn send(
         &mut self,
         config: &Config,
@@ -298,6 +299,7 @@ impl Wire {
     }
 
     /// Takes what a packet that has arrived carries, unless it has come early, its link keeps it or the host is off.
+    #[inline]
     pub(super) fn arrive(&mut self, now: Time, id: PacketId) -> Option<Arrived> {
         let packet = self.packets.get_mut(id.0)?;
         packet.due?;

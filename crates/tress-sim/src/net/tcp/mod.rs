@@ -118,6 +118,7 @@ impl Tcp {
         self.sender.largest
     }
 
+    #[inline]
     pub(super) fn readiness(&self, config: &Config, base: &Base) -> u32 {
         let mut readiness = 0;
         let no_read = self.shut_read || self.is_broken || self.receiver.has_ended;
@@ -163,6 +164,7 @@ impl Tcp {
     }
 
     /// Acknowledges what has been received.
+    #[inline]
     fn acknowledge(&mut self, cx: &mut Cx) {
         let number = self.sender.most_sent;
         self.send(
@@ -175,6 +177,7 @@ impl Tcp {
     }
 
     /// Handles a segment of this connection.
+    #[inline]
     fn arrive(&mut self, cx: &mut Cx, segment: Segment) {
         self.timers.heard(cx.now);
         match self.state {
@@ -304,6 +307,7 @@ impl Net {
         }
     }
 
+    #[inline]
     pub(super) fn segment_arrives(
         &mut self,
         now: Time,

@@ -77,6 +77,7 @@ impl Receiver {
     }
 
     /// Takes a segment's bytes, in any order. Returns whether it was the expected one.
+    #[inline]
     fn take(&mut self, segment: Segment) -> bool {
         let before = self.next;
         let Segment {
@@ -111,6 +112,7 @@ impl Receiver {
 
 impl Tcp {
     /// Handles what a segment carries.
+    #[inline]
     pub(super) fn take(&mut self, cx: &mut Cx, segment: Segment) {
         let receiver = &self.receiver;
         let is_beyond = segment.end() > receiver.promised.max(receiver.next) + 1;
@@ -149,6 +151,7 @@ impl Tcp {
         }
     }
 
+    #[inline]
     fn read(&mut self, cx: &mut Cx, into: Into<'_, '_>, how: Receive) -> Result<usize, Errno> {
         let copied = self.receiver.queue.take(into, how.peek);
         if copied > 0 {

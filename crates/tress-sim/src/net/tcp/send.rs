@@ -91,6 +91,7 @@ impl Sender {
     }
 
     /// Makes the segment that begins with a number, of at most the bytes below `limit`.
+    #[inline]
     fn segment(&mut self, number: u64, limit: u64) -> Option<Segment> {
         let end = self.end();
         let to = end.min(limit);
@@ -209,6 +210,7 @@ impl Tcp {
         );
     }
 
+    #[inline]
     fn write(&mut self, cx: &mut Cx, from: From<'_, '_>) -> Result<usize, Errno> {
         if cx.base.error.is_some() || self.shut_write || self.is_broken {
             return Err(cx.base.error.take().unwrap_or(libc::EPIPE));

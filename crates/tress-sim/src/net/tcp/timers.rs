@@ -110,6 +110,7 @@ impl Timers {
     }
 
     /// Something was acknowledged that was not before.
+    #[inline]
     pub(super) fn progress(&mut self, cx: &Cx, sender: &Sender) {
         if let Some((number, sent)) = self.timed {
             if sender.acknowledged >= number {
@@ -140,6 +141,7 @@ impl Timers {
         self.timeout = (mean + (4 * self.variation).max(LEAST_TIMEOUT)).min(LONGEST_TIMEOUT);
     }
 
+    #[inline]
     pub(super) fn ensure_resend(&mut self, cx: &Cx, sender: &Sender) {
         if self.resend.is_none() {
             self.start_resend(cx, sender);
@@ -182,6 +184,7 @@ impl Tcp {
     }
 
     /// Schedules an event for the earliest of all times.
+    #[inline]
     pub(in super::super) fn set_timer(&mut self, cx: &mut Cx) {
         let times = [self.timers.resend, self.timers.end, self.next_probe(cx)];
         let Some(due) = times.into_iter().flatten().min() else {
