@@ -13,7 +13,7 @@ pub(crate) type Main = dyn Fn(Args) -> i32;
 /// What a program is started with: its arguments and its environment.
 ///
 /// A process of the real system has one list of arguments and one environment, which all of a simulation shares. So a child
-/// finds its own here, and not in [`std::env`].
+/// finds its own here, and not in [`std::env`](mod@std::env).
 ///
 /// # Examples
 /// ```
