@@ -63,7 +63,7 @@
 #![warn(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 #![warn(missing_docs, missing_debug_implementations, rust_2018_idioms)]
 #![cfg_attr(
-    not(feature = "extra"),
+    any(not(feature = "extra"), not(feature = "sight"), loom),
     allow(dead_code, unused_imports, reason = "parts that only its modules use")
 )]
 
