@@ -226,12 +226,13 @@ impl OnCore {
     pub(crate) fn waited_per_second(&self) -> u64 {
         let second = Duration::from_secs(1).as_nanos();
         let waited = u128::from(self.waited) * second;
-        waited.checked_div(self.during.into()).unwrap_or(0) as u64
+        let waited = waited.checked_div(self.during.into()).unwrap_or(0);
+        u64::try_from(waited).unwrap_or(u64::MAX)
     }
 
     /// Returns how much of the time in which it was ready to run it had a core; `None` if it never was.
     pub(crate) fn share(&self) -> Option<f64> {
-        let ready = self.ran + self.waited;
+        let ready = self.ran.saturating_add(self.waited);
         (ready > 0).then(|| self.ran as f64 / ready as f64)
     }
 }
@@ -260,5 +261,29 @@ pub(crate) fn name_of(
             let _ = write!(text, "{}:{}", file.unwrap_or(place.file()), place.line());
         }
         (None, None) => text.push_str("a task"),
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_of_a_core_are_right_at_the_edges() {
+        let second = 1_000_000_000;
+        let core = |during, ran, waited| OnCore {
+            during,
+            ran,
+            waited,
+        };
+        let half = core(second / 10, second / 40, second / 40);
+        assert_eq!(half.share(), Some(0.5));
+        assert_eq!(half.waited_per_second(), second / 4);
+        // A thread that slept, and one of which nothing is known.
+        assert_eq!(core(second, 0, 0).share(), None);
+        assert_eq!(OnCore::default().waited_per_second(), 0);
+        let long = core(1, 0, u64::MAX);
+        assert_eq!(long.share(), Some(0.0));
+        assert!(long.waited_per_second() > 0);
     }
 }
