@@ -78,7 +78,7 @@ pub(crate) struct Site {
     pub(crate) poll_p50: Option<u64>,
     pub(crate) poll_p99: Option<u64>,
     pub(crate) delay_p99: Option<u64>,
-    pub(crate) longest_idle_ms: u64,
+    pub(crate) oldest_ms: Option<u64>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -119,6 +119,9 @@ pub(crate) struct Task {
     pub(crate) age_ms: Option<u64>,
     pub(crate) polls: Option<u64>,
     pub(crate) busy_ns: Option<u64>,
+    /// Nothing is left that could wake it.
+    #[serde(skip)]
+    pub(crate) is_lost: bool,
 }
 
 /// One task: how long the polls of its site took, and waited, in nanoseconds, and how many there were.

@@ -12,7 +12,7 @@ use console_api::tasks::task_details::PollTimesHistogram;
 use console_api::tasks::{DurationHistogram, TaskDetails};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -67,18 +67,25 @@ async fn all_tasks(client: &Client) -> Result<Tasks, Unreachable> {
             break;
         }
     }
-    estimate_busy(&mut all.tasks, &client.get_json("/api/snapshot").await?);
+    complete(&mut all.tasks, &client.get_json("/api/snapshot").await?);
     Ok(all)
 }
 
-/// Single tasks are not timed: the time that one was busy is estimated as its polls, each as long as half of those of its
-/// site.
-fn estimate_busy(tasks: &mut [Task], process: &Process) {
+/// Adds what is known from elsewhere. Single tasks are not timed: the time that one was busy is estimated as its polls, each
+/// as long as half of those of its site.
+fn complete(tasks: &mut [Task], process: &Process) {
     let sites = process.runtimes.iter().flat_map(|runtime| &runtime.sites);
     let medians: HashMap<(&str, Option<&str>), u64> = sites
         .filter_map(|site| Some(((&*site.site, site.name.as_deref()), site.poll_p50?)))
         .collect();
+    let lost: HashSet<u64> = process
+        .findings
+        .iter()
+        .filter(|finding| finding.kind == "lost_wake")
+        .filter_map(|finding| finding.task)
+        .collect();
     for task in tasks {
+        task.is_lost = lost.contains(&task.id);
         let median = medians.get(&(&*task.site, task.name.as_deref()));
         task.busy_ns = median.map(|median| median.saturating_mul(task.polls.unwrap_or(0)));
     }

@@ -145,7 +145,8 @@ fn told_of(known: &Known, task: &Task, now: SystemTime) -> Stats {
         created_at: Some(known.first.into()),
         dropped_at: None,
         wakes: known.polls.saturating_sub(1),
-        waker_clones: 0,
+        // Wakers are not counted one by one: a task has one, or is known to have none.
+        waker_clones: u64::from(!task.is_lost),
         waker_drops: 0,
         last_wake: (known.polls > 1).then(|| ended.into()),
         self_wakes: 0,

@@ -192,7 +192,7 @@ impl View {
             ("poll p50", Constraint::Length(10)),
             ("p99", Constraint::Length(10)),
             ("delay p99", Constraint::Length(10)),
-            ("longest idle", Constraint::Length(13)),
+            ("oldest", Constraint::Length(10)),
             ("spawned at", Constraint::Min(20)),
         ];
         let sites = self
@@ -212,7 +212,7 @@ impl View {
                 nanoseconds(site.poll_p50),
                 nanoseconds(site.poll_p99),
                 nanoseconds(site.delay_p99),
-                milliseconds(site.longest_idle_ms),
+                site.oldest_ms.map_or_else(|| "-".to_owned(), milliseconds),
                 place,
             ])
         };

@@ -112,7 +112,10 @@ impl Engine {
                 none => *none = Some(running.clone()),
             }
             let lasts = now - pace.since;
-            if lasts < self.limits.slow_poll {
+            let are_several = pace.suspects.as_ref().is_some_and(|all| all.len() > 1);
+            // The next looks may tell which of several it is.
+            let enough = self.limits.slow_poll * if are_several { 4 } else { 1 };
+            if lasts < enough {
                 continue;
             }
             let is_new = !std::mem::replace(&mut pace.told, true);

@@ -382,13 +382,15 @@ impl fmt::Display for TaskView {
 
 fn worker_view(shared: &Shared, metrics: &RuntimeMetrics, worker: usize) -> WorkerView {
     let station = shared.scheduler.station(worker);
+    // Its first words name it, and what follows is how it is getting on.
+    let io = station.rest.io.describe();
     let timers = station.timers.look(0, |_| ()).map_or(0, |(_, len)| len);
     WorkerView {
         index: worker,
         is_parked: !shared.scheduler.is_awake(worker),
         task: shared.config().tracer.running(worker),
         metrics: metrics.worker(worker),
-        io_backend: station.rest.io.describe(),
+        io_backend: io.map(|io| io.split(',').next().unwrap_or(&io).to_lowercase()),
         timers,
         on_cpu: shared.on_core(worker),
     }
