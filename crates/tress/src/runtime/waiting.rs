@@ -132,3 +132,32 @@ impl Moment {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::runtime::Builder;
+    use crate::sight::{Switch, waits_of};
+    use crate::sync::Notify;
+    use crate::task::{spawn, yield_now};
+
+    /// A task that is torn down without another poll leaves no entry behind.
+    #[test]
+    fn a_task_that_is_cancelled_or_shut_down_is_forgotten() {
+        let _on = Switch::on();
+        let rt = Builder::new_current_thread().build().unwrap();
+        let waits = || async { Notify::new().notified().await };
+        let (aborted, left) = rt.block_on(async {
+            let (aborted, left) = (spawn(waits()), spawn(waits()));
+            yield_now().await;
+            let numbers = (aborted.id().get(), left.id().get());
+            assert!(waits_of(numbers.0).is_some() && waits_of(numbers.1).is_some());
+            aborted.abort();
+            assert!(aborted.await.unwrap_err().is_cancelled());
+            numbers
+        });
+        assert!(waits_of(aborted).is_none());
+        assert!(waits_of(left).is_some());
+        drop(rt);
+        assert!(waits_of(left).is_none());
+    }
+}
