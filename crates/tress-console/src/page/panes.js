@@ -405,7 +405,7 @@ class RuntimePane {
       { name: "State", get: (one) => one.state },
       { name: "Task", only: true, get: (one) => one.task, cell: (one) => (known(one.task) ? make("a", { href: `#task/${one.task}` }, one.task_name || String(one.task)) : NONE) },
       { name: "Busy", number: true, only: true, get: (one) => one.busy, cell: (one) => share(one.busy) },
-      { name: "On the CPU", number: true, only: true, title: "Share of the time awake that the system gave it a processor", get: (one) => one.on_cpu, cell: (one) => share(one.on_cpu) },
+      { name: "On the CPU", number: true, only: true, title: "How much of the time in which it was ready to run it had a processor, lately", get: (one) => one.on_cpu, cell: (one) => share(one.on_cpu) },
       { name: "Queue", number: true, get: (one) => one.queue, cell: (one) => count(one.queue) },
       { name: "Polls/s", number: true, only: true, get: (one) => one.polls_rate, cell: (one) => rate(one.polls_rate) },
       { name: "Steals/s", number: true, only: true, get: (one) => one.steals_rate, cell: (one) => rate(one.steals_rate) },

@@ -68,6 +68,10 @@ const tests = {
         return [...document.querySelectorAll(".findings .kind")].some((one) => one.textContent === kind);
       }, kind);
     }
+    for (const kind of ["deadlock", "blocking pool", "full channel", "leak", "convoy", "lost wake"]) {
+      const line = page.locator(".findings a", { has: page.locator(`.kind:text-is("${kind}")`) }).first();
+      await line.screenshot({ path: `${SHOTS}/finding-${kind.replace(" ", "-")}.png` });
+    }
     const order = await page.$$eval(".findings a", (all) => all.map((one) => ["critical", "warning", "note"].indexOf(one.className)));
     assert.deepEqual(order, [...order].sort());
     const deadlock = page.locator(".findings a", { hasText: "deadlock" }).first();
@@ -223,7 +227,7 @@ const tests = {
     await page.unroute("**/api/tasks*");
   },
 
-  async "a hidden page makes the program work for nothing"(page) {
+  async "a hidden page is paused"(page) {
     const hide = (hidden) => page.evaluate((hidden) => {
       Object.defineProperty(document, "hidden", { configurable: true, get: () => hidden });
       document.dispatchEvent(new Event("visibilitychange"));
