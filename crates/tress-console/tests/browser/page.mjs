@@ -227,7 +227,7 @@ const tests = {
     await page.unroute("**/api/tasks*");
   },
 
-  async "a hidden page makes the program work for nothing"(page) {
+  async "a hidden page is paused"(page) {
     const hide = (hidden) => page.evaluate((hidden) => {
       Object.defineProperty(document, "hidden", { configurable: true, get: () => hidden });
       document.dispatchEvent(new Event("visibilitychange"));
