@@ -85,6 +85,17 @@ fn a_failure_is_shrunk_to_the_faults_that_it_takes() {
         .find('/')
         .map_or("", |at| &choices[kept + 1 + at..]);
     assert_passes(&with(&format!("v1/faults:0-{others}")));
+    // Also in the process of the test.
+    let here = |choices: &str| {
+        let environment = [
+            ("TRESS_SIM_SEED", seed.as_str()),
+            ("TRESS_SIM_JOBS", "0"),
+            ("TRESS_SIM_CHOICES", choices),
+        ];
+        run("fails_after_a_crash", &environment)
+    };
+    assert_fails(&here(&choices), &["the server was started again"]);
+    assert_passes(&here("v1/faults:0-"));
     let wrong = with("v1/faults:all");
     assert_fails(
         &wrong,
@@ -223,7 +234,7 @@ fn a_failure_is_shrunk_to_the_packets_that_it_takes() {
     }
 }
 
-/// Fails if a write fails while `buggify!` is true, with other errors and delays of the disk that do not matter.
+/// Fails if a write fails while `buggify!` is true. One of them alone does not matter, nor does a disk that stalls.
 #[tress_sim::test(seeds = 200)]
 #[ignore = "run by others"]
 fn fails_by_a_disk_and_a_rare_branch() -> Result {
@@ -232,9 +243,7 @@ fn fails_by_a_disk_and_a_rare_branch() -> Result {
         .build();
     sim.client("client", async {
         for round in 0..100 {
-            // Neither error is one by itself.
-            let has_failed = fs::write("/var/file", [1; 5000]).is_err();
-            let _ = fs::read("/var/file");
+            let has_failed = fs::write("/var/file", "text").is_err();
             sleep(Duration::from_millis(1)).await;
             if buggify!(0.3) && has_failed {
                 Err(format!("both in round {round}"))?;
@@ -244,9 +253,7 @@ fn fails_by_a_disk_and_a_rare_branch() -> Result {
     });
     let mut disk = sim.disk("client");
     let config = disk.config();
-    (config.write_error, config.read_error) = (0.1, 0.1);
-    (config.short_write, config.short_read) = (0.1, 0.1);
-    (config.stall, config.bit_rot) = (0.1, 0.1);
+    (config.write_error, config.stall) = (0.1, 0.1);
     sim.run()
 }
 
@@ -260,8 +267,9 @@ fn a_failure_is_shrunk_to_the_accidents_that_it_takes() {
     ];
     let name = "fails_by_a_disk_and_a_rare_branch";
     let text = assert_fails(&run(name, &[]), &with);
+    // Two are enough, but a write that succeeds draws when its block will be durable: without one error another one moves.
     let taken: u64 = after(&text, "It takes ").parse().unwrap();
-    assert!(taken <= 3, "{text}");
+    assert!((2..=4).contains(&taken), "{text}");
     let (seed, choices) = replayed(&text);
     let with = [
         ("TRESS_SIM_SEED", seed.as_str()),
