@@ -124,6 +124,8 @@ impl Program {
         let outcome = catch_unwind(AssertUnwindSafe(|| self.drive(main)));
         *self.outcome.borrow_mut() = Some(outcome.unwrap_or_else(Outcome::Panicked));
         if let Some(mut kernel) = kernel::here() {
+            let process = kernel.running_process();
+            kernel.disown_children(process);
             kernel.stop_soon();
         }
     }

@@ -661,17 +661,6 @@ fn a_plain_main_may_fail_and_panic() {
 }
 
 #[test]
-fn a_host_has_no_child_processes() {
-    let mut sim = Builder::new().build();
-    sim.client("client", async {
-        let error = std::process::Command::new("true").spawn().unwrap_err();
-        assert_eq!(error.kind(), std::io::ErrorKind::Unsupported);
-        Ok(())
-    });
-    sim.run().unwrap();
-}
-
-#[test]
 fn a_test_may_wake_tasks_of_hosts_between_steps() {
     let notify = Rc::new(tokio::sync::Notify::new());
     let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();

@@ -286,11 +286,9 @@ impl Disk {
         }
     }
 
-    /// Sets the working directory.
-    pub(crate) fn work_in(&mut self, directory: InodeId) -> Result<(), Errno> {
-        self.directory(directory)?;
-        self.working = directory;
-        Ok(())
+    /// Returns an error unless that is a directory.
+    pub(crate) fn check_directory(&mut self, directory: InodeId) -> Result<(), Errno> {
+        self.directory(directory).map(|_| ())
     }
 
     /// Keeps an inode while a file is open.

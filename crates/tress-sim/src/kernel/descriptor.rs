@@ -6,6 +6,7 @@
 use super::epoll::Epoll;
 use super::event_fd::EventFd;
 use super::file::File;
+use super::process::ProcessId;
 use super::timer_fd::TimerFd;
 use super::{Errno, HostId, Kernel, ThreadId};
 use crate::net::SocketId;
@@ -36,6 +37,8 @@ pub(crate) enum Object {
     /// A socket, or an end of a pipe.
     Socket(SocketId),
     File(File),
+    /// A process, by a descriptor that is readable once it has ended.
+    Process(ProcessId),
 }
 
 #[derive(Debug)]
@@ -54,7 +57,8 @@ pub(super) struct Entry {
 /// The table of all hosts.
 #[derive(Debug, Default)]
 pub(crate) struct Descriptors {
-    table: Vec<Option<ObjectId>>,
+    /// What each refers to, and whose it is.
+    table: Vec<Option<(ObjectId, ProcessId)>>,
     free: Vec<usize>,
     objects: Vec<Option<Entry>>,
     free_objects: Vec<usize>,
@@ -70,7 +74,8 @@ impl Descriptors {
     /// Returns what the descriptor refers to.
     pub(crate) fn object(&self, fd: c_int) -> Result<ObjectId, Errno> {
         let index = usize::try_from(fd - FIRST).map_err(|_| libc::EBADF)?;
-        self.table.get(index).copied().flatten().ok_or(libc::EBADF)
+        let found = self.table.get(index).copied().flatten();
+        found.map(|(object, _)| object).ok_or(libc::EBADF)
     }
 
     pub(super) fn entry(&mut self, id: ObjectId) -> &mut Entry {
@@ -87,14 +92,14 @@ impl Descriptors {
         self.objects[id.0].as_mut()
     }
 
-    fn refer(&mut self, object: ObjectId) -> c_int {
+    fn refer(&mut self, object: ObjectId, process: ProcessId) -> c_int {
         let index = match self.free.pop() {
             Some(index) => {
-                self.table[index] = Some(object);
+                self.table[index] = Some((object, process));
                 index
             }
             None => {
-                self.table.push(Some(object));
+                self.table.push(Some((object, process)));
                 self.table.len() - 1
             }
         };
@@ -119,6 +124,7 @@ impl Kernel {
         nonblocking: bool,
     ) -> Result<(c_int, ObjectId), Errno> {
         let (_, host) = self.running();
+        let process = self.running_process();
         self.reserve_descriptor(host)?;
         let entry = Entry {
             object,
@@ -139,16 +145,32 @@ impl Kernel {
                 ObjectId(descriptors.objects.len() - 1)
             }
         };
-        Ok((descriptors.refer(id), id))
+        Ok((descriptors.refer(id, process), id))
     }
 
     /// Makes another descriptor of the same object.
     pub(crate) fn duplicate(&mut self, fd: c_int) -> Result<c_int, Errno> {
+        let process = self.running_process();
+        self.duplicate_for(process, fd)
+    }
+
+    /// As `duplicate`, for another process of the same host.
+    pub(super) fn duplicate_for(&mut self, process: ProcessId, fd: c_int) -> Result<c_int, Errno> {
         let object = self.descriptors.object(fd)?;
         let host = self.descriptors.entry(object).host;
         self.reserve_descriptor(host)?;
         self.descriptors.entry(object).references += 1;
-        Ok(self.descriptors.refer(object))
+        Ok(self.descriptors.refer(object, process))
+    }
+
+    /// Closes the descriptors of a process.
+    pub(super) fn close_all_of(&mut self, process: ProcessId) {
+        for index in 0..self.descriptors.table.len() {
+            if self.descriptors.table[index].is_some_and(|(_, owner)| owner == process) {
+                // It is open.
+                let _ = self.close(FIRST + index as c_int);
+            }
+        }
     }
 
     /// Closes a descriptor, and its object with the last one.
@@ -177,6 +199,7 @@ impl Kernel {
             }
             Object::Epoll(epoll) => self.close_epoll(id, epoll),
             Object::File(file) => self.close_file(id, host, file),
+            Object::Process(process) => self.unwatch_process(process, id),
             Object::EventFd(_) | Object::TimerFd(_) => {}
         }
         Ok(())
@@ -229,6 +252,8 @@ impl Kernel {
             Object::TimerFd(timer) => timer.readiness(),
             Object::Socket(socket) => self.net.readiness(*socket),
             Object::File(_) => ready::IN | ready::OUT,
+            Object::Process(process) if self.processes.runs(*process) => 0,
+            Object::Process(_) => ready::IN,
         }
     }
 

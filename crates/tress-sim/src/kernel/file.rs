@@ -95,10 +95,36 @@ impl Kernel {
         Ok(file.inode)
     }
 
+    /// The directory that the running process works in.
+    pub(super) fn working(&mut self) -> Result<InodeId, Errno> {
+        let process = self.running_process();
+        let of_process = self.processes.of(process).working;
+        let of_program = self.disk()?.working;
+        Ok(of_process.unwrap_or(of_program))
+    }
+
+    /// Sets the directory that the running process works in.
+    pub(crate) fn work_in(&mut self, name: Name<'_>) -> Result<(), Errno> {
+        let directory = self.directory_named(name)?;
+        let process = self.running_process();
+        match &mut self.processes.of(process).working {
+            Some(working) => *working = directory,
+            None => self.disk()?.working = directory,
+        }
+        Ok(())
+    }
+
+    /// Returns the directory that a name refers to.
+    pub(super) fn directory_named(&mut self, name: Name<'_>) -> Result<InodeId, Errno> {
+        let directory = self.resolve(name)?;
+        self.disk()?.check_directory(directory)?;
+        Ok(directory)
+    }
+
     /// The directory that a path begins at.
     fn base(&mut self, directory: c_int, path: &[u8]) -> Result<InodeId, Errno> {
         if directory == libc::AT_FDCWD || path.starts_with(b"/") {
-            return Ok(self.disk()?.working);
+            return self.working();
         }
         self.inode(directory).map_err(|errno| match errno {
             libc::EINVAL => libc::ENOTDIR,
@@ -110,7 +136,7 @@ impl Kernel {
     fn resolve(&mut self, name: Name<'_>) -> Result<InodeId, Errno> {
         if name.path.is_empty() && name.may_be_empty {
             return match name.directory {
-                libc::AT_FDCWD => Ok(self.disk()?.working),
+                libc::AT_FDCWD => self.working(),
                 fd => self.inode(fd),
             };
         }

@@ -101,6 +101,7 @@ impl Kernel {
             host.is_up = false;
             host.is_paused = false;
             let now = self.now;
+            self.end_children(id);
             self.net.crash(now, id, how);
             match how {
                 How::PowerLoss => self.disks[id.0].power_loss(now),

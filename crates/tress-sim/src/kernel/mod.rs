@@ -19,6 +19,7 @@ mod poll;
 pub(crate) mod process;
 pub(crate) mod signal;
 mod socket;
+pub(crate) mod spawn;
 mod steps;
 mod thread;
 mod timer_fd;
@@ -47,6 +48,7 @@ use choose::Choose;
 use event::Events;
 use futex::Futexes;
 use process::Processes;
+use spawn::Programs;
 use std::path::PathBuf;
 use std::time::Duration;
 use steps::Steps;
@@ -70,6 +72,7 @@ pub(crate) struct Kernel {
     pub(crate) events: Events,
     pub(crate) threads: Threads,
     pub(crate) processes: Processes,
+    pub(crate) programs: Programs,
     pub(crate) hosts: Vec<Host>,
     pub(crate) descriptors: Descriptors,
     /// One for each host.
@@ -102,6 +105,7 @@ impl Kernel {
             events: Events::default(),
             threads: Threads::default(),
             processes: Processes::default(),
+            programs: Programs::default(),
             hosts: Vec::new(),
             descriptors: Descriptors::default(),
             disks: Vec::new(),

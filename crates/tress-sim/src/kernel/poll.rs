@@ -31,7 +31,7 @@ impl Here {
         fds: &mut [libc::pollfd],
         until: Option<Time>,
     ) -> Result<usize, Errno> {
-        let object = |fd: &libc::pollfd| self.descriptors.object(fd.fd).ok();
+        let object = |fd: &libc::pollfd| self.descriptors.object(self.meant(fd.fd)).ok();
         let objects: Vec<_> = fds.iter().map(object).collect();
         let result = self.wait_or_signal(until, false, |kernel| {
             let count = kernel.poll_once(fds, &objects);

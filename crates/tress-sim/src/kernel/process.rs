@@ -1,11 +1,14 @@
-//! Processes: the programs of hosts.
+//! Processes: the program of a host, and the children that it starts.
 //!
 //! A process is what has a number, a parent, signals and descriptors. Its threads are those of the host: they share the host's
 //! network, disk and clock, and, since all of a simulation is one process of the real system, the memory.
 
 use super::signal::{self, Actions};
-use super::{Here, HostId, Kernel};
+use super::{Errno, Here, HostId, Kernel, ObjectId, ThreadId};
+use crate::disk::InodeId;
+use crate::symbols::UNKNOWN_STATUS;
 use libc::{c_int, pid_t};
+use std::collections::BTreeMap;
 
 /// A process of a simulation, by the order in which they were started. A number is not used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -18,21 +21,82 @@ pub(crate) enum Status {
     Signalled(c_int),
 }
 
+impl Status {
+    /// As `wait(2)` reports it.
+    pub(crate) fn word(self) -> c_int {
+        match self {
+            Status::Exited(_) => self.number() << 8,
+            Status::Signalled(signal) => signal,
+        }
+    }
+
+    /// What a parent is told: the status, or the signal. A status that is not known is the highest one.
+    pub(crate) fn number(self) -> c_int {
+        match self {
+            Status::Exited(UNKNOWN_STATUS) => 0xff,
+            Status::Exited(status) => status & 0xff,
+            Status::Signalled(signal) => signal,
+        }
+    }
+}
+
+/// What happens to the streams of a child before it starts, as `posix_spawn` is told.
+#[derive(Debug, Clone)]
+pub(crate) enum Preparation {
+    /// The second descriptor becomes that of the first.
+    Duplicate(c_int, c_int),
+    Close(c_int),
+    Open {
+        fd: c_int,
+        path: Vec<u8>,
+        flags: c_int,
+        mode: u32,
+    },
+    /// The child works in this directory.
+    WorkIn(Vec<u8>),
+}
+
+/// What a standard stream of a process is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stream {
+    /// That of the real process.
+    Real,
+    /// A simulated descriptor.
+    Simulated(c_int),
+    Closed,
+}
+
 #[derive(Debug)]
 pub(super) struct Process {
     pub(super) host: HostId,
     /// As programs see it.
     number: pid_t,
+    /// Whoever may wait for its end. None: nobody.
+    parent: Option<ProcessId>,
+    /// None: it runs.
+    status: Option<Status>,
     pub(super) actions: Actions,
     /// The signals that wait for a thread that takes them, each by its bit.
     pub(super) pending: u64,
+    pub(super) streams: [Stream; 3],
+    /// Where it works, if it is not where its host's program does.
+    pub(super) working: Option<InodeId>,
+    /// Threads that wait for the end of a child of it.
+    waiting: Vec<ThreadId>,
+    /// Descriptors of it.
+    watchers: Vec<ObjectId>,
     /// What its code has in place of statics, by their addresses.
     statics: Vec<(usize, *const ())>,
+    /// What was noted for children to come, by the address of the caller's value.
+    pub(super) preparations: BTreeMap<usize, Vec<Preparation>>,
 }
 
-/// All processes that there are.
+/// All processes that there are, with those that have ended and were not waited for.
 #[derive(Debug, Default)]
 pub(crate) struct Processes(Vec<Option<Box<Process>>>);
+
+/// The number of a simulation's first child.
+const FIRST_CHILD: pid_t = 20_000;
 
 impl Processes {
     pub(super) fn get(&self, id: ProcessId) -> Option<&Process> {
@@ -48,7 +112,7 @@ impl Processes {
     /// Returns whether its threads may run.
     #[inline]
     pub(super) fn runs(&self, id: ProcessId) -> bool {
-        self.get(id).is_some()
+        self.get(id).is_some_and(|process| process.status.is_none())
     }
 
     /// Returns whether a signal waits for one of its threads.
@@ -69,8 +133,9 @@ impl Processes {
 
     /// Returns the processes of a host that run.
     pub(super) fn of_host(&self, host: HostId) -> Vec<ProcessId> {
-        let is_of = |(_, process): &(ProcessId, &Process)| process.host == host;
-        self.ids().filter(is_of).map(|(id, _)| id).collect()
+        let runs =
+            |(_, process): &(ProcessId, &Process)| process.host == host && process.status.is_none();
+        self.ids().filter(runs).map(|(id, _)| id).collect()
     }
 
     /// Returns the process of a host with that number.
@@ -84,6 +149,12 @@ impl Processes {
     pub(crate) fn number(&self, id: ProcessId) -> pid_t {
         self.get(id).map_or(0, |process| process.number)
     }
+
+    /// Returns the number of the process that waits for the end of this one. It is 1 if there is none.
+    pub(crate) fn parent_number(&self, id: ProcessId) -> pid_t {
+        let parent = self.get(id).and_then(|process| process.parent);
+        parent.map_or(1, |parent| self.number(parent))
+    }
 }
 
 impl Kernel {
@@ -94,10 +165,44 @@ impl Kernel {
         self.processes.add(Process {
             host,
             number,
+            parent: None,
+            status: None,
             actions: Actions::default(),
             pending: 0,
+            streams: [Stream::Real; 3],
+            working: None,
+            waiting: Vec::new(),
+            watchers: Vec::new(),
             statics: Vec::new(),
+            preparations: BTreeMap::new(),
         })
+    }
+
+    /// Makes a child of a process, which has no threads yet.
+    pub(super) fn add_child(&mut self, parent: ProcessId) -> ProcessId {
+        let number = FIRST_CHILD + self.processes.0.len() as pid_t;
+        let of_parent = self.processes.of(parent);
+        let child = Process {
+            host: of_parent.host,
+            number,
+            parent: Some(parent),
+            status: None,
+            actions: of_parent.actions.for_child(),
+            pending: 0,
+            streams: [Stream::Real; 3],
+            working: of_parent.working,
+            waiting: Vec::new(),
+            watchers: Vec::new(),
+            statics: Vec::new(),
+            preparations: BTreeMap::new(),
+        };
+        self.processes.add(child)
+    }
+
+    /// Forgets a child that was not started.
+    pub(super) fn drop_child(&mut self, id: ProcessId) {
+        self.close_all_of(id);
+        self.processes.0[id.0] = None;
     }
 
     /// The process of the thread that runs.
@@ -108,6 +213,62 @@ impl Kernel {
             .process_of(thread)
             .or_else(program)
             .expect("a host that runs has a program")
+    }
+
+    /// Ends a process. Its threads do not go on, its descriptors are closed, and its parent is told.
+    pub(super) fn end_process(&mut self, id: ProcessId, status: Status) {
+        let process = self.processes.of(id);
+        if process.status.is_some() {
+            return;
+        }
+        process.status = Some(status);
+        process.pending = 0;
+        let parent = process.parent;
+        let watchers = std::mem::take(&mut process.watchers);
+        self.close_all_of(id);
+        self.disown_children(id);
+        for watcher in watchers {
+            self.changed(watcher);
+        }
+        match parent {
+            Some(parent) if self.processes.runs(parent) => self.tell_parent(parent, id),
+            _ => self.processes.0[id.0] = None,
+        }
+    }
+
+    fn tell_parent(&mut self, parent: ProcessId, child: ProcessId) {
+        let process = self.processes.of(parent);
+        let mut waiting = std::mem::take(&mut process.waiting);
+        if process.actions.forgets_children() {
+            self.processes.0[child.0] = None;
+        }
+        self.wake_all(&mut waiting);
+        // It is ignored unless the parent handles it, so the parent lives.
+        let _ = self.send_signal(parent, libc::SIGCHLD);
+    }
+
+    /// Sees to it that nobody waits for the children of a process that has ended.
+    pub(crate) fn disown_children(&mut self, parent: ProcessId) {
+        for place in &mut self.processes.0 {
+            let Some(process) = place else { continue };
+            if process.parent == Some(parent) {
+                process.parent = None;
+                if process.status.is_some() {
+                    *place = None;
+                }
+            }
+        }
+    }
+
+    /// Ends the children that a host has, as the loss of its power does.
+    pub(super) fn end_children(&mut self, host: HostId) {
+        for id in self.processes.of_host(host) {
+            if Some(id) != self.hosts[host.0].program {
+                // Nobody is left to wait for it.
+                self.processes.of(id).parent = None;
+                self.end_process(id, Status::Signalled(libc::SIGKILL));
+            }
+        }
     }
 
     /// Forgets the program of a host, and all that could still run there.
@@ -135,14 +296,86 @@ impl Kernel {
         statics.push((key, made));
         made
     }
+
+    /// Notes that a descriptor of a process is open, or is not any more.
+    pub(crate) fn watch_process(&mut self, id: ProcessId, watcher: ObjectId) {
+        if self.processes.runs(id) {
+            self.processes.of(id).watchers.push(watcher);
+        }
+    }
+
+    pub(super) fn unwatch_process(&mut self, id: ProcessId, watcher: ObjectId) {
+        if let Some(process) = &mut self.processes.0[id.0] {
+            process.watchers.retain(|other| *other != watcher);
+        }
+    }
+}
+
+/// Which children are waited for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Which {
+    Any,
+    One(ProcessId),
 }
 
 impl Here {
-    /// Ends the program of the running thread's host, as the end of a process does: its connections are closed, and none
-    /// of its threads goes on.
+    /// Waits until a child has ended, and forgets it unless it is only looked at. Returns its number and its status, or None if
+    /// none has ended and the caller does not wait.
+    ///
+    /// # Errors
+    /// There is no such child, or a signal was handled.
+    pub(crate) fn wait_for_child(
+        &mut self,
+        which: Which,
+        at_once: bool,
+        only_looks: bool,
+    ) -> Result<Option<(pid_t, Status)>, Errno> {
+        let (thread, _) = self.running();
+        let me = self.running_process();
+        let found = self.wait_or_signal(None, true, |kernel| {
+            let mut is_there = false;
+            let mut ended = None;
+            for (id, process) in kernel.processes.ids() {
+                let is_meant = match which {
+                    Which::Any => true,
+                    Which::One(one) => one == id,
+                };
+                if process.parent == Some(me) && is_meant {
+                    is_there = true;
+                    ended = process.status.map(|status| (id, process.number, status));
+                }
+                if ended.is_some() {
+                    break;
+                }
+            }
+            match ended {
+                Some((id, number, status)) => {
+                    if !only_looks {
+                        kernel.processes.0[id.0] = None;
+                    }
+                    Some(Ok(Some((number, status))))
+                }
+                None if !is_there => Some(Err(libc::ECHILD)),
+                None if at_once => Some(Ok(None)),
+                None => {
+                    kernel.processes.of(me).waiting.push(thread);
+                    None
+                }
+            }
+        })?;
+        found.expect("waits without limit")
+    }
+
+    /// Ends the process of the running thread. If it is the program of its host, that is as the end of a process: its
+    /// connections are closed, and none of the host's threads goes on.
     pub(crate) fn exit(&mut self, status: Status) -> ! {
         let (_, host) = self.running();
-        self.end_program(host, status);
+        let process = self.running_process();
+        if self.hosts[host.0].program == Some(process) {
+            self.end_program(host, status);
+        } else {
+            self.end_process(process, status);
+        }
         self.stop_for_good();
     }
 

@@ -44,8 +44,23 @@ impl Default for Actions {
 }
 
 impl Actions {
+    /// Those of a child: it has none of its parent's functions.
+    pub(super) fn for_child(&self) -> Actions {
+        let mut all = self.0.clone();
+        for action in all.iter_mut().filter(|action| action.is_function()) {
+            *action = DEFAULT;
+        }
+        Actions(all)
+    }
+
     fn of(&self, signal: c_int) -> Action {
         self.0[place(signal)]
+    }
+
+    /// Returns whether children that end are not waited for.
+    pub(super) fn forgets_children(&self) -> bool {
+        let action = self.of(libc::SIGCHLD);
+        action.handler == libc::SIG_IGN || action.flags & libc::SA_NOCLDWAIT != 0
     }
 }
 
@@ -143,7 +158,11 @@ impl Kernel {
         if action.handler == libc::SIG_IGN || default_effect(signal) == Effect::None {
             return Sent::Done;
         }
-        Sent::Ends(host, signal)
+        if self.hosts[host.0].program == Some(id) {
+            return Sent::Ends(host, signal);
+        }
+        self.end_process(id, Status::Signalled(signal));
+        Sent::Done
     }
 
     /// Wakes a thread of the process that takes the signal. If all block it, one of them may wait for it in `sigwait`.

@@ -1,6 +1,6 @@
 //! Threads of hosts: how they start, wait, go on and end.
 
-use super::process::ProcessId;
+use super::process::{ProcessId, Status};
 use super::signal::OfThread;
 use super::{Errno, Event, HostId, Kernel};
 use crate::fiber::{self, Context, Donor};
@@ -77,6 +77,8 @@ pub(crate) enum Stopped {
 struct Thread {
     host: HostId,
     process: ProcessId,
+    /// Its process ends with it, with what it returns as the status.
+    ends_process: bool,
     signals: OfThread,
     /// None: it has ended.
     donor: Option<Donor>,
@@ -511,6 +513,7 @@ impl Kernel {
         let mut thread = Box::new(Thread {
             host,
             process,
+            ends_process: false,
             signals,
             donor: None,
             context: Context::running(),
@@ -536,6 +539,27 @@ impl Kernel {
         self.threads.all.push(Some(thread));
         self.events.add(self.now, Event::Go(id, 0));
         Ok(pthread)
+    }
+
+    /// Starts the first thread of a process, which ends with it, and with what it returns as its status.
+    ///
+    /// # Errors
+    /// The system has no room for another thread.
+    ///
+    /// # Safety
+    /// `begin` may be called with `argument` on another thread.
+    pub(super) unsafe fn start_first_thread(
+        &mut self,
+        process: ProcessId,
+        begin: raw::Start,
+        argument: *mut c_void,
+    ) -> Result<(), Errno> {
+        // SAFETY: the caller's promise.
+        unsafe { self.start_thread(process, ptr::null(), begin, argument)? };
+        let id = ThreadId(self.threads.all.len() - 1);
+        let thread = self.threads.of(id);
+        (thread.is_detached, thread.ends_process) = (true, true);
+        Ok(())
     }
 
     /// Returns whether a signal waits that the thread takes.
@@ -815,7 +839,11 @@ unsafe extern "C" fn run(thread: *mut c_void) -> ! {
             let thread = kernel.threads.of(id);
             (thread.state, thread.result) = (State::Ended, result);
             let mut joiners = std::mem::take(&mut thread.joiners);
+            let ended = thread.ends_process.then_some(thread.process);
             kernel.wake_all(&mut joiners);
+            if let Some(process) = ended {
+                kernel.end_process(process, Status::Exited(result as usize as libc::c_int));
+            }
             id
         };
         leave_for_good(kernel, id);

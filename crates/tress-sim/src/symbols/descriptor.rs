@@ -1,6 +1,6 @@
 //! What can be done with any descriptor.
 
-use super::{answer, enter_for, file, length, reach, real, timespec};
+use super::{answer, enter_for, file, length, reach, real, stream, timespec};
 use crate::kernel::{self, At, Descriptors, Errno, Here, Object, ObjectId, enter};
 use libc::{c_int, c_long, c_ulong, c_void, iovec, nfds_t, off_t, pollfd, size_t, ssize_t};
 use std::mem;
@@ -70,6 +70,7 @@ enum Kind {
     Socket,
     Epoll,
     File,
+    Process,
 }
 
 impl Here {
@@ -81,6 +82,7 @@ impl Here {
             Object::Socket(_) => Kind::Socket,
             Object::Epoll(_) => Kind::Epoll,
             Object::File(_) => Kind::File,
+            Object::Process(_) => Kind::Process,
         };
         Ok((id, kind))
     }
@@ -128,7 +130,7 @@ impl Here {
                 self.read_number(fd, id, buffers, |kernel| kernel.timer_fd_read(fd))
             }
             (_, Kind::File) => self.read_file(fd, At::POSITION, buffers),
-            (_, Kind::Epoll) => Err(libc::EINVAL),
+            (_, Kind::Epoll | Kind::Process) => Err(libc::EINVAL),
         }
     }
 
@@ -138,7 +140,7 @@ impl Here {
             Kind::Socket => return self.transmit(fd, buffers),
             Kind::File => return self.write_file(fd, At::POSITION, buffers),
             Kind::Event => {}
-            Kind::Timer | Kind::Epoll => return Err(libc::EINVAL),
+            Kind::Timer | Kind::Epoll | Kind::Process => return Err(libc::EINVAL),
         }
         let number = buffers.first().and_then(|buffer| buffer.get(..8));
         let number = number
@@ -161,6 +163,7 @@ impl Here {
 /// As for that call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn read(fd: c_int, buffer: *mut c_void, size: size_t) -> ssize_t {
+    let fd = stream::meant(fd);
     match enter_for(fd) {
         Some(mut kernel) => {
             let part = iovec {
@@ -189,6 +192,7 @@ pub unsafe extern "C" fn read(fd: c_int, buffer: *mut c_void, size: size_t) -> s
 /// As for that call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn readv(fd: c_int, vector: *const iovec, count: c_int) -> ssize_t {
+    let fd = stream::meant(fd);
     match enter_for(fd) {
         // SAFETY: the caller's promise.
         Some(mut kernel) => length(kernel.read_into(fd, &mut unsafe { scatter(vector, count) })),
@@ -207,6 +211,7 @@ pub unsafe extern "C" fn readv(fd: c_int, vector: *const iovec, count: c_int) ->
 /// As for that call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn write(fd: c_int, buffer: *const c_void, size: size_t) -> ssize_t {
+    let fd = stream::meant(fd);
     match reach(fd) {
         Some(mut kernel) => {
             let part = iovec {
@@ -235,6 +240,7 @@ pub unsafe extern "C" fn write(fd: c_int, buffer: *const c_void, size: size_t) -
 /// As for that call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn writev(fd: c_int, vector: *const iovec, count: c_int) -> ssize_t {
+    let fd = stream::meant(fd);
     match enter_for(fd) {
         // SAFETY: the caller's promise.
         Some(mut kernel) => length(kernel.write_from(fd, &unsafe { gather(vector, count) })),
@@ -259,6 +265,9 @@ pub unsafe extern "C" fn writev(fd: c_int, vector: *const iovec, count: c_int) -
 /// As for that call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn close(fd: c_int) -> c_int {
+    let number = fd;
+    let fd = stream::meant(number);
+    stream::close(number);
     match reach(fd) {
         Some(mut kernel) => answer(kernel.close(fd).map(|()| 0)),
         // Something of a host that is gone, or was taken out of it: the host's end closes it.
@@ -273,6 +282,7 @@ pub unsafe extern "C" fn close(fd: c_int) -> c_int {
 /// As for that call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn dup(fd: c_int) -> c_int {
+    let fd = stream::meant(fd);
     match enter_for(fd) {
         Some(mut kernel) => answer(kernel.duplicate(fd)),
         None => real!(SYS_dup, fd) as c_int,
@@ -285,6 +295,7 @@ pub unsafe extern "C" fn dup(fd: c_int) -> c_int {
 /// As for that call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fcntl(fd: c_int, command: c_int, argument: c_long) -> c_int {
+    let fd = stream::meant(fd);
     let Some(mut kernel) = enter_for(fd) else {
         // The standard library asks for these flags before it closes something.
         let is_of_a_host = Descriptors::is_ours(fd) && command == libc::F_GETFD;
@@ -342,6 +353,7 @@ pub unsafe extern "C" fn fcntl64(fd: c_int, command: c_int, argument: c_long) ->
 /// As for that call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_int) -> c_int {
+    let fd = stream::meant(fd);
     let Some(mut kernel) = enter_for(fd) else {
         return real!(SYS_ioctl, fd, request, argument) as c_int;
     };
@@ -388,7 +400,7 @@ pub unsafe extern "C" fn ppoll(
         _ => unsafe { slice::from_raw_parts_mut(fds, count as usize) },
     };
     // At the start of a program the standard library looks whether its streams are open.
-    let is_ours = |one: &pollfd| Descriptors::is_ours(one.fd);
+    let is_ours = |one: &pollfd| Descriptors::is_ours(stream::meant(one.fd));
     let concerns = list.iter().all(|one| one.fd < 0) || list.iter().any(is_ours);
     let kernel = if concerns { enter() } else { None };
     let Some(mut kernel) = kernel else {

@@ -42,6 +42,7 @@ pub unsafe extern "C" fn epoll_ctl(
     let Some(mut kernel) = reach(epoll) else {
         return real!(SYS_epoll_ctl, epoll, operation, fd, event) as c_int;
     };
+    let fd = kernel.meant(fd);
     if !Descriptors::is_ours(fd) {
         // A real descriptor, which the simulation does not control.
         return answer(Err(libc::EPERM));

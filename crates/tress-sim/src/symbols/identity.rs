@@ -25,7 +25,7 @@ pub extern "C" fn getpid() -> pid_t {
 #[unsafe(no_mangle)]
 pub extern "C" fn getppid() -> pid_t {
     match here() {
-        Some(_) => 1,
+        Some(kernel) => kernel.processes.parent_number(kernel.running_process()),
         None => real!(SYS_getppid) as pid_t,
     }
 }

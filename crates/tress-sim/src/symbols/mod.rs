@@ -26,6 +26,7 @@ mod real_path;
 mod signal;
 mod socket;
 mod stat;
+mod stream;
 mod thread;
 mod working;
 
@@ -56,6 +57,7 @@ pub(crate) fn keep() {
         exit::exit as *const (),
         numbers::syscall as *const (),
         process::fork as *const (),
+        stream::isatty as *const (),
         identity::getpid as *const (),
         names::getaddrinfo as *const (),
         signal::sigaction as *const (),

@@ -2,7 +2,7 @@
 
 use super::{
     answer, attribute, clock, descriptor, directory, entropy, epoll, file, futex, identity, path,
-    signal, socket, stat, thread, working,
+    process, signal, socket, stat, thread, working,
 };
 use crate::kernel;
 use crate::raw;
@@ -69,6 +69,10 @@ pub(crate) unsafe fn simulated(number: c_long, arguments: [c_long; 6]) -> Option
             libc::SYS_getpid => identity::getpid().into(),
             libc::SYS_getppid => identity::getppid().into(),
             libc::SYS_kill => call!(signal::kill, a, b),
+            libc::SYS_wait4 => call!(process::wait4, a, b, c, d),
+            libc::SYS_waitid => call!(process::waitid, a, b, c, d),
+            libc::SYS_pidfd_open => process::pidfd_open(a).into(),
+            libc::SYS_pidfd_send_signal => process::pidfd_send_signal(a, b).into(),
             libc::SYS_tgkill => call!(signal::tgkill, a, b, c),
             libc::SYS_sched_getaffinity => match call!(identity::sched_getaffinity, a, b, c) {
                 // The system call itself says how much it has written.
@@ -99,7 +103,6 @@ pub(crate) unsafe fn simulated(number: c_long, arguments: [c_long; 6]) -> Option
             | libc::SYS_io_uring_enter
             | libc::SYS_io_uring_register
             | libc::SYS_epoll_pwait2
-            | libc::SYS_pidfd_open
             | libc::SYS_futex_waitv => answer(Err(libc::ENOSYS)).into(),
             libc::SYS_socket => call!(socket::socket, a, b, c),
             libc::SYS_socketpair => call!(socket::socketpair, a, b, c, d),

@@ -22,6 +22,7 @@ macro_rules! next {
         }
     }};
 }
+pub(super) use next;
 
 /// Reads a set, of which the system knows the first 64 signals.
 ///

@@ -4,7 +4,7 @@ use super::enter_for;
 use super::file::also;
 use super::path::{name_by, open_file};
 use super::real_path::{Access, enter_at};
-use super::{answer, real, timespec};
+use super::{answer, real, stream, timespec};
 use crate::disk::Attributes;
 use crate::kernel::{Errno, Here};
 use crate::raw;
@@ -119,6 +119,7 @@ fn of_descriptor(kernel: &mut Here, fd: c_int) -> Result<Attributes, Errno> {
 /// As for that call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fstat64(fd: c_int, to: *mut libc::stat64) -> c_int {
+    let fd = stream::meant(fd);
     let Some(mut kernel) = enter_for(fd) else {
         return real!(SYS_fstat, fd, to) as c_int;
     };

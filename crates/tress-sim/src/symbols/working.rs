@@ -22,11 +22,7 @@ pub unsafe extern "C" fn chdir(path: *const c_char) -> c_int {
     let Some((mut kernel, text)) = (unsafe { enter_at(AT_FDCWD, path, Access::Change) }) else {
         return real!(SYS_chdir, path) as c_int;
     };
-    zero(
-        kernel.with_inode(name_by(AT_FDCWD, text, 0), |disk, inode| {
-            disk.work_in(inode)
-        }),
-    )
+    zero(kernel.work_in(name_by(AT_FDCWD, text, 0)))
 }
 
 /// `fchdir(2)`.
@@ -36,9 +32,7 @@ pub unsafe extern "C" fn chdir(path: *const c_char) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fchdir(fd: c_int) -> c_int {
     match enter_for(fd) {
-        Some(mut kernel) => {
-            zero(kernel.with_inode(open_file(fd), |disk, inode| disk.work_in(inode)))
-        }
+        Some(mut kernel) => zero(kernel.work_in(open_file(fd))),
         None => real!(SYS_fchdir, fd) as c_int,
     }
 }
