@@ -572,3 +572,22 @@ fn numbers_that_are_no_signals_are_refused() {
     });
     sim.run().unwrap();
 }
+
+#[test]
+fn a_program_that_starts_again_has_all_its_descriptors() {
+    let mut sim = Builder::new().build();
+    sim.host("server", || async {
+        let mut terminate = signal(SignalKind::terminate())?;
+        terminate.recv().await;
+        Ok(())
+    });
+    sim.set_descriptor_limit("server", 20);
+    for _ in 0..20 {
+        run_for(&mut sim, 10 * MS);
+        sim.terminate("server");
+        run_for(&mut sim, 10 * MS);
+        assert!(!sim.is_host_running("server"));
+        assert_eq!(sim.ended_by("server"), None);
+        sim.restart("server");
+    }
+}

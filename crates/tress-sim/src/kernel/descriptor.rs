@@ -177,12 +177,14 @@ impl Kernel {
     pub(crate) fn close(&mut self, fd: c_int) -> Result<(), Errno> {
         let id = self.descriptors.object(fd)?;
         let index = (fd - FIRST) as usize;
-        self.descriptors.table[index] = None;
+        let owner = self.descriptors.table[index].take().map(|(_, owner)| owner);
         self.descriptors.free.push(index);
         let entry = self.descriptors.entry(id);
         entry.references -= 1;
         let (host, is_last) = (entry.host, entry.references == 0);
-        self.hosts[host.0].open_descriptors -= 1;
+        if owner.is_some_and(|owner| self.processes.get(owner).is_some()) {
+            self.hosts[host.0].open_descriptors -= 1;
+        }
         if !is_last {
             return Ok(());
         }

@@ -8,7 +8,7 @@ use super::{Errno, Here, HostId, Kernel, ObjectId, ThreadId};
 use crate::disk::InodeId;
 use crate::symbols::UNKNOWN_STATUS;
 use libc::{c_int, pid_t};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A process of a simulation, by the order in which they were started. A number is not used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -93,18 +93,22 @@ pub(super) struct Process {
 
 /// All processes that there are, with those that have ended and were not waited for.
 #[derive(Debug, Default)]
-pub(crate) struct Processes(Vec<Option<Box<Process>>>);
+pub(crate) struct Processes {
+    all: Vec<Option<Box<Process>>>,
+    /// Those that are there.
+    present: BTreeSet<ProcessId>,
+}
 
 /// The number of a simulation's first child.
 const FIRST_CHILD: pid_t = 20_000;
 
 impl Processes {
     pub(super) fn get(&self, id: ProcessId) -> Option<&Process> {
-        self.0[id.0].as_deref()
+        self.all[id.0].as_deref()
     }
 
     pub(super) fn of(&mut self, id: ProcessId) -> &mut Process {
-        self.0[id.0]
+        self.all[id.0]
             .as_deref_mut()
             .expect("a process whose threads run exists")
     }
@@ -122,13 +126,20 @@ impl Processes {
     }
 
     fn add(&mut self, process: Process) -> ProcessId {
-        self.0.push(Some(Box::new(process)));
-        ProcessId(self.0.len() - 1)
+        let id = ProcessId(self.all.len());
+        self.all.push(Some(Box::new(process)));
+        self.present.insert(id);
+        id
+    }
+
+    fn remove(&mut self, id: ProcessId) {
+        self.all[id.0] = None;
+        self.present.remove(&id);
     }
 
     fn ids(&self) -> impl Iterator<Item = (ProcessId, &Process)> {
-        let all = self.0.iter().enumerate();
-        all.filter_map(|(at, process)| Some((ProcessId(at), process.as_deref()?)))
+        let present = self.present.iter();
+        present.filter_map(|id| Some((*id, self.get(*id)?)))
     }
 
     /// Returns the processes of a host that run.
@@ -180,7 +191,7 @@ impl Kernel {
 
     /// Makes a child of a process, which has no threads yet.
     pub(super) fn add_child(&mut self, parent: ProcessId) -> ProcessId {
-        let number = FIRST_CHILD + self.processes.0.len() as pid_t;
+        let number = FIRST_CHILD + self.processes.all.len() as pid_t;
         let of_parent = self.processes.of(parent);
         let child = Process {
             host: of_parent.host,
@@ -202,7 +213,7 @@ impl Kernel {
     /// Forgets a child that was not started.
     pub(super) fn drop_child(&mut self, id: ProcessId) {
         self.close_all_of(id);
-        self.processes.0[id.0] = None;
+        self.processes.remove(id);
     }
 
     /// The process of the thread that runs.
@@ -232,7 +243,7 @@ impl Kernel {
         }
         match parent {
             Some(parent) if self.processes.runs(parent) => self.tell_parent(parent, id),
-            _ => self.processes.0[id.0] = None,
+            _ => self.processes.remove(id),
         }
     }
 
@@ -240,7 +251,7 @@ impl Kernel {
         let process = self.processes.of(parent);
         let mut waiting = std::mem::take(&mut process.waiting);
         if process.actions.forgets_children() {
-            self.processes.0[child.0] = None;
+            self.processes.remove(child);
         }
         self.wake_all(&mut waiting);
         // It is ignored unless the parent handles it, so the parent lives.
@@ -249,13 +260,18 @@ impl Kernel {
 
     /// Sees to it that nobody waits for the children of a process that has ended.
     pub(crate) fn disown_children(&mut self, parent: ProcessId) {
-        for place in &mut self.processes.0 {
-            let Some(process) = place else { continue };
-            if process.parent == Some(parent) {
-                process.parent = None;
-                if process.status.is_some() {
-                    *place = None;
-                }
+        let is_child = |(_, process): &(ProcessId, &Process)| process.parent == Some(parent);
+        let children: Vec<_> = self
+            .processes
+            .ids()
+            .filter(is_child)
+            .map(|(id, _)| id)
+            .collect();
+        for id in children {
+            let child = self.processes.of(id);
+            child.parent = None;
+            if child.status.is_some() {
+                self.processes.remove(id);
             }
         }
     }
@@ -273,11 +289,18 @@ impl Kernel {
 
     /// Forgets the program of a host, and all that could still run there.
     pub(super) fn end_all_processes(&mut self, host: HostId) {
-        for place in &mut self.processes.0 {
-            if place.as_ref().is_some_and(|process| process.host == host) {
-                *place = None;
-            }
+        let is_of_host = |(_, process): &(ProcessId, &Process)| process.host == host;
+        let gone: Vec<_> = self
+            .processes
+            .ids()
+            .filter(is_of_host)
+            .map(|(id, _)| id)
+            .collect();
+        for id in gone {
+            self.processes.remove(id);
         }
+        // Descriptors that are closed later are not those of the next program.
+        self.hosts[host.0].open_descriptors = 0;
         self.hosts[host.0].program = None;
     }
 
@@ -305,7 +328,7 @@ impl Kernel {
     }
 
     pub(super) fn unwatch_process(&mut self, id: ProcessId, watcher: ObjectId) {
-        if let Some(process) = &mut self.processes.0[id.0] {
+        if let Some(process) = &mut self.processes.all[id.0] {
             process.watchers.retain(|other| *other != watcher);
         }
     }
@@ -351,7 +374,7 @@ impl Here {
             match ended {
                 Some((id, number, status)) => {
                     if !only_looks {
-                        kernel.processes.0[id.0] = None;
+                        kernel.processes.remove(id);
                     }
                     Some(Ok(Some((number, status))))
                 }
