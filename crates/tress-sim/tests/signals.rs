@@ -298,14 +298,20 @@ fn handle(signal: i32, flags: i32, handler: extern "C" fn(libc::c_int)) {
     }
 }
 
-fn set_of(signal: i32) -> libc::sigset_t {
+fn set_of_none() -> libc::sigset_t {
     // SAFETY: only writes to a local set.
     unsafe {
         let mut set = std::mem::zeroed();
         libc::sigemptyset(&mut set);
-        libc::sigaddset(&mut set, signal);
         set
     }
+}
+
+fn set_of(signal: i32) -> libc::sigset_t {
+    let mut set = set_of_none();
+    // SAFETY: only writes to a local set.
+    unsafe { libc::sigaddset(&mut set, signal) };
+    set
 }
 
 #[test]
@@ -422,13 +428,29 @@ fn signals_that_are_blocked_wait() {
                     let mut taken = 0;
                     libc::sigwait(&set, &mut taken);
                     log.note(format!("{taken} is taken, {} handled", handled()));
+                    // Only while a call waits.
+                    let empty = set_of_none();
+                    libc::raise(libc::SIGHUP);
+                    let polled = libc::ppoll(std::ptr::null_mut(), 0, std::ptr::null(), &empty);
+                    log.note(format!("ppoll: {polled}, {} handled", handled()));
+                    let suspended = libc::sigsuspend(&empty);
+                    let error = io::Error::last_os_error();
+                    log.note(format!(
+                        "{suspended}, {:?}, {} handled",
+                        error.kind(),
+                        handled()
+                    ));
+                    libc::raise(libc::SIGHUP);
+                    log.note(format!("{} handled, it is blocked again", handled()));
                 }
                 Ok(())
             }
         };
         sim.client_main("main", main);
-        run_for(sim, SECOND);
-        sim.signal("main", libc::SIGHUP);
+        for _ in 0..2 {
+            run_for(sim, SECOND);
+            sim.signal("main", libc::SIGHUP);
+        }
         sim.run().unwrap();
     });
     assert_eq!(
@@ -437,7 +459,10 @@ fn signals_that_are_blocked_wait() {
             "1 by raise",
             "1 while it is blocked",
             "3 afterwards",
-            "1 is taken, 3 handled"
+            "1 is taken, 3 handled",
+            "ppoll: -1, 4 handled",
+            "-1, Interrupted, 5 handled",
+            "5 handled, it is blocked again"
         ]
     );
 }

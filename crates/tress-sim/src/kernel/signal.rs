@@ -285,11 +285,12 @@ impl Here {
         self.handle_signals();
     }
 
-    /// Runs the handlers of signals that wait for the running thread.
-    pub(crate) fn handle_signals(&mut self) {
+    /// Runs the handlers of signals that wait for the running thread. Returns whether there was one.
+    pub(crate) fn handle_signals(&mut self) -> bool {
         let (thread, _) = self.running();
+        let mut has_run = false;
         let Some(mask) = self.threads.mask(thread) else {
-            return;
+            return has_run;
         };
         while let Some(signal) = self.take_signal(!mask) {
             let process = self.running_process();
@@ -301,7 +302,9 @@ impl Here {
                 continue;
             }
             self.run_handler(thread, process, signal, action);
+            has_run = true;
         }
+        has_run
     }
 
     fn run_handler(&mut self, thread: ThreadId, process: ProcessId, signal: c_int, action: Action) {

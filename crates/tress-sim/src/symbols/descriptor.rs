@@ -1,6 +1,6 @@
 //! What can be done with any descriptor.
 
-use super::{answer, enter_for, file, length, reach, real, stream, timespec};
+use super::{answer, enter_for, file, length, reach, real, signal, stream, timespec};
 use crate::kernel::{self, At, Descriptors, Errno, Here, Object, ObjectId, enter};
 use libc::{c_int, c_long, c_ulong, c_void, iovec, nfds_t, off_t, pollfd, size_t, ssize_t};
 use std::mem;
@@ -418,7 +418,11 @@ pub unsafe extern "C" fn ppoll(
         // SAFETY: the caller's promise.
         false => unsafe { super::duration(time) }.map(|time| Some(kernel.now + time)),
     };
-    answer(until.and_then(|until| kernel.poll(list, until).map(|count| count as c_int)))
+    let mut poll = |kernel: &mut Here, until| kernel.poll(list, until).map(|count| count as c_int);
+    answer(until.and_then(|until| {
+        // SAFETY: the caller's promise.
+        unsafe { signal::with_mask(&mut kernel, signals, |kernel| poll(kernel, until)) }
+    }))
 }
 
 /// `lseek(2)`: of what is simulated, files have a position.

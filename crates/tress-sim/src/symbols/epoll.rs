@@ -1,6 +1,6 @@
 //! `epoll`, `eventfd` and `timerfd`.
 
-use super::{after_millis, answer, clock, duration, enter_for, reach, real, timespec};
+use super::{after_millis, answer, clock, duration, enter_for, reach, real, signal, timespec};
 use crate::kernel::{Descriptors, Epoll, EventFd, Here, Object, TimerFd, enter};
 use libc::{c_int, c_uint, epoll_event, itimerspec, sigset_t};
 use std::slice;
@@ -94,11 +94,10 @@ pub unsafe extern "C" fn epoll_pwait(
     // SAFETY: the caller's promise: there is room for that many.
     let found = unsafe { slice::from_raw_parts_mut(events, most) };
     let until = after_millis(&kernel, millis);
-    answer(
-        kernel
-            .epoll_wait(epoll, found, until)
-            .map(|count| count as c_int),
-    )
+    let wait = |kernel: &mut Here| kernel.epoll_wait(epoll, found, until);
+    // SAFETY: the caller's promise.
+    let count = unsafe { signal::with_mask(&mut kernel, signals, wait) };
+    answer(count.map(|count| count as c_int))
 }
 
 /// `eventfd(2)`.

@@ -144,6 +144,46 @@ unsafe fn change_mask(
     Ok(())
 }
 
+/// Makes a call that waits with another mask, unless the pointer is null.
+///
+/// # Errors
+/// `EINTR`: a signal that the mask lets through was there already.
+///
+/// # Safety
+/// Else it can be read.
+pub(super) unsafe fn with_mask<R>(
+    kernel: &mut Here,
+    mask: *const sigset_t,
+    call: impl FnOnce(&mut Here) -> Result<R, Errno>,
+) -> Result<R, Errno> {
+    if mask.is_null() {
+        return call(kernel);
+    }
+    // SAFETY: the caller's promise.
+    let mask = unsafe { read(mask) };
+    let past = kernel.signal_mask(|_| mask);
+    let result = match kernel.handle_signals() {
+        true => Err(libc::EINTR),
+        false => call(kernel),
+    };
+    kernel.signal_mask(|_| past);
+    result
+}
+
+/// `sigsuspend(2)`.
+///
+/// # Safety
+/// As for that call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sigsuspend(mask: *const sigset_t) -> c_int {
+    let Some(mut kernel) = enter() else {
+        return next!(c"sigsuspend", fn(*const sigset_t) -> c_int, mask);
+    };
+    let wait = |kernel: &mut Here| kernel.wait_or_signal(None, false, |_| None::<()>);
+    // SAFETY: the caller's promise.
+    answer(unsafe { with_mask(&mut kernel, mask, wait) }.map(|_| 0))
+}
+
 /// `pthread_sigmask(3)`, which returns its error.
 ///
 /// # Safety
