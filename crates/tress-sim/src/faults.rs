@@ -25,6 +25,9 @@ pub enum Fault {
     Crash,
     /// The program of a host is killed, and started again after a while.
     Kill,
+    /// The program of a host is asked to end by SIGTERM, killed if it has not done so after a while, and started again. Not part
+    /// of a [swarm](Faults::swarm), unless it is [added](Faults::with).
+    Terminate,
     /// The threads of a host do not run for a while.
     Pause,
     /// The wall clock of a host is set forward or back.
@@ -34,6 +37,7 @@ pub enum Fault {
 }
 
 impl Fault {
+    /// Those of a swarm.
     const ALL: [Fault; 10] = [
         Fault::Partition,
         Fault::OneWay,
@@ -83,7 +87,7 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// Of all kinds, each seed has some: what happens together is different each time, and rare combinations are not
+    /// Of all kinds but [`Fault::Terminate`], each seed has some: what happens together is different each time, and rare combinations are not
     /// drowned by frequent ones.
     pub fn swarm() -> Faults {
         Faults {
@@ -101,6 +105,27 @@ impl Faults {
             lasting: Duration::from_secs(2),
             within: Duration::MAX,
         }
+    }
+
+    /// Adds faults of this kind.
+    ///
+    /// # Examples
+    /// ```
+    /// use tress_sim::{Builder, Fault, Faults};
+    ///
+    /// // Also tests that services end in good order.
+    /// let faults = Faults::swarm().with(Fault::Terminate);
+    /// let mut sim = Builder::new().faults(faults).build();
+    /// # sim.client("client", async { Ok(()) });
+    /// sim.run()?;
+    /// # Ok::<(), tress_sim::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with(mut self, kind: Fault) -> Faults {
+        if !self.kinds.contains(&kind) {
+            self.kinds.push(kind);
+        }
+        self
     }
 
     /// Leaves out faults of this kind.

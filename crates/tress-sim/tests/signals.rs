@@ -18,7 +18,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{sleep, timeout};
-use tress_sim::{Builder, Result, Sim, elapsed, sim_elapsed};
+use tress_sim::{Builder, Fault, Faults, Result, Sim, elapsed, sim_elapsed};
 
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
@@ -615,4 +615,49 @@ fn a_program_that_starts_again_has_all_its_descriptors() {
         assert_eq!(sim.ended_by("server"), None);
         sim.restart("server");
     }
+}
+
+#[test]
+fn a_fault_asks_programs_to_end_and_starts_them_again() {
+    let log = |seed| {
+        let log = Log::default();
+        let faults = Faults::of([Fault::Terminate]).every(SECOND).lasting(SECOND);
+        let mut sim = Builder::new()
+            .rng_seed(seed)
+            .simulation_duration(100 * SECOND)
+            .faults(faults)
+            .build();
+        let told = log.clone();
+        sim.host("obeys", move || {
+            let told = told.clone();
+            async move {
+                let mut terminate = signal(SignalKind::terminate())?;
+                told.note("starts");
+                terminate.recv().await;
+                told.note("ends");
+                Ok(())
+            }
+        });
+        let told = log.clone();
+        sim.host("does not", move || {
+            let told = told.clone();
+            async move {
+                let _terminate = signal(SignalKind::terminate())?;
+                told.note("starts");
+                pending().await
+            }
+        });
+        sim.client("client", async {
+            sleep(60 * SECOND).await;
+            Ok(())
+        });
+        sim.run().unwrap();
+        assert!(sim.fault_log().len() > 20, "{}", sim.fault_log().len());
+        log
+    };
+    let (first, second) = (log(1), log(1));
+    assert_eq!(first.0, second.0);
+    let count = |what| first.words().iter().filter(|line| *line == what).count();
+    let (starts, ends) = (count("starts"), count("ends"));
+    assert!(ends > 5 && starts > ends + 5, "{starts} {ends}");
 }

@@ -2,10 +2,12 @@
 
 use super::Sim;
 use crate::faults::{Drawn, Fault, Happened};
+use crate::host::Program;
 use crate::kernel::HostId;
 use crate::net::{How, Latency};
 use crate::runner::page::page;
 use crate::time::Time;
+use std::rc::Rc;
 use std::time::Duration;
 
 /// What ends a fault.
@@ -17,6 +19,8 @@ pub(super) enum Undo {
     Latency(Vec<(HostId, HostId)>),
     /// The machine, by its place in the list.
     Start(usize),
+    /// As `Start`, unless another program runs there by then. The one that was asked to end is killed.
+    Restart(usize, Rc<Program>),
     Resume(HostId),
     Speed(HostId),
 }
@@ -149,22 +153,29 @@ impl Sim<'_> {
                     format!("{loss:.2} lost, {duplication} twice, {reordering} out of order");
                 Some((what, Some(Undo::Loss)))
             }
-            Fault::Crash | Fault::Kill => {
+            Fault::Crash | Fault::Kill | Fault::Terminate => {
                 let up = |at: &usize| {
                     let machine = &self.machines[*at];
                     !machine.is_client && !machine.program.has_ended()
                 };
                 let hosts: Vec<_> = (0..count).filter(up).collect();
                 let at = *hosts.get(stream.below(hosts.len().max(1)))?;
-                let how = match drawn.kind {
-                    Fault::Crash => How::PowerLoss,
-                    _ => How::Kill,
+                let undo = match drawn.kind {
+                    Fault::Terminate => {
+                        let program = self.machines[at].program.clone();
+                        self.send(at, libc::SIGTERM);
+                        Undo::Restart(at, program)
+                    }
+                    Fault::Crash => {
+                        self.end(at, How::PowerLoss);
+                        Undo::Start(at)
+                    }
+                    _ => {
+                        self.end(at, How::Kill);
+                        Undo::Start(at)
+                    }
                 };
-                self.end(at, how);
-                Some((
-                    self.name(self.machines[at].id).to_string(),
-                    Some(Undo::Start(at)),
-                ))
+                Some((self.name(self.machines[at].id).to_string(), Some(undo)))
             }
             Fault::Pause => {
                 let host = HostId(stream.below(count.max(1)));
@@ -232,6 +243,12 @@ impl Sim<'_> {
                 (link.loss, link.duplication, link.reordering) = self.usual_loss;
             }
             Undo::Start(at) => self.start_again(at),
+            Undo::Restart(at, program) => {
+                if Rc::ptr_eq(&self.machines[at].program, &program) {
+                    self.end(at, How::Kill);
+                    self.start_again(at);
+                }
+            }
             Undo::Resume(host) => self.resume_host(host),
             Undo::Speed(host) => self.kernel_mut().hosts[host.0].slowness = 1,
         }
