@@ -295,6 +295,10 @@ fn a_sentence_says_which_program_was_not_added() {
             let error = unsafe { process::Command::new("true").pre_exec(|| Ok(())).spawn() };
             let error = error.unwrap_err();
             assert_eq!(error.raw_os_error(), Some(libc::ENOSYS));
+            // SAFETY: a C string.
+            assert_eq!(unsafe { libc::system(c"true".as_ptr()) }, -1);
+            let error = process::Command::new("true").exec();
+            assert_eq!(error.raw_os_error(), Some(libc::ENOSYS));
         });
         return sim.run().unwrap();
     }

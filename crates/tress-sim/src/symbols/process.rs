@@ -52,6 +52,34 @@ pub unsafe extern "C" fn execvp(file: *const c_char, arguments: *const *const c_
     )
 }
 
+/// `execve(2)`: fails on a host.
+///
+/// # Safety
+/// As for that call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn execve(
+    file: *const c_char,
+    arguments: *const *const c_char,
+    environment: *const *const c_char,
+) -> c_int {
+    match is_here() {
+        true => refuse("`execve`"),
+        false => super::real!(SYS_execve, file, arguments, environment) as c_int,
+    }
+}
+
+/// `system(3)`: fails on a host.
+///
+/// # Safety
+/// As for that function.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn system(command: *const c_char) -> c_int {
+    match is_here() {
+        true => refuse("`system`"),
+        false => next!(c"system", fn(*const c_char) -> c_int, command),
+    }
+}
+
 /// The strings of a list that ends with null.
 ///
 /// # Safety
