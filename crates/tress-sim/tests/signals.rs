@@ -661,3 +661,32 @@ fn a_fault_asks_programs_to_end_and_starts_them_again() {
     let (starts, ends) = (count("starts"), count("ends"));
     assert!(ends > 5 && starts > ends + 5, "{starts} {ends}");
 }
+
+/// A handler that waits itself does not change how the wait ends that it has interrupted.
+#[test]
+fn a_handler_may_wait() {
+    extern "C" fn sleeps(_: libc::c_int) {
+        std::thread::sleep(SECOND);
+    }
+    let log = twice(|log, sim| {
+        let main = {
+            let log = log.clone();
+            move || -> Result {
+                handle(libc::SIGUSR1, libc::SA_RESTART, sleeps);
+                let other = std::thread::spawn(|| {
+                    std::thread::sleep(5 * SECOND);
+                    7
+                });
+                // The sleep of the handler ends because its time is over, and this because the thread has ended.
+                log.note(other.join().unwrap());
+                log.note(format!("{} s", elapsed().as_secs()));
+                Ok(())
+            }
+        };
+        sim.client_main("main", main);
+        run_for(sim, SECOND);
+        sim.signal("main", libc::SIGUSR1);
+        sim.run().unwrap();
+    });
+    assert_eq!(log, ["7", "5 s"]);
+}

@@ -316,12 +316,13 @@ impl Here {
             _ => 0,
         };
         let past = self.signal_mask(|mask| mask | action.mask | of_itself);
-        let timed_out = self.threads.timed_out(thread);
+        // The handler may wait, too.
+        let woken = self.threads.how_woken(thread);
         let number = self.processes.number(process);
         self.note_call("handles a signal");
         self.without(|| call(&action, signal, number));
         self.signal_mask(|_| past);
-        self.threads.set_timed_out(thread, timed_out);
+        self.threads.set_how_woken(thread, woken);
         let restarts = action.flags & libc::SA_RESTART != 0;
         let signals = self.threads.signals(thread);
         // One handler that ends the call is enough.

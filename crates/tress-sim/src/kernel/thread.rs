@@ -1,5 +1,7 @@
 //! Threads of hosts: how they start, wait, go on and end.
 
+mod of_process;
+
 use super::process::{ProcessId, Status};
 use super::signal::OfThread;
 use super::{Errno, Event, HostId, Kernel};
@@ -365,78 +367,6 @@ impl Threads {
         self.all[id.0].as_ref().map(|thread| thread.host)
     }
 
-    /// Returns the process of a thread. None: it is the simulation's own.
-    pub(super) fn process_of(&self, id: ThreadId) -> Option<ProcessId> {
-        self.all[id.0].as_ref().map(|thread| thread.process)
-    }
-
-    /// What a thread that has not ended has of signals.
-    pub(super) fn signals(&mut self, id: ThreadId) -> &mut OfThread {
-        &mut self.of(id).signals
-    }
-
-    /// Returns the signals that a thread blocks. None: it is the simulation's own.
-    pub(super) fn mask(&self, id: ThreadId) -> Option<u64> {
-        self.all[id.0].as_ref().map(|thread| thread.signals.mask)
-    }
-
-    /// Returns the signals that wait for this thread alone.
-    pub(super) fn pending(&self, id: ThreadId) -> u64 {
-        let thread = self.all[id.0].as_ref();
-        thread.map_or(0, |thread| thread.signals.pending)
-    }
-
-    pub(super) fn timed_out(&mut self, id: ThreadId) -> bool {
-        self.of(id).timed_out
-    }
-
-    pub(super) fn set_timed_out(&mut self, id: ThreadId, timed_out: bool) {
-        self.of(id).timed_out = timed_out;
-    }
-
-    /// Returns the threads of a process, in the order in which they were started.
-    fn of_process(&self, process: ProcessId) -> impl Iterator<Item = (ThreadId, &Thread)> {
-        let all = self.all.iter().enumerate();
-        let all = all.filter_map(|(at, thread)| Some((ThreadId(at), thread.as_deref()?)));
-        all.filter(move |(_, thread)| thread.process == process && thread.state != State::Ended)
-    }
-
-    /// Returns the threads of a process, in the order in which they were started.
-    pub(super) fn all_of(&self, process: ProcessId) -> Vec<ThreadId> {
-        self.of_process(process).map(|(id, _)| id).collect()
-    }
-
-    /// Returns the first thread of a process that takes a signal.
-    pub(super) fn that_takes(&self, process: ProcessId, signal: u64) -> Option<ThreadId> {
-        let mut threads = self.of_process(process);
-        let found = threads.find(|(_, thread)| thread.signals.mask & signal == 0);
-        found.map(|(id, _)| id)
-    }
-
-    /// Returns whether a signal can have its effect on a process: also one without threads takes it.
-    pub(super) fn takes(&self, process: ProcessId, signal: u64) -> bool {
-        self.that_takes(process, signal).is_some() || self.of_process(process).next().is_none()
-    }
-
-    /// Notes that a thread is woken at the word at which it waits, and not by anything else.
-    pub(super) fn is_woken_at_word(&mut self, id: ThreadId) {
-        if let Some(thread) = &mut self.all[id.0] {
-            thread.woken_at_word = true;
-        }
-    }
-
-    /// Returns whether that was noted of a thread, and forgets it.
-    pub(super) fn take_woken_at_word(&mut self, id: ThreadId) -> bool {
-        std::mem::take(&mut self.of(id).woken_at_word)
-    }
-
-    /// Returns the thread of a process with that number, as programs see it.
-    pub(crate) fn numbered(&self, process: ProcessId, number: i32) -> Option<ThreadId> {
-        let id = ThreadId(usize::try_from(number).ok()?);
-        let thread = self.all.get(id.0)?.as_ref()?;
-        (thread.process == process && thread.state != State::Ended).then_some(id)
-    }
-
     /// Returns whether the simulation's own thread runs.
     pub(super) fn is_main(&self) -> bool {
         self.running == MAIN
@@ -539,37 +469,6 @@ impl Kernel {
         self.threads.all.push(Some(thread));
         self.events.add(self.now, Event::Go(id, 0));
         Ok(pthread)
-    }
-
-    /// Starts the first thread of a process, which ends with it, and with what it returns as its status.
-    ///
-    /// # Errors
-    /// The system has no room for another thread.
-    ///
-    /// # Safety
-    /// `begin` may be called with `argument` on another thread.
-    pub(super) unsafe fn start_first_thread(
-        &mut self,
-        process: ProcessId,
-        begin: raw::Start,
-        argument: *mut c_void,
-    ) -> Result<(), Errno> {
-        // SAFETY: the caller's promise.
-        unsafe { self.start_thread(process, ptr::null(), begin, argument)? };
-        let id = ThreadId(self.threads.all.len() - 1);
-        let thread = self.threads.of(id);
-        (thread.is_detached, thread.ends_process) = (true, true);
-        Ok(())
-    }
-
-    /// Returns whether a signal waits that the thread takes.
-    #[inline]
-    fn has_signals(&self, id: ThreadId) -> bool {
-        let Some(thread) = &self.threads.all[id.0] else {
-            return false;
-        };
-        let pending = thread.signals.pending | self.processes.pending(thread.process);
-        pending & !thread.signals.mask != 0
     }
 
     /// Makes a thread that waits go on at the present time, or later if it has got further.
