@@ -15,10 +15,12 @@ use std::rc::Rc;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::process::Command;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
-use tress_sim::{Args, Builder, Result, Sim, in_simulation, sim_elapsed};
+use tress_sim::{Args, Builder, Fault, Faults, Result, Sim, in_simulation, sim_elapsed};
 
 const MS: Duration = Duration::from_millis(1);
 const SECOND: Duration = Duration::from_secs(1);
@@ -666,4 +668,65 @@ fn programs_that_exit_end_one_after_the_other() {
         Ok(())
     });
     sim.run().unwrap();
+}
+
+/// Has a child answer each request. After SIGTERM it answers those that it has, and ends.
+async fn serve() -> Result {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let listener = TcpListener::bind("0.0.0.0:80").await?;
+    let mut requests = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => {
+                let (mut stream, _) = accepted?;
+                requests.spawn(async move {
+                    let number = stream.read_u32().await?;
+                    let mut command = Command::new("double");
+                    let output = command.arg(number.to_string()).kill_on_drop(true).output().await?;
+                    stream.write_all(&output.stdout).await
+                });
+            }
+            _ = terminate.recv() => break,
+        }
+    }
+    // A connection may have broken.
+    while requests.join_next().await.is_some() {}
+    Ok(())
+}
+
+#[tress_sim::test(seeds = 20)]
+fn a_service_with_children_stands_faults() -> Result {
+    let mut sim = Builder::new()
+        .simulation_duration(1000 * SECOND)
+        .faults(Faults::swarm().with(Fault::Terminate).within(30 * SECOND))
+        .build();
+    sim.program("double", |args| {
+        let number: u32 = args.get(1).unwrap().parse().unwrap();
+        std::thread::sleep(300 * MS);
+        i32::from(write!(args.stdout().unwrap(), "{}", 2 * number).is_err())
+    });
+    sim.host("server", serve);
+    sim.client("client", async {
+        let mut answered = 0;
+        while answered < 20 {
+            let answer = timeout(5 * SECOND, async {
+                let mut stream = TcpStream::connect("server:80").await?;
+                stream.write_u32(answered).await?;
+                let mut text = String::new();
+                stream.read_to_string(&mut text).await?;
+                io::Result::Ok(text)
+            });
+            match answer.await {
+                // The end of a connection to a host that was killed.
+                Ok(Ok(text)) if text.is_empty() => sleep(SECOND).await,
+                Ok(Ok(text)) => {
+                    assert_eq!(text, (2 * answered).to_string());
+                    answered += 1;
+                }
+                _ => sleep(SECOND).await,
+            }
+        }
+        Ok(())
+    });
+    sim.run()
 }
