@@ -13,6 +13,7 @@ use std::os::unix::thread::JoinHandleExt;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -44,8 +45,15 @@ impl Log {
     }
 }
 
+/// Held by a test that runs: waiting for a lock that simulations of one process share takes virtual time.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Runs something twice, and returns what it notes, which is the same both times.
 fn twice(run: impl Fn(Log, &mut Sim<'_>)) -> Vec<String> {
+    let _alone = alone();
     let once = || {
         let log = Log::default();
         let mut sim = Builder::new().simulation_duration(100 * SECOND).build();
@@ -538,6 +546,7 @@ fn a_signal_that_is_ignored_has_no_effect_and_one_cannot_be() {
 
 #[test]
 fn a_program_that_ends_itself_by_a_signal_fails() {
+    let _alone = alone();
     let mut sim = Builder::new().build();
     sim.client_main("main", || {
         // SAFETY: numbers.
@@ -550,6 +559,7 @@ fn a_program_that_ends_itself_by_a_signal_fails() {
 
 #[test]
 fn the_process_keeps_its_own_handlers() {
+    let _alone = alone();
     let real = || {
         // SAFETY: zeros are a valid action, and nothing is changed.
         unsafe {
@@ -579,6 +589,7 @@ fn the_process_keeps_its_own_handlers() {
 
 #[test]
 fn numbers_that_are_no_signals_are_refused() {
+    let _alone = alone();
     let mut sim = Builder::new().build();
     sim.client_main("main", || {
         // SAFETY: numbers.
@@ -600,6 +611,7 @@ fn numbers_that_are_no_signals_are_refused() {
 
 #[test]
 fn a_program_that_starts_again_has_all_its_descriptors() {
+    let _alone = alone();
     let mut sim = Builder::new().build();
     sim.host("server", || async {
         let mut terminate = signal(SignalKind::terminate())?;
@@ -619,6 +631,7 @@ fn a_program_that_starts_again_has_all_its_descriptors() {
 
 #[test]
 fn a_fault_asks_programs_to_end_and_starts_them_again() {
+    let _alone = alone();
     let log = |seed| {
         let log = Log::default();
         let faults = Faults::of([Fault::Terminate]).every(SECOND).lasting(SECOND);
