@@ -152,9 +152,14 @@ impl Tracer {
             .wrapping_add(since.subsec_millis())
     }
 
-    /// Returns the milliseconds from then to now.
+    /// Returns the milliseconds from then to now; 0 if a worker has noted a later moment than that of its look at the
+    /// clock.
     pub(crate) fn ms_since(&self, then: u32) -> u32 {
-        self.ms_at(clock::now()).wrapping_sub(then)
+        let since = self.ms_at(clock::now()).wrapping_sub(then);
+        match since > u32::MAX / 2 {
+            true => 0,
+            false => since,
+        }
     }
 
     /// Returns the task that a worker is polling, if that is recorded.
