@@ -7,9 +7,11 @@
 ))]
 
 use std::cell::{Cell, RefCell};
-use std::future::pending;
+use std::future::{pending, poll_fn};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::rc::Rc;
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
 use std::time::{Duration, SystemTime};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
@@ -564,6 +566,68 @@ fn one_seed_gives_one_run() {
         assert_ne!(trace(1, policy), trace(2, policy));
     }
     assert_ne!(trace(1, Policy::Fifo), trace(1, Policy::Random));
+}
+
+#[test]
+fn tasks_of_all_runtimes_have_priorities() {
+    /// Goes to the end of the line. Unlike `yield_now`, it does not let all others run first.
+    async fn stand_in_line() {
+        let mut is_back = false;
+        poll_fn(|cx| {
+            if std::mem::replace(&mut is_back, true) {
+                return Poll::Ready(());
+            }
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        })
+        .await;
+    }
+    /// Which of two tasks has run, in the order of their polls.
+    async fn order() -> Vec<usize> {
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let barrier = Arc::new(tokio::sync::Barrier::new(2));
+        let tasks: Vec<_> = (0..2)
+            .map(|task| {
+                let (order, barrier) = (order.clone(), barrier.clone());
+                tokio::spawn(async move {
+                    barrier.wait().await;
+                    for _ in 0..20 {
+                        order.lock().unwrap().push(task);
+                        stand_in_line().await;
+                    }
+                })
+            })
+            .collect();
+        for task in tasks {
+            task.await.unwrap();
+        }
+        Arc::into_inner(order).unwrap().into_inner().unwrap()
+    }
+    for workers in [0, 1] {
+        for seed in 0..5 {
+            let mut builder = Builder::new();
+            builder.rng_seed(seed).policy(Policy::Priorities(0));
+            let mut sim = builder.build();
+            sim.client_main("main", move || {
+                let mut runtime = match workers {
+                    0 => tokio::runtime::Builder::new_current_thread(),
+                    _ => tokio::runtime::Builder::new_multi_thread(),
+                };
+                if workers > 0 {
+                    runtime.worker_threads(workers);
+                }
+                let order = runtime
+                    .build()?
+                    .block_on(async { tokio::spawn(order()).await })?;
+                // One of them has the higher priority, which nothing changes: it runs to its end, but for the polls until both
+                // have come.
+                let changes = order.windows(2).filter(|pair| pair[0] != pair[1]).count();
+                assert!(changes <= 2, "{workers} workers, seed {seed}: {order:?}");
+                Ok::<(), tress_sim::Error>(())
+            });
+            sim.run().unwrap();
+        }
+    }
 }
 
 #[test]

@@ -236,19 +236,36 @@ impl Core {
     #[cfg(feature = "sim")]
     #[inline(never)]
     fn choose(&self, multi: &Multi, remote: &Remote) {
-        let slot = usize::from(!remote.lifo.is_empty());
-        let ready = slot + self.ring.len() as usize;
-        if ready == 0 {
+        let ready = usize::from(!remote.lifo.is_empty()) + self.ring.len() as usize;
+        if ready < 2 {
+            if ready == 1 {
+                crate::sys::sim::choose(1, &|_| None);
+            }
             return;
         }
-        let chosen = crate::sys::sim::choose(ready, &|_| None);
-        if chosen > 0 {
-            // The one in the slot would be first, and is behind the others now.
-            let displaced = remote.lifo.take_own(multi.remotes.len() == 1);
-            let rest = (slot..chosen).map_while(|_| self.ring.pop());
-            for task in displaced.into_iter().chain(rest) {
-                self.ring.push(task, &multi.inject);
-            }
+        // Taken out to see which they are, and put back: no other thread runs meanwhile.
+        let displaced = remote.lifo.take_own(multi.remotes.len() == 1);
+        let mut ring: VecDeque<Ready> = std::iter::from_fn(|| self.ring.pop()).collect();
+        let slot = displaced.as_ref().map(|task| task.header().id().get());
+        let ids = slot
+            .into_iter()
+            .chain(ring.iter().map(|task| task.header().id().get()));
+        let ids: Vec<u64> = ids.collect();
+        let chosen = crate::sys::sim::choose(ready, &|at| ids.get(at).copied());
+        // The one in the slot is first. It goes behind the others if one of them is chosen, and so do those before that.
+        let (stays, goes) = match chosen {
+            0 => (displaced, None),
+            _ => (None, displaced),
+        };
+        let passed = chosen.saturating_sub(usize::from(slot.is_some()));
+        ring.rotate_left(passed);
+        let behind = ring.split_off(ring.len() - passed);
+        for task in ring.into_iter().chain(goes).chain(behind) {
+            self.ring.push(task, &multi.inject);
+        }
+        if let Some(task) = stays {
+            let none = remote.lifo.replace(task);
+            debug_assert!(none.is_none(), "it was taken out");
         }
     }
 
