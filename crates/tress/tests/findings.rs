@@ -258,6 +258,24 @@ fn a_poll_that_blocks_its_worker() {
 }
 
 #[test]
+fn closures_on_the_blocking_pool_are_not_suspected_of_a_slow_poll() {
+    let watched = watched(|_, _| ());
+    let (release, released) = std_mpsc::channel::<()>();
+    let released = Arc::new(std::sync::Mutex::new(released));
+    for _ in 0..3 {
+        let released = released.clone();
+        // Ends when the sender is dropped.
+        watched
+            .rt
+            .spawn_blocking(move || released.lock().unwrap().recv().is_err());
+    }
+    let (free, freed) = std_mpsc::channel::<()>();
+    let bad = named(&watched.rt, "bad", async move { freed.recv().is_err() });
+    assert_eq!(watched.wait_for(FindingKind::SlowPoll).task, Some(bad.id()));
+    drop((release, free));
+}
+
+#[test]
 fn many_tasks_that_queue_for_one_lock() {
     let watched = watched(|_, thresholds| thresholds.stuck = Duration::from_secs(3600));
     let lock = Arc::new(Mutex::new(()));

@@ -270,11 +270,15 @@ pub(crate) trait Loop {
     /// As `live_tasks`, with those of the blocking pool, without waiting for a lock: returns false if some are
     /// missing.
     fn try_live_tasks(&self, tasks: &mut Vec<TaskRef>) -> bool {
-        let blocking = self.frame().blocking.owner();
-        let mut whole = true;
-        for owner in self.owners().into_iter().chain([blocking]) {
+        let mut whole = self.try_blocking_tasks(tasks);
+        for owner in self.owners() {
             whole &= owner.try_live_tasks(tasks);
         }
         whole
+    }
+
+    /// Adds those of the blocking pool alone.
+    fn try_blocking_tasks(&self, tasks: &mut Vec<TaskRef>) -> bool {
+        self.frame().blocking.owner().try_live_tasks(tasks)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::chain::{self, round};
 use super::finding::{Finding, FindingKind, Severity, place};
-use super::look::{Look, Tasks, holder};
+use super::look::{Known, Look, Tasks, holder};
 use super::rules::{self, Crowd, created};
 use super::thresholds::Thresholds;
 use crate::identity::Id;
@@ -103,7 +103,8 @@ impl Engine {
     fn look_at_stuck(&mut self, shared: &Shared, now: Instant, stuck: &[usize]) {
         let mut tasks = Tasks::default();
         tasks.add(shared);
-        let running = tasks.iter().filter(|(_, known)| known.outline.is_running);
+        let on_worker = |known: &Known| known.outline.is_running && !known.is_blocking;
+        let running = tasks.iter().filter(|(_, known)| on_worker(known));
         let running: Vec<u64> = running.map(|(task, _)| task).collect();
         for worker in stuck {
             let pace = &mut self.workers[*worker];
@@ -315,11 +316,11 @@ impl Engine {
         if since < self.limits.blocking_pool {
             return None;
         }
-        // Closures on the pool are tasks, too. Those that run there are not polled by a worker.
+        // Closures on the pool are tasks, too.
         let mut sites: HashMap<Site, usize> = HashMap::new();
         for (_, known) in tasks
             .of(shared)
-            .filter(|(_, known)| known.outline.is_running)
+            .filter(|(_, known)| known.outline.is_running && known.is_blocking)
         {
             *sites.entry(known.spawned_at).or_default() += 1;
         }

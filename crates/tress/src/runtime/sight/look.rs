@@ -6,7 +6,7 @@ use crate::runtime::Shared;
 use crate::sight::{self, Holders, Wait, WaitKind, Waits};
 use crate::sys::clock::{Clock, Scale};
 use crate::task::{Outline, TaskRef};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::panic::Location;
 use std::time::Duration;
 
@@ -148,20 +148,28 @@ pub(super) struct Known {
     pub(super) name: Option<String>,
     pub(super) spawned_at: &'static Location<'static>,
     pub(super) outline: Outline,
+    /// It is a closure on the blocking pool.
+    pub(super) is_blocking: bool,
     runtime: crate::runtime::Id,
 }
 
 impl Tasks {
     /// Adds the tasks of a runtime.
     pub(super) fn add(&mut self, shared: &Shared) {
+        let mut blocking: Vec<TaskRef> = Vec::new();
+        shared.scheduler.try_blocking_tasks(&mut blocking);
+        let ids = blocking.drain(..).map(|task| task.header().id().get());
+        let blocking: HashSet<u64> = ids.collect();
         let mut tasks: Vec<TaskRef> = Vec::new();
         shared.try_live_tasks(&mut tasks);
         for task in &tasks {
             let header = task.header();
+            let is_blocking = blocking.contains(&header.id().get());
             let known = Known {
                 name: header.name().map(str::to_owned),
                 spawned_at: header.location(),
                 outline: task.outline(),
+                is_blocking,
                 runtime: shared.id,
             };
             self.known.insert(header.id().get(), known);
