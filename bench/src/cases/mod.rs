@@ -20,7 +20,7 @@ use crate::primitive::{
     AsyncChannel, Broadcast, Crossfire, Flume, Kanal, Locks, Shared, Signals, TokioMpsc,
     TressChannel, TressMpsc, TryOneshot, Watch,
 };
-use crate::runtime::{Rt, Tokio, Tress, TressReadiness, TressRecorder, smol::Smol};
+use crate::runtime::{Rt, Tokio, Tress, TressReadiness, TressRecorder, TressSight, smol::Smol};
 use crate::server::{Bare, Compio, Http, Monoio, Spawning};
 use crate::stackful::{Fibers, May};
 
@@ -75,6 +75,15 @@ pub fn tress_recorder() -> Vec<Case> {
         yielding::cases::<TressRecorder>(),
         spawn::cases::<TressRecorder>(),
         io::http_cases::<Spawning<TressRecorder>>(),
+    ])
+}
+
+/// tress with sight on: the same.
+pub fn tress_sight() -> Vec<Case> {
+    concat([
+        yielding::cases::<TressSight>(),
+        spawn::cases::<TressSight>(),
+        io::http_cases::<Spawning<TressSight>>(),
     ])
 }
 

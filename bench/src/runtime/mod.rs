@@ -7,7 +7,7 @@
 pub mod smol;
 mod tokio_shaped;
 
-pub use tokio_shaped::{Tokio, Tress, TressReadiness, TressRecorder};
+pub use tokio_shaped::{Tokio, Tress, TressReadiness, TressRecorder, TressSight};
 
 use std::fmt::Debug;
 use std::future::Future;
@@ -144,6 +144,10 @@ pub const PEERS: &[Peer] = &[
     Peer {
         name: "tress-recorder",
         cases: cases::tress_recorder,
+    },
+    Peer {
+        name: "tress-sight",
+        cases: cases::tress_sight,
     },
     Peer {
         name: "monoio",

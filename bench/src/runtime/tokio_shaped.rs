@@ -149,6 +149,15 @@ tokio_shaped!(
 );
 
 tokio_shaped!(
+    /// tress with sight on, and with it the flight recorder.
+    TressSight,
+    tress,
+    |builder| {
+        builder.sight(true);
+    }
+);
+
+tokio_shaped!(
     /// tress without io_uring.
     TressReadiness,
     tress,

@@ -10,7 +10,7 @@ use ::tress_hyper::TressIo;
 
 use super::hyper_io::TokioIo;
 use super::spawning::{Http, Sockets};
-use crate::runtime::{Tokio, Tress, TressReadiness, TressRecorder};
+use crate::runtime::{Tokio, Tress, TressReadiness, TressRecorder, TressSight};
 
 macro_rules! tokio_shaped {
     ($peer:ty, $lib:ident, $io:ident, {$($more:tt)*}) => {
@@ -96,6 +96,7 @@ tokio_shaped!(Tress, tress, TressIo, {
     }
 });
 tokio_shaped!(TressRecorder, tress, TressIo, {});
+tokio_shaped!(TressSight, tress, TressIo, {});
 tokio_shaped!(TressReadiness, tress, TressIo, {
     fn echo_pooled(stream: Self::Stream) -> impl Future<Output = ()> + Send {
         echo_pooled(stream)

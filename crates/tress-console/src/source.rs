@@ -133,8 +133,9 @@ impl Source {
 
     pub(crate) fn metrics(&self) -> Option<String> {
         guarded(|| {
-            let text = |runtime: &Handle| runtime.metrics().to_prometheus();
-            let texts: Vec<_> = runtimes().iter().map(text).collect();
+            // Sections are foreign code: one that panics takes the numbers of its runtime with it, and no others.
+            let text = |runtime: &Handle| guarded(|| runtime.metrics().to_prometheus());
+            let texts: Vec<_> = runtimes().iter().filter_map(text).collect();
             prometheus::merge(&texts)
         })
     }
@@ -143,9 +144,12 @@ impl Source {
         guarded(|| {
             let mut dump = Vec::new();
             for runtime in runtimes() {
-                if let Err(error) = runtime.debug_dump(&mut dump) {
-                    dump.extend_from_slice(format!("the dump failed: {error}\n").as_bytes());
-                }
+                let why = match guarded(|| runtime.debug_dump(&mut dump)) {
+                    Some(Ok(())) => continue,
+                    Some(Err(error)) => format!("a section has failed: {error}"),
+                    None => "a section has panicked".to_owned(),
+                };
+                dump.extend_from_slice(format!("the dump ends here: {why}\n").as_bytes());
             }
             dump
         })
