@@ -2,10 +2,14 @@
 
 use crate::adopt::Adopt;
 use crate::attach::{Doctor, Top, Trace};
+use crate::bench::Bench;
 use crate::demo::Demo;
 use crate::sim::Sim;
-use clap::{Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
 use std::ffi::OsString;
+use std::io::{self, Write};
+use std::process::ExitCode;
 use std::time::Duration;
 
 /// Try tress in a repository that uses Tokio, and watch the runtime at work.
@@ -42,6 +46,29 @@ pub(crate) enum Command {
     Trace(Trace),
     /// Run a service under load, with its console, and plant a fault to see it found
     Demo(Demo),
+    /// Compare tress with Tokio and other runtimes, in a clone of its repository
+    Bench(Bench),
+    /// Print what lets a shell complete this command
+    ///
+    /// For bash: tress completions bash > /usr/share/bash-completion/completions/tress
+    Completions(Completions),
+}
+
+/// Options of `tress completions`.
+#[derive(Args, Debug, PartialEq, Eq)]
+pub(crate) struct Completions {
+    /// The shell
+    shell: Shell,
+}
+
+/// Prints the completions for a shell.
+pub(crate) fn complete(options: &Completions) -> ExitCode {
+    let mut text = Vec::new();
+    clap_complete::generate(options.shell, &mut Line::command(), "tress", &mut text);
+    match io::stdout().write_all(&text) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => crate::fail(&error.to_string()),
+    }
 }
 
 /// Parses the arguments, of which the first is the name of the program.
@@ -73,7 +100,6 @@ pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
 mod tests {
     use super::*;
     use crate::demo::Fault;
-    use clap::CommandFactory;
     use clap::error::ErrorKind;
 
     fn parse_words(words: &str) -> Result<Command, clap::Error> {
@@ -100,6 +126,21 @@ mod tests {
         assert_eq!(given.duration, Duration::from_millis(500));
         assert_eq!(given.fault, Some(Fault::SlowPoll));
         assert!(demo("demo --serve").serve);
+    }
+
+    #[test]
+    fn shells_can_complete_it() {
+        for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+            let Command::Completions(options) =
+                parse_words(&format!("completions {shell}")).unwrap()
+            else {
+                panic!("another command");
+            };
+            let mut text = Vec::new();
+            clap_complete::generate(options.shell, &mut Line::command(), "tress", &mut text);
+            let text = String::from_utf8(text).unwrap();
+            assert!(text.contains("doctor"), "{shell}");
+        }
     }
 
     #[test]

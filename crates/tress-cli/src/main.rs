@@ -4,6 +4,7 @@
 mod adopt;
 mod args;
 mod attach;
+mod bench;
 #[cfg(feature = "tokio-console")]
 mod bridge;
 mod demo;
@@ -27,6 +28,8 @@ fn main() -> ExitCode {
         Command::Top(options) => attach::top(&options),
         Command::Trace(options) => attach::trace(&options),
         Command::Sim(options) => sim::run(&options),
+        Command::Bench(options) => bench::run(&options),
+        Command::Completions(options) => args::complete(&options),
         Command::Demo(options) => demo::run(&options),
     }
 }

@@ -44,7 +44,10 @@ fn every_future_runs_once_and_results_are_in_order() {
             assert_eq!((outside.len(), outside.is_empty()), (n, n == 0));
             check(rt.block_on(outside));
         }
-        assert_eq!(rt.metrics().num_alive_tasks(), 0);
+        // A worker counts an end after it has told of it.
+        while rt.metrics().num_alive_tasks() > 0 {
+            std::thread::yield_now();
+        }
     }
 }
 
