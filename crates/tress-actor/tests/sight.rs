@@ -7,7 +7,7 @@ use std::pin::pin;
 use std::task::Poll;
 use tress::runtime::{Builder, Handle};
 use tress::task::yield_now;
-use tress::trace::keep_sight_on;
+use tress::trace::{FindingKind, keep_sight_on};
 use tress_actor::{Capacity, Cx, Host, Message, Overflow};
 
 fn dump() -> String {
@@ -21,6 +21,39 @@ async fn until(says: &str) {
     while !dump().contains(says) {
         yield_now().await;
     }
+}
+
+#[test]
+fn a_mailbox_that_is_not_read_is_found() {
+    let (tell, told) = std::sync::mpsc::channel();
+    let rt = Builder::new_multi_thread()
+        .enable_all()
+        .sight(true)
+        // The receiver is gone at the end.
+        .on_finding(move |finding| drop(tell.send(finding.clone())))
+        .build()
+        .unwrap();
+    rt.block_on(async {
+        let host = Host::builder("sight").start().unwrap();
+        let process = host.future(|cx: Cx<u8>| async move {
+            // Reads nothing.
+            std::future::pending::<()>().await;
+            drop(cx);
+        });
+        let pid = process.spawn().unwrap();
+        for _ in 0..600 {
+            host.send(pid, 1_u8).unwrap();
+        }
+        let found = tress::task::spawn_blocking(move || {
+            told.iter()
+                .find(|finding| finding.kind == FindingKind::FullMailbox)
+        });
+        let found = found.await.unwrap().unwrap();
+        assert!(
+            found.text.contains("mailbox holds 512 messages or more"),
+            "{found}"
+        );
+    });
 }
 
 #[test]

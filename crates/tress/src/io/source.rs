@@ -83,7 +83,10 @@ impl<T: tress_driver::Source> Source<T> {
     }
 
     /// Says what tasks wait for that wait for the source to be readable, if not for bytes or connections.
-    #[cfg_attr(not(unix), allow(dead_code, reason = "for descriptors of Unix"))]
+    #[cfg_attr(
+        not(all(unix, feature = "signal")),
+        allow(dead_code, reason = "for signals and children of Unix")
+    )]
     pub(crate) fn known_as(mut self, kind: WaitKind) -> Source<T> {
         self.watched.readable_is = kind;
         self

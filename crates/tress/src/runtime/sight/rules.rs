@@ -9,6 +9,9 @@ use crate::sight::{self, Site, WaitKind};
 use std::collections::HashMap;
 use std::time::Duration;
 
+/// How long a queue must have been long: one that was full for a moment is no harm.
+const LONG_FOR: Duration = Duration::from_secs(2);
+
 /// The tasks that wait for one thing.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Crowd {
@@ -87,9 +90,13 @@ pub(super) fn full_channels(
 /// Returns the queues without a limit that have grown long.
 pub(super) fn long_queues(look: &Look, limits: &Thresholds) -> Vec<Finding> {
     let long = sight::grown_queues();
-    let long = long
-        .into_iter()
-        .filter(|(_, queue)| queue.length >= limits.long_channel);
+    let most = |kind| match kind {
+        WaitKind::Mailbox => limits.long_mailbox,
+        _ => limits.long_channel,
+    };
+    let long = long.into_iter().filter(|(_, queue)| {
+        queue.length >= most(queue.kind) && look.since(queue.since) >= LONG_FOR
+    });
     long.map(|(resource, queue)| {
         let (kind, what) = match queue.kind {
             WaitKind::Mailbox => (FindingKind::FullMailbox, "mailbox"),

@@ -43,8 +43,11 @@ pub struct Thresholds {
     pub queue: usize,
     /// How long a sender may wait for room in a channel. Default: 5 seconds.
     pub full_channel: Duration,
-    /// How many messages an unbounded channel or a mailbox may hold. Default: 65,536.
+    /// How many messages an unbounded channel may hold, for two seconds. Default: 65,536.
     pub long_channel: usize,
+    /// How many messages the mailbox of a process may hold, for two seconds. It is told apart by powers of two from 256 on.
+    /// Default: 512.
+    pub long_mailbox: usize,
     /// How long closures may wait for a thread of the blocking pool. Default: 1 second.
     pub blocking_pool: Duration,
 }
@@ -63,6 +66,7 @@ impl Default for Thresholds {
             queue: 10_000,
             full_channel: Duration::from_secs(5),
             long_channel: 65_536,
+            long_mailbox: 512,
             blocking_pool: Duration::from_secs(1),
         }
     }
