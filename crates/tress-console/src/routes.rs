@@ -9,7 +9,7 @@ use crate::tasks::TaskFilter;
 /// Number of tasks of an answer, unless the request has a limit.
 const DEFAULT_TASKS: usize = 200;
 /// Maximum number of tasks of an answer.
-const MOST_TASKS: usize = 1000;
+const MOST_TASKS: usize = 10_000;
 /// What a trace has, unless the request says how many seconds.
 const TRACE_SECONDS: u64 = 30;
 

@@ -60,10 +60,12 @@ async fn all_tasks(client: &Client) -> Result<Tasks, Unreachable> {
         let page: Tasks = client
             .get_json(&format!("/api/tasks?offset={offset}&limit={PAGE}"))
             .await?;
-        let is_last = page.tasks.len() < PAGE || offset + page.tasks.len() >= MOST;
+        let is_empty = page.tasks.is_empty();
         all.total = page.total;
         all.tasks.extend(page.tasks);
-        if is_last {
+        // The console may give fewer at a time than were asked for.
+        let wanted = usize::try_from(all.total).unwrap_or(MOST).min(MOST);
+        if is_empty || all.tasks.len() >= wanted {
             break;
         }
     }
