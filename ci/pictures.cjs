@@ -58,7 +58,7 @@ async function save(page, name) {
 
 // What is drawn is what was recorded.
 async function drawing(browser) {
-  const file = pageOf("planted-shown-retry");
+  const file = pageOf("planted-seeds-retry");
   const data = dataOf(file);
   const packets = data.events.filter((event) => event[0] === "packet");
   const [failure] = data.events.filter((event) => event[0] === "failure");
@@ -106,7 +106,7 @@ async function drawing(browser) {
 
 // Keys, search, filters and the table do what they say.
 async function using(browser) {
-  const file = pageOf("planted-shown-two_leaders");
+  const file = pageOf("planted-seeds-two_leaders");
   const data = dataOf(file);
   const page = await open(browser, file, { colorScheme: "dark" });
   const ground = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
