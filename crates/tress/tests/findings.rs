@@ -413,6 +413,32 @@ fn a_callback_that_panics_does_not_end_the_search() {
 }
 
 #[test]
+fn limits_may_be_huge_or_nothing() {
+    for limit in [Duration::MAX, Duration::ZERO] {
+        let watched = watched(|_, thresholds| {
+            thresholds.stuck = limit;
+            thresholds.slow_poll = limit;
+            thresholds.leak_window = limit;
+            thresholds.starvation = limit;
+            thresholds.full_channel = limit;
+            thresholds.blocking_pool = limit;
+        });
+        // Blocks a worker for some looks.
+        let (release, released) = std_mpsc::channel::<()>();
+        let slow = watched.rt.spawn(async move { released.recv().is_err() });
+        let lock = Arc::new(Mutex::new(()));
+        watched.rt.spawn(async move {
+            let _held = lock.lock().await;
+            drop(lock.lock().await);
+        });
+        // What is found shows that it still looks.
+        watched.wait_for(FindingKind::Deadlock);
+        drop(release);
+        assert!(watched.rt.block_on(slow).unwrap());
+    }
+}
+
+#[test]
 fn it_can_be_switched_on_and_off_and_a_dropped_runtime_ends_its_thread() {
     let rt = Runtime::new().unwrap();
     let sight = rt.handle().sight();

@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 const LOOKS: u32 = 3;
 /// Number of windows one after the other in which a leak must grow.
 const WINDOWS: usize = 3;
+/// The longest window, which no clock is too short for.
+const LONGEST_WINDOW: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long a slow poll is told of after it has ended.
 const KEPT: Duration = Duration::from_secs(10);
 
@@ -31,7 +33,7 @@ pub(super) struct Engine {
     queued: u32,
     delayed: u32,
     sites: HashMap<Site, Growth>,
-    next_window: Option<Instant>,
+    next_window: Instant,
     pool_busy_since: Option<Instant>,
 }
 
@@ -62,7 +64,7 @@ impl Engine {
             queued: 0,
             delayed: 0,
             sites: HashMap::new(),
-            next_window: None,
+            next_window: clock::now(),
             pool_busy_since: None,
         }
     }
@@ -115,7 +117,8 @@ impl Engine {
             let lasts = now - pace.since;
             let are_several = pace.suspects.as_ref().is_some_and(|all| all.len() > 1);
             // The next looks may tell which of several it is.
-            let enough = self.limits.slow_poll * if are_several { 4 } else { 1 };
+            let looks = if are_several { 4 } else { 1 };
+            let enough = self.limits.slow_poll.saturating_mul(looks);
             if lasts < enough {
                 continue;
             }
@@ -141,7 +144,7 @@ impl Engine {
         let now = clock::now();
         let look = Look::new();
         let crowds = rules::crowds(&look);
-        let window = self.next_window.is_none_or(|at| now >= at);
+        let window = now >= self.next_window;
         let is_crowded = crowds.values().any(|crowd| {
             crowd.waiters >= self.limits.convoy || crowd.longest >= self.limits.full_channel
         });
@@ -153,7 +156,9 @@ impl Engine {
             false => Tasks::default(),
         };
         if window {
-            self.next_window = Some(now + self.limits.leak_window);
+            // A window that is too long for the clock never ends; it is looked at once in a long time.
+            let length = self.limits.leak_window.min(LONGEST_WINDOW);
+            self.next_window = now + length;
             self.begin_window(shared, &tasks, now);
             self.lost = chain::lost(shared, &look, &tasks, &self.limits);
         }
@@ -396,7 +401,8 @@ impl Engine {
                 && counts
                     .windows(2)
                     .all(|pair| pair[1] > pair[0] + pair[0] / 20);
-            growth.since = grows.then(|| now - self.limits.leak_window * WINDOWS as u32);
+            let lasts = self.limits.leak_window.saturating_mul(WINDOWS as u32);
+            growth.since = grows.then(|| now.checked_sub(lasts).unwrap_or(now));
         }
     }
 }

@@ -32,7 +32,8 @@ pub struct Thresholds {
     pub slow_poll: Duration,
     /// How many tasks may queue for one lock, over three looks one after the other. Default: 16.
     pub convoy: usize,
-    /// The windows in each of which the number of live tasks of a site has to grow. Default: 3 seconds, three times.
+    /// The windows in each of which the number of live tasks of a site has to grow. Default: 3 seconds, three times;
+    /// at most a day.
     pub leak_window: Duration,
     /// How many live tasks a site must have to count as a leak. Default: 500.
     pub leak_tasks: usize,
